@@ -1,0 +1,142 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseDocument } from 'yaml'
+import { OperatorError } from '../src/domain/errors.ts'
+import { type Settings, settingsSchema } from './schema.ts'
+
+type Tree = { [key: string]: unknown }
+
+/** The folder that holds `package.json`, wherever the code runs from: sources or what was built of them. */
+export const PROJECT = projectRoot(import.meta.dirname)
+
+/** Variables whose names others chose; every other setting is `GAVEL_` and its path. */
+const GIVEN_NAMES: Readonly<Record<string, string>> = {
+  'kafka.brokers': 'KAFKA_BROKERS',
+  'redis.url': 'REDIS_URL',
+  'openai.apiKey': 'OPENAI_API_KEY',
+  'openai.baseUrl': 'OPENAI_BASE_URL',
+}
+
+/**
+ * Reads the settings: `config/gavel.yaml`, the file laid over it, environment variables over both. Throws one
+ * `OperatorError` that names every fault with its path and where it was set.
+ */
+export function loadSettings(environment: Readonly<Record<string, string | undefined>>, file?: string): Settings {
+  const faults: string[] = []
+  const defaults = readYaml(join(PROJECT, 'config', 'gavel.yaml'), faults)
+  const overlay = file === undefined ? {} : readYaml(file, faults)
+  const names = new Map(leaves(defaults).map((path) => [variableOf(path), path]))
+  const merged = merge(defaults, overlay)
+  const source = new Map<string, string>()
+  for (const [variable, value] of Object.entries(environment)) {
+    if (value === undefined || value === '') continue
+    const path = names.get(variable)
+    if (path !== undefined) {
+      set(merged, path, fromText(value, get(defaults, path)))
+      source.set(path.join('.'), variable)
+    } else if (variable.startsWith('GAVEL_')) faults.push(`${variable}: no setting has this name`)
+  }
+  const checked = settingsSchema.safeParse(merged)
+  if (!checked.success)
+    for (const issue of checked.error.issues) {
+      const path = issue.path.join('.')
+      const where = source.get(path)
+      faults.push(`${path || 'settings'}: ${issue.message}${where === undefined ? '' : ` (set by ${where})`}`)
+    }
+  if (faults.length > 0 || !checked.success)
+    throw new OperatorError(`The settings have ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n  ${faults.join('\n  ')}`)
+  return checked.data
+}
+
+/** A protocol's prompt files by name, from `config/prompts/PROTOCOL/`. */
+export function loadPromptFiles(protocol: string): ReadonlyMap<string, string> {
+  const folder = join(PROJECT, 'config', 'prompts', protocol)
+  if (!existsSync(folder)) return new Map()
+  return new Map(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => [name.slice(0, -'.md'.length), readFileSync(join(folder, name), 'utf8')]),
+  )
+}
+
+/** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */
+export function variableOf(path: readonly string[]): string {
+  const given = GIVEN_NAMES[path.join('.')]
+  if (given !== undefined) return given
+  const snake = path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]/g, '_'))
+  return `GAVEL_${snake.join('_').toUpperCase()}`
+}
+
+function projectRoot(from: string): string {
+  if (existsSync(join(from, 'package.json'))) return from
+  const parent = dirname(from)
+  if (parent === from) throw new Error('package.json was not found above the code')
+  return projectRoot(parent)
+}
+
+function readYaml(file: string, faults: string[]): Tree {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    faults.push(`${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`)
+    return {}
+  }
+  const document = parseDocument(text)
+  for (const error of document.errors) faults.push(`${file}: ${error.message.split('\n', 1)[0]}`)
+  if (document.errors.length > 0) return {}
+  const tree: unknown = document.toJS() ?? {}
+  if (isTree(tree)) return tree
+  faults.push(`${file}: must be a mapping of settings`)
+  return {}
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function merge(under: Tree, over: Tree): Tree {
+  const merged: Tree = { ...under }
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key]
+    merged[key] = isTree(value) && isTree(below) ? merge(below, value) : value
+  }
+  return merged
+}
+
+function leaves(tree: Tree, path: readonly string[] = []): string[][] {
+  return Object.entries(tree).flatMap(([key, value]) =>
+    isTree(value) ? leaves(value, [...path, key]) : [[...path, key]],
+  )
+}
+
+function get(tree: Tree, path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, key) => (isTree(at) ? at[key] : undefined), tree)
+}
+
+function set(tree: Tree, path: readonly string[], value: unknown): void {
+  const [key, ...rest] = path
+  if (key === undefined) return
+  if (rest.length === 0) tree[key] = value
+  else {
+    const below = tree[key]
+    const copy = isTree(below) ? { ...below } : {}
+    tree[key] = copy
+    set(copy, rest, value)
+  }
+}
+
+/** A variable's text as the kind of value that the default is; what does not fit is left as it is, for the check to name. */
+function fromText(text: string, like: unknown): unknown {
+  if (Array.isArray(like)) {
+    const parts = text.split(',').map((part) => part.trim())
+    return like.every((item) => typeof item === 'number') && like.length > 0 ? parts.map(numberOrText) : parts
+  }
+  if (typeof like === 'number') return numberOrText(text)
+  if (typeof like === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
+  return text
+}
+
+function numberOrText(text: string): number | string {
+  return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
+}

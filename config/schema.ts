@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { COMPRESSIONS } from '../src/ports/topic.ts'
+import { PROTOCOLS } from '../src/protocols/registry.ts'
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A duration as people write it, in ms inside. */
+const duration = z
+  .string()
+  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'a duration is a number and ms, s, m, h or d, as in "90s"')
+  .transform((text) => {
+    const [, number = '', unit = 'ms'] = /^([\d.]+)(\D+)$/.exec(text) ?? []
+    return Number(number) * UNITS[unit as keyof typeof UNITS]
+  })
+
+const count = z.int().min(1)
+const ascending = (values: readonly number[]) => values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
+
+const stage = z.strictObject({ concurrency: count, attempts: count, backoff: duration })
+
+const protocols = z.strictObject(
+  Object.fromEntries(PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean() })])),
+)
+
+/** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
+export const settingsSchema = z.strictObject({
+  kafka: z.strictObject({
+    brokers: z.array(z.string().regex(/^[^\s,]+:\d+$/, 'a broker is host:port')),
+    clientId: z.string().min(1),
+    group: z.string().min(1),
+    topicPrefix: z.string().regex(/^[A-Za-z0-9._-]*$/, 'letters, digits, dots, dashes and underscores'),
+    partitions: count,
+    replication: count,
+    retention: duration,
+    compression: z.enum(COMPRESSIONS),
+    sessionTimeout: duration,
+    maxBytesPerPartition: z.int().min(1024),
+  }),
+  redis: z.strictObject({
+    url: z.string().regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://'),
+    prefix: z.string().regex(/^[A-Za-z0-9._-]+$/, 'letters, digits, dots, dashes and underscores'),
+  }),
+  openai: z.strictObject({
+    baseUrl: z.url({ protocol: /^https?$/ }),
+    apiKey: z.string(),
+    answerFormat: z.enum(['json_schema', 'json_object', 'text']),
+  }),
+  models: z.strictObject({
+    roles: z
+      .record(z.string(), z.array(z.string().min(1)).min(1))
+      .refine((roles) => roles.default !== undefined, 'default is missing'),
+    prices: z.record(
+      z.string(),
+      z.strictObject({ prompt: z.number().min(0), cached: z.number().min(0), completion: z.number().min(0) }),
+    ),
+    slots: count,
+    callTimeout: duration,
+  }),
+  intake: z.strictObject({
+    maxMessageBytes: count,
+    maxAhead: duration,
+    pauseAtDue: count,
+    pauseAtOutbox: count,
+    resumeAtShare: z.number().min(0).max(1),
+  }),
+  threads: z.strictObject({
+    maxComments: z.int().min(1).max(10_000),
+    orphanWait: duration,
+    keepAfterFinal: duration,
+    keepTombstone: duration,
+  }),
+  checkpoints: z.strictObject({
+    counts: z.array(count).refine(ascending, 'must rise'),
+    ages: z.array(duration).refine(ascending, 'must rise'),
+    finalAge: duration,
+    reopen: z.boolean(),
+  }),
+  clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: duration }),
+  cases: z.strictObject({
+    maxOpen: count,
+    concurrency: count,
+    deadline: duration,
+    maxTakeovers: count,
+    handBack: duration,
+    reconcileAfter: duration,
+    keepJournal: duration,
+    transcriptBytes: z.int().min(10_000),
+  }),
+  stages: z.record(z.string(), stage).refine((stages) => stages.default !== undefined, 'default is missing'),
+  queues: z.strictObject({ lock: duration, stalledCheck: duration }),
+  http: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }),
+  drain: duration,
+  fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100) }),
+  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
+  protocols,
+})
+
+export type Settings = z.infer<typeof settingsSchema>

@@ -1,0 +1,55 @@
+import { type CommentMessage, commentMessage, type Outcome } from '../src/domain/messages.ts'
+import type { Comment } from '../src/domain/thread.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { Incoming } from '../src/ports/topic.ts'
+import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { Intake, ReadOk } from './intake.ts'
+
+/** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */
+const WRITTEN_AT_ONCE = 500
+
+/** Takes comments into the thread store, all of a thread's in a batch at once. */
+export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock: Clock }): Intake<CommentMessage> {
+  const { threads, rules, clock } = deps
+  return {
+    schema: commentMessage,
+    async take(read) {
+      const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
+      const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
+      await Promise.all(
+        [...byThread.values()].map(async (group) => {
+          for (let start = 0; start < group.length; start += WRITTEN_AT_ONCE) {
+            const part = group.slice(start, start + WRITTEN_AT_ONCE)
+            const [first] = part
+            if (first === undefined) return
+            const ref = { tenant: first.message.tenant, postId: first.message.postId }
+            const changes = part.map(({ message, from }) => changeOf(message, from))
+            const given = await threads.putComments(ref, changes, clock(), rules)
+            for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))
+          }
+        }),
+      )
+      return read.map((one) => known(outcomes.get(one)))
+    },
+  }
+}
+
+function known(outcome: Outcome | undefined): Outcome {
+  if (outcome === undefined) throw new Error('a comment was taken without an outcome')
+  return outcome
+}
+
+function changeOf(message: CommentMessage, from: Incoming): CommentChange {
+  const { id, createdAt, parentId, text, author, authorSince } = message
+  if (message.deleted === true) return { kind: 'deleted', id, createdAt }
+  const comment: Comment = {
+    id,
+    ...(parentId === undefined ? {} : { parentId }),
+    text,
+    ...(author === undefined ? {} : { author }),
+    ...(authorSince === undefined ? {} : { authorSince }),
+    createdAt,
+  }
+  const { topic, partition, offset } = from
+  return { kind: 'said', comment, origin: { topic, partition, offset, raw: from.value?.toString('base64') ?? '' } }
+}

@@ -1,0 +1,114 @@
+import type { z } from 'zod'
+import type { Outcome } from '../src/domain/messages.ts'
+import type { Outbox } from '../src/ports/cases.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { StreamMark, StreamMarks } from '../src/ports/threads.ts'
+import type { Batch, Incoming, TopicReader } from '../src/ports/topic.ts'
+import { advanceMark, UNREAD } from '../src/threads/stream-clock.ts'
+import { deadLetterOf, type Read, type ReadLimits, readMessage } from './read-message.ts'
+
+export interface ReadOk<Message> {
+  readonly message: Message
+  readonly from: Incoming
+}
+
+/** What one topic's messages are and what is done with them. */
+export interface Intake<Message extends { createdAt: number }> {
+  readonly schema: z.ZodType<Message>
+  /** Makes the messages' effects durable; resolves to their outcomes, in order. */
+  take(read: readonly ReadOk<Message>[]): Promise<Outcome[]>
+}
+
+/** An intake whose messages only it understands. */
+export interface AnyIntake {
+  readonly schema: z.ZodType<{ createdAt: number }>
+  take(read: readonly ReadOk<never>[]): Promise<Outcome[]>
+}
+
+/** Messages handled between two signs of life to the group. */
+const HANDLED_AT_ONCE = 2_000
+
+/**
+ * From a batch of messages to durable effects: each message is read at the edge, taken by its topic's intake or put among
+ * the dead letters, the stream's clock is moved, and only then is the batch done and its offset committed.
+ */
+export function intake(deps: {
+  reader: TopicReader
+  /** By topic name. */
+  intakes: ReadonlyMap<string, AnyIntake>
+  outbox: Outbox
+  marks: StreamMarks
+  limits: ReadLimits
+  clock: Clock
+  report: Report
+}) {
+  const { reader, intakes, outbox, marks, limits, clock, report } = deps
+  const held = new Map<string, StreamMark>()
+  const lastTimestamp = new Map<string, number>()
+
+  async function markOf(partition: string): Promise<StreamMark> {
+    const known = held.get(partition)
+    if (known !== undefined) return known
+    const stored = (await marks.read()).get(partition) ?? UNREAD
+    held.set(partition, stored)
+    return stored
+  }
+
+  async function settle(topic: string, part: readonly Incoming[], take: AnyIntake): Promise<number[]> {
+    const now = clock()
+    const read = part.map((from): Read<{ createdAt: number }> => readMessage(from, take.schema, limits, now))
+    const good = read.flatMap((one): ReadOk<{ createdAt: number }>[] => (one.ok ? [one] : []))
+    const bad = read.flatMap((one) => (one.ok ? [] : [one]))
+    const outcomes = good.length === 0 ? [] : await take.take(good as ReadOk<never>[])
+    if (bad.length > 0) await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }, now)))
+    for (const { from, reason, detail } of bad)
+      report('message:dead', { topic, partition: from.partition, offset: from.offset, reason, detail })
+    const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
+    for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
+    return good.map(({ message }) => message.createdAt)
+  }
+
+  async function handle(batch: Batch, alive: () => Promise<void>): Promise<void> {
+    const take = intakes.get(batch.topic)
+    if (take === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
+    const partition = partitionKey(batch)
+    let mark: StreamMark = { ...(await markOf(partition)), endSince: null }
+    for (let start = 0; start < batch.messages.length; start += HANDLED_AT_ONCE) {
+      const part = batch.messages.slice(start, start + HANDLED_AT_ONCE)
+      for (const createdAt of await settle(batch.topic, part, take)) mark = advanceMark(mark, createdAt)
+      await alive()
+    }
+    mark = { ...mark, endSince: batch.atEnd ? clock() : null }
+    await marks.write(new Map([[partition, mark]]))
+    held.set(partition, mark)
+    lastTimestamp.set(batch.topic, batch.messages.at(-1)?.timestamp ?? clock())
+  }
+
+  /** Notes which partitions have been read to their end, also those that never had a message, and tells the lag. */
+  async function watch(): Promise<void> {
+    const positions = await reader.positions()
+    const changed = new Map<string, StreamMark>()
+    const own = new Set(positions.map(partitionKey))
+    for (const partition of held.keys()) if (!own.has(partition)) held.delete(partition)
+    for (const position of positions) {
+      const partition = partitionKey(position)
+      const mark = await markOf(partition)
+      if (position.lag === 0 && mark.endSince === null) changed.set(partition, { ...mark, endSince: clock() })
+      if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
+    }
+    for (const [partition, mark] of changed) held.set(partition, mark)
+    await marks.write(changed)
+    for (const [topic, parts] of Map.groupBy(positions, (position) => position.topic)) {
+      const messages = parts.reduce((sum, { lag }) => sum + lag, 0)
+      const seconds = messages === 0 ? 0 : Math.max(0, clock() - (lastTimestamp.get(topic) ?? clock())) / 1000
+      report('kafka:lag', { topic, messages, seconds })
+    }
+  }
+
+  return { start: () => reader.start(handle), watch }
+}
+
+function partitionKey({ topic, partition }: { topic: string; partition: number }): string {
+  return `${topic}/${partition}`
+}

@@ -1,0 +1,79 @@
+import type { z } from 'zod'
+import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
+import type { DeadLetter, DeadLetterReason } from '../src/domain/messages.ts'
+import type { Incoming } from '../src/ports/topic.ts'
+
+export interface ReadLimits {
+  /** Longest message value, in bytes. */
+  readonly maxBytes: number
+  /** A `createdAt` further ahead of the wall clock than this is a mistake or an attack, in ms. */
+  readonly maxAheadMs: number
+}
+
+export type Read<Message> =
+  | { readonly ok: true; readonly message: Message; readonly from: Incoming }
+  | { readonly ok: false; readonly reason: DeadLetterReason; readonly detail: string; readonly from: Incoming }
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Reads one message against its schema. A fault is named by what is wrong and where, never by the text that is there. */
+export function readMessage<Message extends { createdAt: number }>(
+  from: Incoming,
+  schema: z.ZodType<Message>,
+  limits: ReadLimits,
+  now: number,
+): Read<Message> {
+  const dead = (reason: DeadLetterReason, detail: string): Read<Message> => ({ ok: false, reason, detail, from })
+  const corrupt = from.headers[CORRUPT_BATCH]
+  if (corrupt !== undefined) return dead('corrupt-batch', corrupt)
+  if (from.value === null) return dead('invalid', 'the message has no value')
+  if (from.value.length > limits.maxBytes)
+    return dead('too-large', `${from.value.length} bytes, at most ${limits.maxBytes} are taken`)
+  let json: unknown
+  try {
+    json = JSON.parse(strictUtf8.decode(from.value))
+  } catch {
+    return dead('not-json', 'the value is not JSON in UTF-8')
+  }
+  const parsed = schema.safeParse(json)
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
+    return dead('invalid', faults.join('; ').slice(0, 1_000))
+  }
+  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead('future', 'createdAt lies in the future')
+  return { ok: true, message: parsed.data, from }
+}
+
+/** Longest part of a message that a dead letter carries, in bytes: base64 of it fits a broker's default limit. */
+const MAX_RAW_BYTES = 256 * 1024
+
+/** A dead letter for the message; its bytes are base64, so that nothing in them is text to whoever reads it. */
+export function deadLetterOf(
+  from: Pick<Incoming, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value'>,
+  why: { reason: DeadLetterReason; detail: string },
+  now: number,
+): { key: string; letter: string } {
+  const raw = from.value ?? Buffer.alloc(0)
+  const letter: DeadLetter = {
+    schema: 1,
+    topic: from.topic,
+    partition: from.partition,
+    offset: from.offset,
+    key: from.key === null ? null : from.key.slice(0, MAX_KEY_CHARS),
+    headers: Object.fromEntries(
+      Object.entries(from.headers)
+        .slice(0, MAX_HEADERS)
+        .map(([name, value]) => [name.slice(0, MAX_HEADER_CHARS), value.slice(0, MAX_HEADER_CHARS)]),
+    ),
+    ...why,
+    raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
+    rawBytes: raw.length,
+    truncated: raw.length > MAX_RAW_BYTES,
+    at: new Date(now).toISOString(),
+  }
+  return { key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS), letter: JSON.stringify(letter) }
+}
+
+const MAX_KEY_CHARS = 1_024
+const MAX_HEADERS = 32
+const MAX_HEADER_CHARS = 256

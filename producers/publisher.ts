@@ -1,0 +1,109 @@
+import { verdict as verdictSchema } from '../src/domain/verdict.ts'
+import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { Outgoing, TopicWriter } from '../src/ports/topic.ts'
+
+export interface PublisherSettings {
+  /** This publisher among all. */
+  readonly name: string
+  readonly topics: { readonly verdicts: string; readonly transcripts: string; readonly deadLetters: string }
+}
+
+/** Entries sent in one go. */
+const SENT_AT_ONCE = 64
+/** Wait for the first entry, in ms; it bounds how long a stop takes. */
+const WAIT_MS = 500
+/** An entry whose publisher said nothing for this long is another's, in ms. */
+const ABANDONED_MS = 5_000
+const STILL_SENDING_MS = 1_500
+const ADOPT_EVERY_MS = 2_000
+const RETRY_MS = 1_000
+
+/**
+ * Sends what the outbox holds to Kafka and takes it out once it is acknowledged: at least once, byte-identical, under the
+ * same id. What another publisher left behind is adopted.
+ */
+export function publisher(deps: {
+  outbox: Outbox
+  writer: TopicWriter
+  clock: Clock
+  report: Report
+  settings: PublisherSettings
+}) {
+  const { outbox, writer, clock, report, settings } = deps
+  const { name, topics } = settings
+  let stopping = false
+  let running: Promise<void> = Promise.resolve()
+
+  function recordsOf(entry: OutboxEntry): Outgoing[] {
+    if (entry.kind === 'dead-letter') return [{ topic: topics.deadLetters, key: entry.key, value: entry.letter }]
+    const { subjectId } = verdictSchema.pick({ subjectId: true }).parse(JSON.parse(entry.verdict))
+    return [
+      { topic: topics.transcripts, key: subjectId, value: entry.transcript },
+      { topic: topics.verdicts, key: subjectId, value: entry.verdict },
+    ]
+  }
+
+  async function publish(entries: readonly OutboxEntry[]): Promise<void> {
+    const ids = entries.map(({ id }) => id)
+    const alive = setInterval(() => {
+      outbox.keep(name, ids).catch((error: unknown) => report('trouble:met', { where: 'outbox', error }))
+    }, STILL_SENDING_MS)
+    try {
+      for (;;) {
+        try {
+          await writer.send(entries.flatMap(recordsOf))
+          break
+        } catch (error) {
+          report('trouble:met', { where: 'publisher', error })
+          if (stopping) return
+          await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        }
+      }
+      await outbox.done(entries)
+    } finally {
+      clearInterval(alive)
+    }
+    const published = clock()
+    for (const entry of entries) if (entry.kind === 'verdict') tell(entry.verdict, published)
+  }
+
+  function tell(json: string, published: number): void {
+    const verdict = verdictSchema.parse(JSON.parse(json))
+    const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
+    report('verdict:published', {
+      verdict,
+      latencySeconds: Math.max(0, published - Date.parse(verdict.timing.receivedAt)) / 1000,
+      overheadSeconds: (verdict.timing.overheadMs + sinceDecided) / 1000,
+    })
+  }
+
+  async function run(): Promise<void> {
+    let adopted = 0
+    while (!stopping) {
+      try {
+        if (clock() - adopted > ADOPT_EVERY_MS) {
+          adopted = clock()
+          const left = await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS)
+          if (left.length > 0) await publish(left)
+        }
+        const entries = await outbox.next(name, SENT_AT_ONCE, WAIT_MS)
+        if (entries.length > 0) await publish(entries)
+      } catch (error) {
+        report('trouble:met', { where: 'publisher', error })
+        if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+
+  return {
+    start() {
+      running = run()
+    },
+    async close() {
+      stopping = true
+      await running
+    },
+  }
+}

@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto'
+import { DelayedError, type Job, Queue, WaitingChildrenError, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { Clock } from '../../ports/clock.ts'
+import type { StageBacklog, StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
+import type { Report } from '../../ports/report.ts'
+
+export interface QueueSettings {
+  readonly prefix: string
+  /** Cases advanced at once in this process. */
+  readonly caseConcurrency: number
+  /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
+  readonly stages: Readonly<Record<string, { concurrency: number; attempts: number; backoffMs: number }>>
+  readonly lockMs: number
+  readonly stalledCheckMs: number
+}
+
+interface CaseJob {
+  readonly caseId: string
+}
+interface AskJob extends StagedAsk {
+  readonly heldMs: number
+}
+
+const CASES = 'cases'
+/** Children of a case whose job was lost are looked at this many at a time. */
+const CHILDREN_LOOKED_AT = 100
+
+/**
+ * Stage queues on BullMQ. A case's job adds its asks as children on their stages' queues, waits for all of them
+ * (`moveToWaitingChildren`), and runs again; a child that fails for good frees its parent, which then asks anew.
+ */
+export function bullQueues(deps: {
+  connection: Redis
+  stages: readonly { protocol: string; stage: string }[]
+  settings: QueueSettings
+  clock: Clock
+  report: Report
+}): StageQueues {
+  const { connection, stages, settings, clock, report } = deps
+  const shared = { connection, prefix: settings.prefix, skipVersionCheck: true }
+  const streams = { events: { maxLen: 100 } }
+  const cases = new Queue<CaseJob>(CASES, { ...shared, streams })
+  const asks = new Map(
+    stages.map(({ protocol, stage }) => [
+      queueName(protocol, stage),
+      { protocol, stage, queue: new Queue<AskJob>(queueName(protocol, stage), { ...shared, streams }) },
+    ]),
+  )
+  for (const queue of [cases, ...[...asks.values()].map(({ queue }) => queue)])
+    queue.on('error', (error) => report('trouble:met', { where: 'bullmq', error }))
+  const workers: Worker[] = []
+  const stopping = new AbortController()
+
+  async function addAsks(parent: Job<CaseJob>, staged: readonly StagedAsk[]): Promise<void> {
+    const byQueue = Map.groupBy(staged, ({ protocol, stage }) => queueName(protocol, stage))
+    await Promise.all(
+      [...byQueue].map(([name, group]) => {
+        const target = asks.get(name)
+        if (target === undefined) throw new Error(`the stage ${name} is not declared`)
+        const { attempts, backoffMs } = stageSettings(settings, target)
+        return target.queue.addBulk(
+          group.map((ask) => ({
+            name: ask.stage,
+            data: { ...ask, heldMs: 0 },
+            opts: {
+              jobId: jobId(ask.caseId, String(ask.run), ask.key),
+              parent: { id: idOf(parent), queue: cases.qualifiedName },
+              ignoreDependencyOnFailure: true,
+              attempts,
+              backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
+              ...ENDED_JOBS_GO,
+            },
+          })),
+        )
+      }),
+    )
+  }
+
+  async function runCase(work: Work, job: Job<CaseJob>, token: string | undefined): Promise<void> {
+    for (;;) {
+      const advance = await work.advance(job.data.caseId)
+      if (advance.next === 'done') return
+      if (advance.next === 'later') {
+        await job.moveToDelayed(clock() + advance.delayMs, token)
+        throw new DelayedError()
+      }
+      await addAsks(job, advance.asks)
+      if (await job.moveToWaitingChildren(token ?? '')) throw new WaitingChildrenError()
+    }
+  }
+
+  async function runAsk(work: Work, job: Job<AskJob>, token: string | undefined): Promise<void> {
+    const { heldMs, ...ask } = job.data
+    const { attempts = 1 } = job.opts
+    const end = await work.answer(ask, {
+      number: job.attemptsMade + 1,
+      last: job.attemptsMade + 1 >= attempts,
+      waitSeconds: Math.max(0, clock() - (job.timestamp + heldMs)) / 1000,
+      heldMs,
+      signal: stopping.signal,
+    })
+    if (end.end === 'done') return
+    if (end.end === 'again') throw new TryAgain()
+    await job.updateData({ ...job.data, heldMs: heldMs + end.delayMs })
+    await job.moveToDelayed(clock() + end.delayMs, token)
+    throw new DelayedError()
+  }
+
+  const startWorker = <Data>(name: string, concurrency: number, run: (job: Job<Data>, token?: string) => Promise<void>) => {
+    const worker = new Worker<Data>(name, run, {
+      connection,
+      prefix: settings.prefix,
+      concurrency,
+      lockDuration: settings.lockMs,
+      stalledInterval: settings.stalledCheckMs,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      skipVersionCheck: true,
+      drainDelay: 2,
+    })
+    worker.on('error', (error) => report('trouble:met', { where: `worker ${name}`, error }))
+    worker.on('failed', (_, error) => {
+      if (!(error instanceof TryAgain)) report('trouble:met', { where: `worker ${name}`, error })
+    })
+    workers.push(worker)
+  }
+
+  async function alive(jobKey: string): Promise<boolean> {
+    const [queue, id] = [jobKey.slice(0, jobKey.lastIndexOf(':')), jobKey.slice(jobKey.lastIndexOf(':') + 1)]
+    const target = [...asks.values()].find((candidate) => candidate.queue.qualifiedName === queue)
+    return target !== undefined && LIVE.has(await target.queue.getJobState(id))
+  }
+
+  return {
+    async push(caseIds) {
+      if (caseIds.length === 0) return
+      await cases.addBulk(
+        caseIds.map((caseId) => ({ name: 'case', data: { caseId }, opts: { jobId: jobId(caseId), ...ENDED_JOBS_GO } })),
+      )
+    },
+
+    work(work) {
+      startWorker<CaseJob>(CASES, settings.caseConcurrency, (job, token) => runCase(work, job, token))
+      for (const [name, target] of asks)
+        startWorker<AskJob>(name, stageSettings(settings, target).concurrency, (job, token) => runAsk(work, job, token))
+    },
+
+    async stranded(caseIds) {
+      const found: string[] = []
+      for (const caseId of caseIds) {
+        const job = await cases.getJob(jobId(caseId))
+        const state = job === undefined ? 'unknown' : await job.getState()
+        if (job === undefined) found.push(caseId)
+        else if (state === 'waiting-children') {
+          const { unprocessed = [] } = await job.getDependencies({ unprocessed: { count: CHILDREN_LOOKED_AT } })
+          const lives = await Promise.all(unprocessed.map(alive))
+          if (lives.includes(true)) continue
+          await job.remove({ removeChildren: true })
+          found.push(caseId)
+        } else if (!LIVE.has(state)) {
+          await job.remove()
+          found.push(caseId)
+        }
+      }
+      return found
+    },
+
+    async backlog() {
+      const stage = async (protocol: string, name: string, queue: Queue): Promise<StageBacklog> => {
+        const [counts, [oldest]] = await Promise.all([
+          queue.getJobCounts('waiting', 'active', 'delayed'),
+          queue.getJobs(['waiting'], 0, 0, true),
+        ])
+        const { waiting = 0, active = 0, delayed = 0 } = counts
+        const oldestWaitingSeconds = oldest?.timestamp === undefined ? 0 : Math.max(0, clock() - oldest.timestamp) / 1000
+        return { protocol, stage: name, states: { waiting, active, delayed }, oldestWaitingSeconds }
+      }
+      return Promise.all([
+        stage('all', 'case', cases),
+        ...[...asks.values()].map(({ protocol, stage: name, queue }) => stage(protocol, name, queue)),
+      ])
+    },
+
+    async close(graceMs) {
+      const gone = Promise.all(workers.map((worker) => worker.close()))
+      const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
+      const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
+      await Promise.race([gone, force])
+      clearTimeout(abort)
+      await Promise.race([Promise.all(workers.map((worker) => worker.close(true))), force])
+      await Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
+    },
+  }
+}
+
+const LIVE: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized', 'waiting-children'])
+const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
+/** After the attempts have been aborted, their last writes get this long. */
+const FORCE_AFTER_MS = 2_000
+
+/** Makes BullMQ count an attempt and back off; nothing is wrong with the worker. */
+class TryAgain extends Error {}
+
+function queueName(protocol: string, stage: string): string {
+  return `${protocol}.${stage}`
+}
+
+function stageSettings(settings: QueueSettings, of: { protocol: string; stage: string }) {
+  const found = settings.stages[queueName(of.protocol, of.stage)] ?? settings.stages[of.stage] ?? settings.stages.default
+  if (found === undefined) throw new Error('settings.stages.default is missing')
+  return found
+}
+
+/** Ids of jobs hold no colon and are not all digits, whatever the subject's id is. */
+function jobId(...parts: string[]): string {
+  return `j${createHash('sha256').update(parts.join('\0')).digest('base64url').slice(0, 24)}`
+}
+
+function idOf(job: Job): string {
+  if (job.id === undefined) throw new Error('a job without an id')
+  return job.id
+}

@@ -1,0 +1,116 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
+import kafkajs from 'kafkajs'
+import { compressFrame, decompressFrame } from 'lz4-napi'
+import snappy from 'snappyjs'
+
+/** Header on the stand-ins for the records of a batch that could not be decompressed; its value says why. */
+export const CORRUPT_BATCH = 'gavel-corrupt-batch'
+
+/** A batch larger than this when unpacked counts as corrupt: nothing that Kafka takes by default unpacks to as much. */
+const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
+
+interface Pack {
+  compress(data: Buffer): Promise<Buffer>
+  decompress(data: Buffer): Promise<Buffer>
+}
+
+const limit = { maxOutputLength: MAX_UNPACKED_BYTES }
+const gzipPack: Pack = {
+  compress: (data) => promisify(gzip)(data),
+  decompress: (data) => promisify<Buffer, typeof limit, Buffer>(gunzip)(data, limit),
+}
+const zstdPack: Pack = {
+  compress: (data) => promisify<Buffer, Buffer>(zstdCompress)(data),
+  decompress: (data) => promisify<Buffer, typeof limit, Buffer>(zstdDecompress)(data, limit),
+}
+const lz4Pack: Pack = { compress: (data) => compressFrame(data), decompress: (data) => decompressFrame(data) }
+
+/** Kafka's Snappy is a stream of blocks, each after its length, behind this magic and two version numbers. */
+const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
+const SNAPPY_HEADER = Buffer.concat([SNAPPY_MAGIC, Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])])
+
+const snappyPack: Pack = {
+  async compress(data) {
+    const block = snappy.compress(data)
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(block.length)
+    return Buffer.concat([SNAPPY_HEADER, length, block])
+  },
+  async decompress(data) {
+    if (!data.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return snappy.uncompress(data, MAX_UNPACKED_BYTES)
+    const blocks: Buffer[] = []
+    for (let at = SNAPPY_HEADER.length; at < data.length; ) {
+      const length = data.readUInt32BE(at)
+      blocks.push(snappy.uncompress(data.subarray(at + 4, at + 4 + length), MAX_UNPACKED_BYTES))
+      at += 4 + length
+    }
+    return Buffer.concat(blocks)
+  },
+}
+
+/**
+ * Registers every codec that Kafka knows with kafkajs, which has only gzip of its own and dies in silence of the others.
+ * A batch that can't be unpacked becomes as many stand-in records under {@link CORRUPT_BATCH}, so that it can be put aside
+ * like any other bad message: kafkajs itself would read it again for ever.
+ */
+export function registerCodecs(): void {
+  const { CompressionCodecs, CompressionTypes } = kafkajs
+  CompressionCodecs[CompressionTypes.GZIP] = () => codec(gzipPack)
+  CompressionCodecs[CompressionTypes.Snappy] = () => codec(snappyPack)
+  CompressionCodecs[CompressionTypes.LZ4] = () => codec(lz4Pack)
+  CompressionCodecs[CompressionTypes.ZSTD] = () => codec(zstdPack)
+}
+
+function codec(pack: Pack) {
+  return {
+    compress: (encoder: { buffer: Buffer }) => pack.compress(encoder.buffer),
+    async decompress(data: Buffer): Promise<Buffer> {
+      try {
+        return await pack.decompress(data)
+      } catch (error) {
+        const why = error instanceof Error ? error.message : 'unknown'
+        const count = recordCount(data)
+        if (count === null) throw error
+        return standIns(count, data, `the batch of ${count} could not be decompressed: ${why}`)
+      }
+    },
+  }
+}
+
+/** Size of a version-2 record batch's header, in bytes; the compressed records follow it in the same memory. */
+const BATCH_HEADER_BYTES = 61
+const MAGIC_AT = 16
+const COUNT_AT = 57
+
+/** The number of records that the header in front of `data` promises; null if no such header stands there. */
+function recordCount(data: Buffer): number | null {
+  if (data.byteOffset < BATCH_HEADER_BYTES) return null
+  const header = Buffer.from(data.buffer, data.byteOffset - BATCH_HEADER_BYTES, BATCH_HEADER_BYTES)
+  return header[MAGIC_AT] === 2 ? header.readInt32BE(COUNT_AT) : null
+}
+
+/** Uncompressed version-2 records: the first holds the bytes that could not be read, the rest are empty. */
+function standIns(count: number, raw: Buffer, why: string): Buffer {
+  const header = Buffer.concat([varint(1), sized(Buffer.from(CORRUPT_BATCH)), sized(Buffer.from(why))])
+  return Buffer.concat(
+    Array.from({ length: count }, (_, offset) => {
+      const value = offset === 0 ? sized(raw) : varint(-1)
+      const body = Buffer.concat([Buffer.from([0]), varint(0), varint(offset), varint(-1), value, header])
+      return sized(body)
+    }),
+  )
+}
+
+function sized(bytes: Buffer): Buffer {
+  return Buffer.concat([varint(bytes.length), bytes])
+}
+
+/** Zigzag variable-length integer. */
+function varint(value: number): Buffer {
+  const bytes: number[] = []
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0
+  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80)
+  bytes.push(rest)
+  return Buffer.from(bytes)
+}

@@ -1,0 +1,82 @@
+import type { Clock } from '../../ports/clock.ts'
+import type { StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
+import type { Report } from '../../ports/report.ts'
+
+/** Stage queues within one process: no limits of their own but the gateway's, and nothing outlives the process. */
+export function memoryQueues(deps: {
+  stages: readonly { protocol: string; stage: string }[]
+  attempts: number
+  backoffMs: number
+  clock: Clock
+  report: Report
+}): StageQueues {
+  const { stages, attempts, backoffMs, clock, report } = deps
+  const live = new Set<string>()
+  const waiting: string[] = []
+  const stopping = new AbortController()
+  const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  let doing: Work | undefined
+
+  async function answer(work: Work, ask: StagedAsk): Promise<void> {
+    const added = clock()
+    let heldMs = 0
+    for (let number = 1; ; ) {
+      const end = await work.answer(ask, {
+        number,
+        last: number >= attempts,
+        waitSeconds: Math.max(0, clock() - added - heldMs) / 1000,
+        heldMs,
+        signal: stopping.signal,
+      })
+      if (end.end === 'done' || stopping.signal.aborted) return
+      if (end.end === 'held') {
+        heldMs += end.delayMs
+        await rest(end.delayMs)
+      } else {
+        await rest(backoffMs * 2 ** (number - 1))
+        number++
+      }
+    }
+  }
+
+  async function run(work: Work, caseId: string): Promise<void> {
+    try {
+      while (!stopping.signal.aborted) {
+        const advance = await work.advance(caseId)
+        if (advance.next === 'done') return
+        if (advance.next === 'later') await rest(advance.delayMs)
+        else await Promise.all(advance.asks.map((ask) => answer(work, ask)))
+      }
+    } catch (error) {
+      report('trouble:met', { where: 'memory queue', error })
+    } finally {
+      live.delete(caseId)
+    }
+  }
+
+  return {
+    async push(caseIds) {
+      for (const caseId of caseIds) {
+        if (live.has(caseId)) continue
+        live.add(caseId)
+        if (doing === undefined) waiting.push(caseId)
+        else void run(doing, caseId)
+      }
+    },
+    work(work) {
+      doing = work
+      for (const caseId of waiting.splice(0)) void run(work, caseId)
+    },
+    stranded: async (caseIds) => caseIds.filter((caseId) => !live.has(caseId)),
+    backlog: async () =>
+      stages.map(({ protocol, stage }) => ({
+        protocol,
+        stage,
+        states: { waiting: 0, active: 0, delayed: 0 },
+        oldestWaitingSeconds: 0,
+      })),
+    async close() {
+      stopping.abort(new Error('the queues are closing'))
+    },
+  }
+}

@@ -1,0 +1,357 @@
+import { createHash } from 'node:crypto'
+import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
+import type { Outcome } from '../../domain/messages.ts'
+import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../../domain/thread.ts'
+import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type {
+  CommentChange,
+  Origin,
+  StreamMark,
+  StreamMarks,
+  ThreadRules,
+  ThreadState,
+  ThreadStore,
+} from '../../ports/threads.ts'
+
+interface HeldThread {
+  readonly ref: ThreadRef
+  post: Post | null
+  readonly comments: Map<string, Comment | null>
+  readonly orphans: Map<string, Origin>
+  accepted: number
+  version: number
+  countStage: number
+  final: boolean
+  gone: boolean
+  dueSince: number | null
+  readonly revisions: Map<string, { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }>
+}
+
+interface HeldCase {
+  record: CaseRecord
+  epoch: number
+  run: number
+  open: boolean
+  touched: number
+  journal: Map<string, JournalEntry>
+  lost: LostCall[]
+}
+
+/**
+ * The stores' twins in memory: the same promises within one process, and nothing after it. For judging a file without
+ * servers, and for quick tests.
+ */
+export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseStore; outbox: Outbox; marks: StreamMarks } {
+  const threads = new Map<string, HeldThread>()
+  const due = new Map<string, number>()
+  const cases = new Map<string, HeldCase>()
+  const waiting: OutboxEntry[] = []
+  const taken = new Map<string, { publisher: string; at: number; entry: OutboxEntry }>()
+  const arrivals = new Set<() => void>()
+  let marks = new Map<string, StreamMark>()
+  let entryNumber = 0
+
+  const nameOf = (ref: ThreadRef) => `${ref.tenant}:${ref.postId}`
+  const threadOf = (ref: ThreadRef): HeldThread => {
+    const known = threads.get(nameOf(ref))
+    if (known !== undefined) return known
+    const fresh: HeldThread = {
+      ref,
+      post: null,
+      comments: new Map(),
+      orphans: new Map(),
+      accepted: 0,
+      version: 0,
+      countStage: 0,
+      final: false,
+      gone: false,
+      dueSince: null,
+      revisions: new Map(),
+    }
+    threads.set(nameOf(ref), fresh)
+    return fresh
+  }
+  const dueNow = (thread: HeldThread, now: number) => {
+    due.set(nameOf(thread.ref), 0)
+    thread.dueSince ??= now
+  }
+  const passCounts = (thread: HeldThread, now: number, { counts }: ThreadRules) => {
+    const passed = counts.filter((count) => thread.accepted >= count).length
+    if (passed <= thread.countStage) return
+    thread.countStage = passed
+    dueNow(thread, now)
+  }
+  const put = (entry: OutboxEntry) => {
+    waiting.push(entry)
+    for (const arrive of arrivals) arrive()
+  }
+  const nextId = () => String(++entryNumber)
+
+  function putComment(thread: HeldThread, change: CommentChange, rules: ThreadRules): { outcome: Outcome; again: boolean } {
+    const id = change.kind === 'deleted' ? change.id : change.comment.id
+    const old = thread.comments.get(id)
+    if (thread.gone) return { outcome: 'deleted', again: false }
+    if (change.kind === 'deleted') {
+      if (old === null) return { outcome: 'duplicate', again: false }
+      thread.comments.set(id, null)
+      thread.orphans.delete(id)
+      return { outcome: 'deleted', again: thread.final && old !== undefined }
+    }
+    const { comment, origin } = change
+    if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment)) return { outcome: 'duplicate', again: false }
+    if (old === null) return { outcome: 'deleted', again: false }
+    if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window)
+      return { outcome: 'late', again: false }
+    thread.comments.set(id, comment)
+    if (old !== undefined) return { outcome: 'updated', again: thread.final }
+    thread.accepted++
+    if (thread.post === null) {
+      thread.orphans.set(id, origin)
+      if (!due.has(nameOf(thread.ref))) due.set(nameOf(thread.ref), comment.createdAt + rules.orphanWait)
+      return { outcome: 'orphan', again: false }
+    }
+    return thread.final ? { outcome: 'late', again: true } : { outcome: 'judged', again: false }
+  }
+
+  const threadStore: ThreadStore = {
+    async putPost(ref, post, { firstDue, now }, rules) {
+      const thread = threadOf(ref)
+      if (thread.gone) return 'deleted'
+      if (thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)) return 'duplicate'
+      const known = thread.post !== null
+      thread.post = post
+      thread.version++
+      if (known) {
+        dueNow(thread, now)
+        return 'updated'
+      }
+      due.set(nameOf(ref), firstDue)
+      thread.orphans.clear()
+      passCounts(thread, now, rules)
+      return 'judged'
+    },
+
+    async putComments(ref, changes, now, rules) {
+      const thread = threadOf(ref)
+      const ended = changes.map((change) => putComment(thread, change, rules))
+      const kept = [...thread.comments.keys()].sort((a, b) => rank(a) - rank(b))
+      for (const id of kept.slice(rules.cap)) {
+        thread.comments.delete(id)
+        thread.orphans.delete(id)
+      }
+      const changed = ended.some(({ outcome, again }) => again || ['judged', 'orphan', 'updated', 'deleted'].includes(outcome))
+      if (changed && !thread.gone) {
+        thread.version++
+        if (rules.reopen && ended.some(({ again }) => again)) dueNow(thread, now)
+        else if (thread.post !== null && !thread.final) passCounts(thread, now, rules)
+      }
+      return ended.map(({ outcome }) => outcome)
+    },
+
+    async deletePost(ref, farewell) {
+      const thread = threadOf(ref)
+      if (thread.gone) return 'duplicate'
+      for (const [protocol, held] of thread.revisions) {
+        if (held.openId !== null) cases.delete(held.openId)
+        held.revision++
+        const { caseId, verdict, transcript } = farewell(protocol, held.revision)
+        put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
+      }
+      thread.gone = true
+      thread.post = null
+      thread.comments.clear()
+      thread.orphans.clear()
+      due.delete(nameOf(ref))
+      return 'deleted'
+    },
+
+    async due(until, limit) {
+      return [...due]
+        .filter(([, at]) => at <= until)
+        .sort(([, a], [, b]) => a - b)
+        .slice(0, limit)
+        .flatMap(([name]) => threads.get(name)?.ref ?? [])
+    },
+
+    async read(ref) {
+      const thread = threads.get(nameOf(ref))
+      if (thread === undefined || thread.gone) return null
+      const state: ThreadState = {
+        ref,
+        post: thread.post,
+        comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
+        accepted: thread.accepted,
+        version: thread.version,
+        countStage: thread.countStage,
+        final: thread.final,
+        dueSince: thread.dueSince,
+        revisions: new Map(
+          [...thread.revisions].map(([protocol, { revision, seen, openId, carry }]) => [
+            protocol,
+            { revision, seen, open: openId !== null, carry },
+          ]),
+        ),
+      }
+      return state
+    },
+
+    async open(state, opening) {
+      const thread = threads.get(nameOf(state.ref))
+      if (thread === undefined || thread.gone || thread.post === null) return []
+      const opened: string[] = []
+      let final = opening.final
+      for (const protocol of opening.waiting) {
+        const held = thread.revisions.get(protocol)
+        if (held !== undefined) held.again = true
+      }
+      for (const record of opening.cases) {
+        const held = thread.revisions.get(record.protocol) ?? { revision: 0, seen: 0, openId: null, again: false, carry: null }
+        if (held.openId !== null) {
+          held.again = true
+          final = false
+        } else if (held.revision === record.revision - 1) {
+          const { revision, id } = record
+          thread.revisions.set(record.protocol, { ...held, revision, seen: state.version, openId: id })
+          cases.set(id, { record, epoch: 0, run: 0, open: true, touched: clock(), journal: new Map(), lost: [] })
+          opened.push(id)
+        }
+      }
+      if (thread.countStage === state.countStage && thread.dueSince === state.dueSince) {
+        thread.dueSince = null
+        if (opening.nextDue === null) due.delete(nameOf(state.ref))
+        else due.set(nameOf(state.ref), opening.nextDue)
+      }
+      thread.final ||= final
+      return opened
+    },
+
+    async expireOrphans(ref) {
+      const thread = threads.get(nameOf(ref))
+      if (thread === undefined || thread.post !== null) return []
+      threads.delete(nameOf(ref))
+      due.delete(nameOf(ref))
+      return [...thread.orphans.values()]
+    },
+
+    countDue: async () => due.size,
+  }
+
+  const take = (caseId: string, raise: boolean): TakenCase | null => {
+    const held = cases.get(caseId)
+    if (held === undefined || !held.open) return null
+    if (raise) {
+      held.epoch++
+      held.touched = clock()
+    }
+    const { record, epoch, run, journal, lost } = held
+    return { record, epoch, run, journal: new Map(journal), lostCalls: [...lost] }
+  }
+
+  const caseStore: CaseStore = {
+    take: async (caseId) => take(caseId, true),
+    peek: async (caseId) => take(caseId, false),
+    async restart(caseId, epoch, record) {
+      const held = cases.get(caseId)
+      if (held === undefined || !held.open || held.epoch !== epoch) return false
+      Object.assign(held, { record, run: held.run + 1, journal: new Map() })
+      return true
+    },
+    async answer(caseId, run, key, entry) {
+      const held = cases.get(caseId)
+      if (held === undefined || !held.open || held.run !== run) return 'stale'
+      if (held.journal.has(key)) return 'exists'
+      held.journal.set(key, entry)
+      return 'stored'
+    },
+    async loseCalls(caseId, calls) {
+      cases.get(caseId)?.lost.push(...calls)
+    },
+    async conclude(caseId, epoch, { verdict, transcript, carry }) {
+      const held = cases.get(caseId)
+      if (held === undefined || !held.open || held.epoch !== epoch) return false
+      held.open = false
+      const { tenant, subjectId: postId, protocol } = held.record
+      const revision = threads.get(nameOf({ tenant, postId }))?.revisions.get(protocol)
+      if (revision !== undefined) revision.carry = carry === null ? null : (JSON.parse(carry) as unknown)
+      put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
+      return true
+    },
+    async idle(idleMs, limit) {
+      return [...cases]
+        .filter(([, held]) => held.open && clock() - held.touched >= idleMs)
+        .sort(([, a], [, b]) => a.touched - b.touched)
+        .slice(0, limit)
+        .map(([id]) => id)
+    },
+    countOpen: async () => [...cases.values()].filter(({ open }) => open).length,
+  }
+
+  const outbox: Outbox = {
+    async putDeadLetters(letters) {
+      for (const { key, letter } of letters) put({ id: nextId(), kind: 'dead-letter', key, letter })
+    },
+    async next(publisher, limit, waitMs) {
+      if (waiting.length === 0)
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            clearTimeout(timer)
+            arrivals.delete(done)
+            resolve()
+          }
+          const timer = setTimeout(done, waitMs)
+          arrivals.add(done)
+        })
+      const entries = waiting.splice(0, limit)
+      for (const entry of entries) taken.set(entry.id, { publisher, at: clock(), entry })
+      return entries
+    },
+    async adopt(publisher, limit, idleMs) {
+      const left = [...taken.values()].filter(({ at }) => clock() - at >= idleMs).slice(0, limit)
+      for (const one of left) Object.assign(one, { publisher, at: clock() })
+      return left.map(({ entry }) => entry)
+    },
+    async keep(publisher, ids) {
+      for (const id of ids) {
+        const one = taken.get(id)
+        if (one !== undefined) Object.assign(one, { publisher, at: clock() })
+      }
+    },
+    async done(entries) {
+      for (const entry of entries) {
+        taken.delete(entry.id)
+        if (entry.kind === 'verdict') release(entry.caseId)
+      }
+    },
+    size: async () => waiting.length + taken.size,
+  }
+
+  function release(caseId: string): void {
+    const held = cases.get(caseId)
+    cases.delete(caseId)
+    if (held === undefined) return
+    const { tenant, subjectId: postId, protocol } = held.record
+    const thread = threads.get(nameOf({ tenant, postId }))
+    const revision = thread?.revisions.get(protocol)
+    if (thread === undefined || revision?.openId !== caseId) return
+    revision.openId = null
+    if (revision.again) dueNow(thread, clock())
+    revision.again = false
+  }
+
+  return {
+    threads: threadStore,
+    cases: caseStore,
+    outbox,
+    marks: {
+      read: async () => marks,
+      async write(changed) {
+        marks = new Map([...marks, ...changed])
+      },
+    },
+  }
+}
+
+function rank(id: string): number {
+  return createHash('sha256').update(id).digest().readUIntBE(0, 6)
+}

@@ -1,0 +1,138 @@
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai'
+import { z } from 'zod'
+import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
+
+export interface OpenAiSettings {
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** What the endpoint can be told of an answer's form; the lower rungs rely on the prompt alone. */
+  readonly answerFormat: 'json_schema' | 'json_object' | 'text'
+}
+
+const usage = z
+  .object({
+    prompt_tokens: z.number().catch(0),
+    completion_tokens: z.number().catch(0),
+    prompt_tokens_details: z.object({ cached_tokens: z.number().catch(0) }).nullish().catch(null),
+  })
+  .nullish()
+  .catch(null)
+
+/** What compatible servers send, read leniently: everything that may be absent may be absent. */
+const completion = z.object({
+  model: z.string().catch('unknown'),
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
+      }),
+    )
+    .min(1),
+  usage,
+})
+
+/** Chat Completions of any server that speaks OpenAI's interface. One request a call; the queue does the retrying. */
+export function openAiModel(settings: OpenAiSettings): Model {
+  const client = new OpenAI({ baseURL: settings.baseUrl, apiKey: settings.apiKey, maxRetries: 0 })
+  return {
+    async complete(request) {
+      const timeout = AbortSignal.timeout(request.timeoutMs)
+      try {
+        const { data, response } = await client.chat.completions
+          .create(
+            {
+              model: request.model,
+              messages: [...request.messages],
+              temperature: request.temperature,
+              max_tokens: request.maxTokens,
+              ...responseFormat(settings, request),
+            },
+            {
+              signal: AbortSignal.any([request.signal, timeout]),
+              timeout: request.timeoutMs + 1_000,
+              headers: { 'x-gavel-call': request.callId },
+            },
+          )
+          .withResponse()
+        return replyOf(data, response.status)
+      } catch (error) {
+        throw translated(error, timeout.aborted, request)
+      }
+    },
+  }
+}
+
+function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {
+  switch (settings.answerFormat) {
+    case 'json_schema': {
+      const schema = answer.schema as Record<string, unknown>
+      return { response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, schema, strict: true } } }
+    }
+    case 'json_object':
+      return { response_format: { type: 'json_object' as const } }
+    case 'text':
+      return {}
+  }
+}
+
+function replyOf(data: unknown, status: number): ModelReply {
+  const read = completion.safeParse(data)
+  const choice = read.success ? read.data.choices[0] : undefined
+  if (!read.success || choice === undefined)
+    throw new RetryLaterError('unavailable', `status ${status} with something that is no completion`)
+  const { content, refusal } = choice.message
+  return {
+    text: content ?? null,
+    finish: finishOf(choice.finish_reason ?? 'stop', refusal ?? null),
+    model: read.data.model,
+    promptTokens: read.data.usage?.prompt_tokens ?? 0,
+    cachedTokens: read.data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    completionTokens: read.data.usage?.completion_tokens ?? 0,
+  }
+}
+
+function finishOf(reason: string, refusal: string | null): ModelReply['finish'] {
+  if (reason === 'content_filter') return 'content-filter'
+  if (refusal !== null && refusal !== '') return 'refusal'
+  return reason === 'length' ? 'length' : 'stop'
+}
+
+/** Says which of the two failures it is. Messages name the status and never repeat what was sent or received. */
+function translated(error: unknown, timedOut: boolean, request: ModelRequest): Error {
+  if (error instanceof RetryLaterError) return error
+  if (request.signal.aborted)
+    return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: error })
+  if (timedOut || error instanceof APIConnectionTimeoutError)
+    return new RetryLaterError('timeout', `no answer within ${request.timeoutMs} ms`, { cause: error })
+  if (error instanceof APIUserAbortError || error instanceof APIConnectionError)
+    return new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause: error })
+  if (error instanceof APIError && error.status !== undefined) {
+    const { status } = error
+    if (status === 429 && error.code !== 'insufficient_quota') {
+      const delayMs = retryAfterMs(error.headers)
+      return new RetryLaterError('rate-limited', 'status 429', {
+        ...(delayMs === undefined ? {} : { delayMs }),
+        costsAttempt: delayMs === undefined,
+        cause: error,
+      })
+    }
+    if (status >= 500 || status === 408 || status === 409)
+      return new RetryLaterError('unavailable', `status ${status}`, { cause: error })
+    const code = error.code === 'content_filter' ? 'content-filter' : 'rejected'
+    return new PermanentError(code, `status ${status}${typeof error.code === 'string' ? ` (${error.code})` : ''}`, { cause: error })
+  }
+  return new RetryLaterError('unavailable', 'the endpoint sent something that is no completion', { cause: error })
+}
+
+/** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, however long. */
+function retryAfterMs(headers: Headers | undefined): number | undefined {
+  const exact = Number(headers?.get('retry-after-ms') ?? Number.NaN)
+  if (Number.isFinite(exact)) return Math.max(0, exact)
+  const said = headers?.get('retry-after')
+  if (said === null || said === undefined) return undefined
+  const seconds = Number(said)
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(said) - Date.now()
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}

@@ -1,0 +1,169 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { caseRecord, journalEntry } from '../../domain/case.ts'
+import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { type Keys, memberOf } from './keys.ts'
+import { scriptsOn } from './scripts.ts'
+
+const takenReply = z.tuple([
+  z.string(),
+  z.string(),
+  z.string(),
+  z.union([z.array(z.string()), z.record(z.string(), z.string())]),
+  z.array(z.string()),
+])
+const lostCall = z.object({ key: z.string(), id: z.string(), outcome: z.string() })
+
+/** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
+export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
+  const scripts = scriptsOn(client)
+
+  async function take(id: string, now: number | ''): Promise<TakenCase | null> {
+    const reply = await scripts.takeCase(keys.case(id), keys.journal(id), keys.lost(id), keys.open, id, now)
+    if (reply === null) return null
+    const [record, epoch, run, journal, lost] = takenReply.parse(reply)
+    return {
+      record: caseRecord.parse(JSON.parse(record)),
+      epoch: Number(epoch),
+      run: Number(run),
+      journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),
+      lostCalls: lost.map((json): LostCall => lostCall.parse(JSON.parse(json))),
+    }
+  }
+
+  return {
+    take: (id) => take(id, clock()),
+    peek: (id) => take(id, ''),
+    async restart(id, epoch, record) {
+      return (await scripts.restartCase(keys.case(id), keys.journal(id), epoch, JSON.stringify(record))) === 1
+    },
+    async answer(id, run, key, entry) {
+      const written = await scripts.answerAsk(keys.case(id), keys.journal(id), run, key, JSON.stringify(entry))
+      return z.enum(['stored', 'exists', 'stale']).parse(written)
+    },
+    async loseCalls(id, calls) {
+      if (calls.length === 0) return
+      await scripts.loseCalls(keys.case(id), keys.lost(id), ...calls.map((call) => JSON.stringify(call)))
+    },
+    async conclude(id, epoch, { verdict, transcript, carry }) {
+      const { protocol, tenant, subjectId } = caseNames.parse(JSON.parse(verdict))
+      const member = memberOf({ tenant, postId: subjectId })
+      const won = await scripts.concludeCase(
+        keys.case(id),
+        keys.open,
+        keys.outbox,
+        keys.thread(member),
+        id,
+        epoch,
+        protocol,
+        member,
+        verdict,
+        transcript,
+        carry ?? '',
+      )
+      return won === 1
+    },
+    idle: (idleMs, limit) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', 0, limit),
+    countOpen: () => client.zcard(keys.open),
+  }
+}
+
+const caseNames = z.object({ protocol: z.string(), tenant: z.string(), subjectId: z.string() })
+
+/** A hash as Lua returns it: a flat list, or an object where the connection speaks RESP3. */
+function pairs(reply: string[] | Record<string, string>): [string, string][] {
+  if (!Array.isArray(reply)) return Object.entries(reply)
+  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? ''])
+}
+
+const GROUP = 'publishers'
+const streamReply = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))]))
+const claimReply = z.tuple([z.string(), z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))]).rest(z.unknown())
+
+/** The outbox as a Redis stream with one consumer group. `blocking` is a connection of its own: its reads wait. */
+export function redisOutbox(
+  client: Redis,
+  blocking: Redis,
+  keys: Keys,
+  settings: { keepJournalMs: number; keepThreadMs: number; clock: Clock },
+): Outbox {
+  const scripts = scriptsOn(client)
+  /** What `done` needs and the publisher does not: the thread of each verdict that was handed out. */
+  const members = new Map<string, { member: string; protocol: string }>()
+
+  async function withGroup<Result>(read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
+      await client.xgroup('CREATE', keys.outbox, GROUP, '0', 'MKSTREAM').catch((busy: unknown) => {
+        if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
+      })
+      return read()
+    }
+  }
+
+  const entriesOf = (rows: readonly (readonly [string, readonly string[] | null])[]) =>
+    rows.flatMap(([id, flat]): OutboxEntry[] => {
+      if (flat === null) return []
+      const field = Object.fromEntries(pairs([...flat]))
+      if (field.kind === 'dead-letter') return [{ id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }]
+      members.set(id, { member: field.member ?? '', protocol: field.protocol ?? '' })
+      const { case: caseId = '', verdict = '', transcript = '' } = field
+      return [{ id, kind: 'verdict', caseId, verdict, transcript }]
+    })
+
+  return {
+    async putDeadLetters(letters) {
+      const batch = client.pipeline()
+      for (const { key, letter } of letters) batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+      for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
+    },
+    async next(publisher, limit, waitMs) {
+      const reply = await withGroup(() =>
+        blocking.call('XREADGROUP', 'GROUP', GROUP, publisher, 'COUNT', limit, 'BLOCK', waitMs, 'STREAMS', keys.outbox, '>'),
+      )
+      if (reply === null) return []
+      const streams = streamReply.parse(Array.isArray(reply) ? reply : Object.entries(reply as object))
+      return entriesOf(streams.flatMap(([, rows]) => rows))
+    },
+    async adopt(publisher, limit, idleMs) {
+      const reply = await withGroup(() =>
+        client.call('XAUTOCLAIM', keys.outbox, GROUP, publisher, idleMs, '0', 'COUNT', limit),
+      )
+      return entriesOf(claimReply.parse(reply)[1])
+    },
+    async keep(publisher, ids) {
+      if (ids.length > 0) await client.call('XCLAIM', keys.outbox, GROUP, publisher, 0, ...ids, 'JUSTID')
+    },
+    async done(entries) {
+      await Promise.all(
+        entries.map((entry) => {
+          const { member = '', protocol = '' } = members.get(entry.id) ?? {}
+          members.delete(entry.id)
+          const id = entry.kind === 'verdict' ? entry.caseId : ''
+          return scripts.doneEntry(
+            keys.outbox,
+            keys.due,
+            keys.thread(member),
+            keys.case(id),
+            keys.journal(id),
+            keys.lost(id),
+            keys.comments(member),
+            keys.sample(member),
+            entry.id,
+            GROUP,
+            id,
+            protocol,
+            member,
+            settings.keepJournalMs,
+            settings.keepThreadMs,
+            settings.clock(),
+          )
+        }),
+      )
+    },
+    size: () => client.xlen(keys.outbox),
+  }
+}

@@ -1,0 +1,56 @@
+import type { ThreadRef } from '../../domain/thread.ts'
+
+/**
+ * Every key of one Gavel in Redis. All share one hash tag, so that a Lua script may touch any of them on a cluster, and
+ * BullMQ's keys are beside them.
+ */
+export interface Keys {
+  /** Prefix of BullMQ's keys. */
+  readonly queues: string
+  /** Sorted set: thread members by due time (stream time, ms; 0 is at once). */
+  readonly due: string
+  /** Sorted set: ids of open cases by the wall time at which they were last taken, ms. */
+  readonly open: string
+  /** Stream: what waits for Kafka. */
+  readonly outbox: string
+  /** Hash: stream marks by partition. */
+  readonly marks: string
+  /** String: the key under which untrusted text is fenced. */
+  readonly fence: string
+  case(id: string): string
+  journal(id: string): string
+  lost(id: string): string
+  thread(member: string): string
+  comments(member: string): string
+  sample(member: string): string
+  orphans(member: string): string
+}
+
+export function keysUnder(prefix: string): Keys {
+  const root = `{${prefix}}`
+  return {
+    queues: `${root}:bull`,
+    due: `${root}:due`,
+    open: `${root}:open`,
+    outbox: `${root}:outbox`,
+    marks: `${root}:marks`,
+    fence: `${root}:fence-key`,
+    case: (id) => `${root}:case:${id}`,
+    journal: (id) => `${root}:journal:${id}`,
+    lost: (id) => `${root}:lost:${id}`,
+    thread: (member) => `${root}:thread:${member}`,
+    comments: (member) => `${root}:comments:${member}`,
+    sample: (member) => `${root}:sample:${member}`,
+    orphans: (member) => `${root}:orphans:${member}`,
+  }
+}
+
+/** A thread's name in sorted sets and keys; tenants hold no colon. */
+export function memberOf(ref: ThreadRef): string {
+  return `${ref.tenant}:${ref.postId}`
+}
+
+export function refOf(member: string): ThreadRef {
+  const colon = member.indexOf(':')
+  return { tenant: member.slice(0, colon), postId: member.slice(colon + 1) }
+}

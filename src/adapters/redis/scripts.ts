@@ -1,0 +1,286 @@
+import type { Redis } from 'ioredis'
+
+/**
+ * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
+ * A thread's hash holds: post, at (createdAt, ms), n (comments accepted), stage (count checkpoints passed), v (changes),
+ * since (wall ms at which what is due became due), final, gone, and by protocol rev:, open:, seen:, again:, carry:.
+ */
+const DUE_NOW = `
+local function due_now(thread, due, member, now)
+  redis.call('ZADD', due, 0, member)
+  redis.call('HSETNX', thread, 'since', now)
+end
+local function pass_counts(thread, due, member, now, n, stage, counts)
+  local passed = stage
+  local index = 0
+  for count in string.gmatch(counts, '%d+') do
+    index = index + 1
+    if index > passed and n >= tonumber(count) then passed = index end
+  end
+  if passed > stage then
+    redis.call('HSET', thread, 'stage', passed)
+    due_now(thread, due, member, now)
+  end
+end
+`
+
+const PUT_POST = `${DUE_NOW}
+local thread, due, orphans = KEYS[1], KEYS[2], KEYS[3]
+local member, post, at, first_due, now, counts = unpack(ARGV)
+local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone')
+if held[4] then return 'deleted' end
+if held[1] == post then return 'duplicate' end
+redis.call('HSET', thread, 'post', post, 'at', at)
+redis.call('HINCRBY', thread, 'v', 1)
+if held[1] then
+  due_now(thread, due, member, now)
+  return 'updated'
+end
+redis.call('ZADD', due, first_due, member)
+redis.call('DEL', orphans)
+pass_counts(thread, due, member, now, tonumber(held[2] or '0'), tonumber(held[3] or '0'), counts)
+return 'judged'
+`
+
+const PUT_COMMENTS = `${DUE_NOW}
+local thread, comments, sample, due, orphans = unpack(KEYS)
+local member, now, window, cap, reopen, orphan_wait, counts = unpack(ARGV, 1, 7)
+local TOMBSTONE = '{}'
+local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone')
+local at = held[1] and tonumber(held[1])
+local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
+local final, gone = held[4], held[5]
+local outcomes, changed, again = {}, false, false
+for i = 8, #ARGV, 6 do
+  local kind, id, created, rank, json, origin = unpack(ARGV, i, i + 5)
+  local outcome
+  local old = redis.call('HGET', comments, id)
+  if gone then outcome = 'deleted'
+  elseif kind == 'deleted' then
+    if old == TOMBSTONE then outcome = 'duplicate'
+    else
+      redis.call('HSET', comments, id, TOMBSTONE)
+      redis.call('ZADD', sample, rank, id)
+      redis.call('HDEL', orphans, id)
+      outcome, changed = 'deleted', true
+      again = again or (final and old)
+    end
+  elseif old == json then outcome = 'duplicate'
+  elseif old == TOMBSTONE then outcome = 'deleted'
+  elseif at and tonumber(created) > at + tonumber(window) then outcome = 'late'
+  else
+    redis.call('HSET', comments, id, json)
+    changed = true
+    if old then
+      outcome = 'updated'
+      again = again or final
+    else
+      redis.call('ZADD', sample, rank, id)
+      n = n + 1
+      if not at then
+        outcome = 'orphan'
+        redis.call('HSET', orphans, id, origin)
+        redis.call('ZADD', due, 'NX', tonumber(created) + tonumber(orphan_wait), member)
+      elseif final then
+        outcome = 'late'
+        again = true
+      else outcome = 'judged' end
+    end
+  end
+  outcomes[#outcomes + 1] = outcome
+end
+if changed then
+  local over = redis.call('ZCARD', sample) - tonumber(cap)
+  if over > 0 then
+    local out = redis.call('ZPOPMAX', sample, over)
+    for i = 1, #out, 2 do
+      redis.call('HDEL', comments, out[i])
+      redis.call('HDEL', orphans, out[i])
+    end
+  end
+  redis.call('HSET', thread, 'n', n)
+  redis.call('HINCRBY', thread, 'v', 1)
+  if again and reopen == '1' then due_now(thread, due, member, now)
+  elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
+end
+return outcomes
+`
+
+const EXPIRE_ORPHANS = `
+local thread, comments, sample, due, orphans = unpack(KEYS)
+if redis.call('HEXISTS', thread, 'post') == 1 then return {} end
+local origins = redis.call('HVALS', orphans)
+redis.call('DEL', thread, comments, sample, orphans)
+redis.call('ZREM', due, ARGV[1])
+return origins
+`
+
+const OPEN = `
+local thread, due, open, case_prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local member, stage, since, version, next_due, final, now, waiting = unpack(ARGV, 1, 8)
+local opened = {}
+if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
+for protocol in string.gmatch(waiting, '%S+') do redis.call('HSET', thread, 'again:' .. protocol, 1) end
+for i = 9, #ARGV, 4 do
+  local protocol, id, revision, record = unpack(ARGV, i, i + 3)
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
+    redis.call('HSET', thread, 'again:' .. protocol, 1)
+    final = '0'
+  elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0') == tonumber(revision) - 1 then
+    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, version)
+    redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'status', 'open')
+    redis.call('ZADD', open, now, id)
+    opened[#opened + 1] = id
+  end
+end
+local held = redis.call('HMGET', thread, 'stage', 'since')
+if (held[1] or '0') == stage and (held[2] or '') == since then
+  redis.call('HDEL', thread, 'since')
+  if next_due == '' then redis.call('ZREM', due, member) else redis.call('ZADD', due, next_due, member) end
+end
+if final == '1' then redis.call('HSET', thread, 'final', 1) end
+return opened
+`
+
+const DELETE_POST = `
+local thread, comments, sample, due, orphans, open, outbox = unpack(KEYS, 1, 7)
+local member, keep = ARGV[1], ARGV[2]
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
+for i = 3, #ARGV, 5 do
+  local protocol, revision = ARGV[i], ARGV[i + 1]
+  if (redis.call('HGET', thread, 'rev:' .. protocol) or '0') ~= revision then return 'changed' end
+end
+local fields = redis.call('HKEYS', thread)
+for _, field in ipairs(fields) do
+  local protocol = string.match(field, '^rev:(.+)$')
+  local known = false
+  for i = 3, #ARGV, 5 do known = known or ARGV[i] == protocol end
+  if protocol and not known then return 'changed' end
+end
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 5) == 'open:' then redis.call('ZREM', open, redis.call('HGET', thread, field)) end
+end
+redis.call('DEL', thread, comments, sample, orphans)
+for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('ZREM', due, member)
+redis.call('HSET', thread, 'gone', 1)
+for i = 3, #ARGV, 5 do
+  local protocol, revision, id, verdict, transcript = unpack(ARGV, i, i + 4)
+  redis.call('HSET', thread, 'rev:' .. protocol, tonumber(revision) + 1)
+  redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+    'verdict', verdict, 'transcript', transcript)
+end
+redis.call('PEXPIRE', thread, keep)
+return 'deleted'
+`
+
+const TAKE = `
+local case, journal, lost, open = unpack(KEYS)
+local held = redis.call('HMGET', case, 'status', 'record', 'run')
+if held[1] ~= 'open' then return nil end
+local epoch
+if ARGV[2] == '' then epoch = redis.call('HGET', case, 'epoch')
+else
+  epoch = redis.call('HINCRBY', case, 'epoch', 1)
+  redis.call('ZADD', open, 'XX', ARGV[2], ARGV[1])
+end
+return { held[2], tostring(epoch), held[3], redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
+`
+
+const RESTART = `
+local case, journal = KEYS[1], KEYS[2]
+local held = redis.call('HMGET', case, 'status', 'epoch')
+if held[1] ~= 'open' or held[2] ~= ARGV[1] then return 0 end
+redis.call('DEL', journal)
+redis.call('HINCRBY', case, 'run', 1)
+redis.call('HSET', case, 'record', ARGV[2])
+return 1
+`
+
+const ANSWER = `
+local case, journal = KEYS[1], KEYS[2]
+local held = redis.call('HMGET', case, 'status', 'run')
+if held[1] ~= 'open' or held[2] ~= ARGV[1] then return 'stale' end
+if redis.call('HSETNX', journal, ARGV[2], ARGV[3]) == 1 then return 'stored' end
+return 'exists'
+`
+
+const LOSE_CALLS = `
+if redis.call('HGET', KEYS[1], 'status') ~= 'open' then return 0 end
+return redis.call('RPUSH', KEYS[2], unpack(ARGV))
+`
+
+const CONCLUDE = `
+local case, open, outbox, thread = unpack(KEYS)
+local id, epoch, protocol, member, verdict, transcript, carry = unpack(ARGV)
+local held = redis.call('HMGET', case, 'status', 'epoch')
+if held[1] ~= 'open' or held[2] ~= epoch then return 0 end
+redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+  'verdict', verdict, 'transcript', transcript)
+redis.call('HSET', case, 'status', 'concluded')
+redis.call('ZREM', open, id)
+if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
+else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
+return 1
+`
+
+const DONE = `
+local outbox, due, thread, case, journal, lost, comments, sample = unpack(KEYS)
+local entry, group, id, protocol, member, keep_journal, keep_thread, now = unpack(ARGV)
+redis.call('XACK', outbox, group, entry)
+redis.call('XDEL', outbox, entry)
+if id == '' then return 1 end
+for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
+if redis.call('HGET', thread, 'open:' .. protocol) == id then
+  redis.call('HDEL', thread, 'open:' .. protocol)
+  if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then
+    redis.call('ZADD', due, 0, member)
+    redis.call('HSETNX', thread, 'since', now)
+  end
+end
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
+if redis.call('HEXISTS', thread, 'final') == 1 and not redis.call('ZSCORE', due, member) then
+  for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep_thread) end
+else
+  for _, key in ipairs({ thread, comments, sample }) do redis.call('PERSIST', key) end
+end
+return 1
+`
+
+type Lua = (...args: (string | number)[]) => Promise<unknown>
+export interface Scripts {
+  readonly putPost: Lua
+  readonly putComments: Lua
+  readonly expireOrphans: Lua
+  readonly openCases: Lua
+  readonly deletePost: Lua
+  readonly takeCase: Lua
+  readonly restartCase: Lua
+  readonly answerAsk: Lua
+  readonly loseCalls: Lua
+  readonly concludeCase: Lua
+  readonly doneEntry: Lua
+}
+
+const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
+  putPost: { lua: PUT_POST, keys: 3 },
+  putComments: { lua: PUT_COMMENTS, keys: 5 },
+  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 5 },
+  openCases: { lua: OPEN, keys: 4 },
+  deletePost: { lua: DELETE_POST },
+  takeCase: { lua: TAKE, keys: 4 },
+  restartCase: { lua: RESTART, keys: 2 },
+  answerAsk: { lua: ANSWER, keys: 2 },
+  loseCalls: { lua: LOSE_CALLS, keys: 2 },
+  concludeCase: { lua: CONCLUDE, keys: 4 },
+  doneEntry: { lua: DONE, keys: 8 },
+}
+
+/** The scripts as commands of this connection. Where the number of keys varies, it is the first argument. */
+export function scriptsOn(client: Redis): Scripts {
+  const commands = client as Redis & Scripts
+  for (const [name, { lua, keys }] of Object.entries(SOURCES))
+    if (!(name in commands)) client.defineCommand(name, keys === undefined ? { lua } : { lua, numberOfKeys: keys })
+  const bound = Object.keys(SOURCES).map((name) => [name, commands[name as keyof Scripts].bind(client)])
+  return Object.fromEntries(bound) as Scripts
+}

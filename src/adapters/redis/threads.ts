@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { CaseRecord } from '../../domain/case.ts'
+import { OUTCOMES } from '../../domain/messages.ts'
+import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
+import { verdictId } from '../../domain/verdict.ts'
+import type { CommentChange, Origin, StreamMarks, ThreadState, ThreadStore } from '../../ports/threads.ts'
+import { type Keys, memberOf, refOf } from './keys.ts'
+import { scriptsOn } from './scripts.ts'
+
+const outcome = z.enum(OUTCOMES)
+const keptComment = comment.omit({ id: true })
+const origin = z.object({ topic: z.string(), partition: z.number(), offset: z.string(), raw: z.string() })
+const TOMBSTONE = '{}'
+
+/** Threads in Redis: one hash for the thread, one for its comments, a sorted set that keeps the sample small. */
+export function redisThreads(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }): ThreadStore {
+  const scripts = scriptsOn(client)
+
+  const store: ThreadStore = {
+    async putPost(ref, value, put, rules) {
+      const member = memberOf(ref)
+      return outcome.parse(
+        await scripts.putPost(
+          keys.thread(member),
+          keys.due,
+          keys.orphans(member),
+          member,
+          JSON.stringify(value),
+          value.createdAt,
+          put.firstDue,
+          put.now,
+          rules.counts.join(','),
+        ),
+      )
+    },
+
+    async putComments(ref, changes, now, rules) {
+      const member = memberOf(ref)
+      const given = await scripts.putComments(
+        keys.thread(member),
+        keys.comments(member),
+        keys.sample(member),
+        keys.due,
+        keys.orphans(member),
+        member,
+        now,
+        rules.window,
+        rules.cap,
+        rules.reopen ? 1 : 0,
+        rules.orphanWait,
+        rules.counts.join(','),
+        ...changes.flatMap(argumentsOf),
+      )
+      return z.array(outcome).length(changes.length).parse(given)
+    },
+
+    async deletePost(ref, farewell) {
+      const member = memberOf(ref)
+      for (;;) {
+        const state = await store.read(ref)
+        const opened = [...(state?.revisions ?? [])]
+        const farewells = opened.map(([protocol, { revision }]) => ({
+          protocol,
+          revision,
+          ...farewell(protocol, revision + 1),
+        }))
+        const caseKeys = opened.flatMap(([protocol, { revision }]) =>
+          Array.from({ length: revision }, (_, index) =>
+            verdictId({ protocol, tenant: ref.tenant, subjectId: ref.postId, revision: index + 1 }),
+          ).flatMap((id) => [keys.case(id), keys.journal(id), keys.lost(id)]),
+        )
+        const touched = [
+          keys.thread(member),
+          keys.comments(member),
+          keys.sample(member),
+          keys.due,
+          keys.orphans(member),
+          keys.open,
+          keys.outbox,
+          ...caseKeys,
+        ]
+        const ended = await scripts.deletePost(
+          touched.length,
+          ...touched,
+          member,
+          settings.keepTombstoneMs,
+          ...farewells.flatMap(({ protocol, revision, caseId, verdict, transcript }) => [
+            protocol,
+            String(revision),
+            caseId,
+            verdict,
+            transcript,
+          ]),
+        )
+        if (ended !== 'changed') return outcome.parse(ended)
+      }
+    },
+
+    async due(until, limit) {
+      const to = until === Number.POSITIVE_INFINITY ? '+inf' : until
+      const members = await client.zrangebyscore(keys.due, '-inf', to, 'LIMIT', 0, limit)
+      return members.map(refOf)
+    },
+
+    async read(ref) {
+      const member = memberOf(ref)
+      const [held, said] = await Promise.all([
+        client.hgetall(keys.thread(member)),
+        client.hgetall(keys.comments(member)),
+      ])
+      if (Object.keys(held).length === 0 || held.gone !== undefined) return null
+      const comments = Object.entries(said)
+        .filter(([, json]) => json !== TOMBSTONE)
+        .map(([id, json]): Comment => ({ id, ...keptComment.parse(JSON.parse(json)) }))
+        .sort(byTimeThenId)
+      const state: ThreadState = {
+        ref,
+        post: held.post === undefined ? null : post.parse(JSON.parse(held.post)),
+        comments,
+        accepted: Number(held.n ?? 0),
+        version: Number(held.v ?? 0),
+        countStage: Number(held.stage ?? 0),
+        final: held.final !== undefined,
+        dueSince: held.since === undefined ? null : Number(held.since),
+        revisions: revisionsOf(held),
+      }
+      return state
+    },
+
+    async open(state, { cases, waiting, nextDue, final }) {
+      const member = memberOf(state.ref)
+      const opened = await scripts.openCases(
+        keys.thread(member),
+        keys.due,
+        keys.open,
+        keys.case(''),
+        member,
+        String(state.countStage),
+        state.dueSince === null ? '' : String(state.dueSince),
+        state.version,
+        nextDue === null ? '' : nextDue,
+        final ? 1 : 0,
+        cases[0]?.openedAt ?? 0,
+        waiting.join(' '),
+        ...cases.flatMap((record: CaseRecord) => [record.protocol, record.id, record.revision, JSON.stringify(record)]),
+      )
+      return z.array(z.string()).parse(opened)
+    },
+
+    async expireOrphans(ref) {
+      const member = memberOf(ref)
+      const origins = await scripts.expireOrphans(
+        keys.thread(member),
+        keys.comments(member),
+        keys.sample(member),
+        keys.due,
+        keys.orphans(member),
+        member,
+      )
+      return z
+        .array(z.string())
+        .parse(origins)
+        .map((json): Origin => origin.parse(JSON.parse(json)))
+    },
+
+    countDue: () => client.zcard(keys.due),
+  }
+  return store
+}
+
+function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {
+  const protocols = Object.keys(held).flatMap((field) => (field.startsWith('rev:') ? [field.slice(4)] : []))
+  return new Map(
+    protocols.map((protocol) => {
+      const carry = held[`carry:${protocol}`]
+      return [
+        protocol,
+        {
+          revision: Number(held[`rev:${protocol}`]),
+          seen: Number(held[`seen:${protocol}`] ?? 0),
+          open: held[`open:${protocol}`] !== undefined,
+          carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
+        },
+      ]
+    }),
+  )
+}
+
+function argumentsOf(change: CommentChange): (string | number)[] {
+  if (change.kind === 'deleted') return ['deleted', change.id, change.createdAt, rank(change.id), '', '']
+  const { id, ...kept } = change.comment
+  return ['said', id, kept.createdAt, rank(id), JSON.stringify(kept), JSON.stringify(change.origin)]
+}
+
+/** A comment's fixed lot in the draw for the sample: 48 bits of its id's hash. */
+function rank(id: string): number {
+  return createHash('sha256').update(id).digest().readUIntBE(0, 6)
+}
+
+const mark = z.object({ newest: z.number().nullable(), second: z.number().nullable(), endSince: z.number().nullable() })
+
+export function redisMarks(client: Redis, keys: Keys): StreamMarks {
+  return {
+    async read() {
+      const held = await client.hgetall(keys.marks)
+      return new Map(Object.entries(held).map(([partition, json]) => [partition, mark.parse(JSON.parse(json))]))
+    },
+    async write(marks) {
+      if (marks.size === 0) return
+      await client.hset(keys.marks, Object.fromEntries([...marks].map(([key, value]) => [key, JSON.stringify(value)])))
+    },
+  }
+}

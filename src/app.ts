@@ -1,0 +1,320 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Settings } from '../config/schema.ts'
+import { comments } from '../consumers/comments.ts'
+import { groupReader } from '../consumers/group-reader.ts'
+import { type AnyIntake, intake } from '../consumers/intake.ts'
+import { posts } from '../consumers/posts.ts'
+import { kafkaWriter } from '../producers/kafka-writer.ts'
+import { publisher } from '../producers/publisher.ts'
+import { bullQueues } from './adapters/bullmq/queues.ts'
+import { type Health, serveHttp } from './adapters/http.ts'
+import { checkBrokers, ensureTopics, kafkaClient } from './adapters/kafka/client.ts'
+import { logListener } from './adapters/log.ts'
+import { openAiModel } from './adapters/openai/model.ts'
+import { prometheusMetrics } from './adapters/prometheus/metrics.ts'
+import { redisCases, redisOutbox } from './adapters/redis/cases.ts'
+import { connect } from './adapters/redis/connect.ts'
+import { keysUnder } from './adapters/redis/keys.ts'
+import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
+import { farewellOf, gatewaySettings, judgeSettings, openerSettings, orphanLetter, threadRules, topicsOf } from './assembly.ts'
+import { OperatorError } from './domain/errors.ts'
+import { fences } from './domain/fence.ts'
+import { judge } from './engine/judge.ts'
+import { opener } from './engine/open.ts'
+import { reconciler } from './engine/reconcile.ts'
+import { type Gateway, gateway } from './gateway/gateway.ts'
+import type { Model } from './ports/model.ts'
+import { broadcast, type Listener, type Report } from './ports/report.ts'
+import { makeProtocols } from './protocols/make.ts'
+import { every, type Loop } from './loop.ts'
+
+export const ROLES = ['intake', 'judge', 'publish'] as const
+export type Role = (typeof ROLES)[number]
+
+/** What a test or the bench may put in place of a part; production passes nothing. */
+export interface Overrides {
+  readonly model?: Model
+  readonly listeners?: readonly Listener[]
+}
+
+export interface App {
+  readonly httpPort: number
+  readonly gateway: Gateway
+  /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
+  stop(): Promise<void>
+}
+
+/**
+ * The service: intake → cases and stages → publication, for the roles given. Throws an `OperatorError`, with nothing left
+ * open, if Kafka or Redis is not there.
+ */
+export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
+  const opened: (() => Promise<unknown>)[] = []
+  const later = (close: () => Promise<unknown>) => opened.push(close)
+  const closeAll = async () => {
+    for (const close of opened.reverse()) await close()
+    opened.length = 0
+  }
+  try {
+    return await assemble(settings, roles, overrides, later, closeAll)
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+async function assemble(
+  settings: Settings,
+  roles: readonly Role[],
+  overrides: Overrides,
+  later: (close: () => Promise<unknown>) => void,
+  closeAll: () => Promise<void>,
+): Promise<App> {
+  const clock = Date.now
+  const topics = topicsOf(settings)
+  const inputs = [topics.posts, topics.comments]
+  const log = logListener(settings.log.level, clock)
+  // The metrics need the protocols, the protocols a fence, the fence Redis: events before that reach the log alone.
+  const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
+  const report: Report = (name, event) => broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
+
+  // Redis: one connection that fails fast for intake, a patient one for everything that works off what was accepted.
+  if (settings.redis.url === '') throw new OperatorError('Redis is not set. Set REDIS_URL, or start local servers with "gavel stack".')
+  const keys = keysUnder(settings.redis.prefix)
+  const open = (kind: 'patient' | 'impatient') => {
+    const client = connect(settings.redis.url, report, kind)
+    later(async () => client.disconnect())
+    return client
+  }
+  const [intakeRedis, workRedis, outboxRedis] = [open('impatient'), open('patient'), open('patient')]
+  await intakeRedis.ping().catch((error: unknown) => {
+    throw new OperatorError(
+      `Redis does not answer at ${settings.redis.url.replace(/\/\/[^@]*@/, '//…@')}. Set REDIS_URL, or start local servers with "gavel stack".`,
+      { cause: error },
+    )
+  })
+  const threads = redisThreads(intakeRedis, keys, { keepTombstoneMs: settings.threads.keepTombstone })
+  const marks = redisMarks(intakeRedis, keys)
+  const cases = redisCases(workRedis, keys, clock)
+  const outbox = redisOutbox(workRedis, outboxRedis, keys, {
+    keepJournalMs: settings.cases.keepJournal,
+    keepThreadMs: settings.threads.keepAfterFinal,
+    clock,
+  })
+
+  // Kafka, with the topics made where they are absent.
+  const { brokers } = settings.kafka
+  if (brokers.length === 0) throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  const kafka = kafkaClient(brokers, settings.kafka.clientId, report)
+  await checkBrokers(kafka, brokers)
+  await makeTopics(kafka, settings)
+
+  // Protocols, and the gateway between their asks and the model.
+  const made = await intakeRedis.set(keys.fence, randomBytes(32).toString('hex'), 'NX')
+  const fenceKey = settings.fences.key || (await intakeRedis.get(keys.fence)) || String(made)
+  const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
+  const metrics = prometheusMetrics({ protocols, topics: inputs })
+  listeners.push(metrics.listen)
+  const calls = gateway({
+    model: overrides.model ?? openAiModel(settings.openai),
+    settings: gatewaySettings(settings),
+    clock,
+    report,
+  })
+
+  const queues = bullQueues({
+    connection: workRedis,
+    stages: protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage }))),
+    settings: {
+      prefix: keys.queues,
+      caseConcurrency: settings.cases.concurrency,
+      stages: Object.fromEntries(
+        Object.entries(settings.stages).map(([name, { backoff, ...own }]) => [name, { ...own, backoffMs: backoff }]),
+      ),
+      lockMs: settings.queues.lock,
+      stalledCheckMs: settings.queues.stalledCheck,
+    },
+    clock,
+    report,
+  })
+  later(() => queues.close(settings.drain))
+
+  const rules = threadRules(settings)
+  const dueCases = opener({
+    protocols,
+    threads,
+    marks,
+    cases,
+    queues,
+    outbox,
+    clock,
+    report,
+    settings: openerSettings(settings, await partitionsOf(kafka, inputs)),
+    orphanLetter: orphanLetter(report, clock),
+  })
+
+  const loops: Loop[] = []
+  const loop = (name: string, ms: number, task: () => Promise<unknown>) =>
+    loops.push(every(ms, task, (error) => report('trouble:met', { where: name, error })))
+
+  // Publication comes up first and goes down last: what is decided leaves even while the rest stops.
+  if (roles.includes('publish')) {
+    const writer = await kafkaWriter(kafka, settings.kafka.compression)
+    later(() => writer.close())
+    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+    const publishing = publisher({ outbox, writer, clock, report, settings: { name, topics } })
+    publishing.start()
+    later(() => publishing.close())
+  }
+
+  if (roles.includes('judge')) {
+    queues.work(
+      judge({
+        protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
+        cases,
+        gateway: calls,
+        clock,
+        report,
+        settings: judgeSettings(settings),
+      }),
+    )
+    const reconcile = reconciler({ cases, queues, report, idleMs: settings.cases.reconcileAfter })
+    loop('reconciler', Math.max(500, settings.cases.reconcileAfter / 3), reconcile)
+  }
+
+  let downSince = (): number | null => null
+  if (roles.includes('intake')) {
+    const reader = groupReader({
+      kafka,
+      settings: {
+        group: settings.kafka.group,
+        topics: inputs,
+        sessionTimeoutMs: settings.kafka.sessionTimeout,
+        maxBytesPerPartition: settings.kafka.maxBytesPerPartition,
+        partitionsAtOnce: settings.kafka.partitions,
+      },
+      clock,
+      report,
+    })
+    downSince = () => reader.downSince
+    const taking = intake({
+      reader,
+      intakes: new Map<string, AnyIntake>([
+        [topics.posts, posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) })],
+        [topics.comments, comments({ threads, rules, clock })],
+      ]),
+      outbox,
+      marks,
+      limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
+      clock,
+      report,
+    })
+    await taking.start()
+    later(() => reader.close())
+    loop('stream marks', 1_000, taking.watch)
+    loop('opener', settings.clock.poll, async () => {
+      while ((await dueCases.openDue()) > 0);
+    })
+    loop('backpressure', 500, backpressure(reader, { threads, outbox }, settings.intake, report))
+  }
+
+  loop('backlog', 1_000, async () => {
+    for (const stage of await queues.backlog()) report('stage:backlog', stage)
+    const [openCases, size, due, streamNow] = await Promise.all([
+      cases.countOpen(),
+      outbox.size(),
+      threads.countDue(),
+      dueCases.now(),
+    ])
+    const clockLagSeconds = Number.isFinite(streamNow) ? Math.max(0, clock() - streamNow) / 1000 : 0
+    report('state:counted', { openCases, outbox: size, due, clockLagSeconds })
+  })
+  later(() => Promise.all(loops.map((each) => each.stop())))
+
+  const http = await serveHttp(settings.http, {
+    metrics: metrics.text,
+    metricsType: metrics.contentType,
+    live: () => liveness(downSince(), clock()),
+    ready: () => readiness(intakeRedis, downSince()),
+  })
+  later(() => http.close())
+  report('service:started', { roles, httpPort: http.port })
+
+  return {
+    httpPort: http.port,
+    gateway: calls,
+    async stop() {
+      report('service:stopping', { reason: 'asked to' })
+      await closeAll()
+      report('service:stopped', {})
+    },
+  }
+}
+
+export async function makeTopics(kafka: ReturnType<typeof kafkaClient>, settings: Settings): Promise<void> {
+  const { partitions, retention, replication } = settings.kafka
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const plans = Object.values(topicsOf(settings)).map((name) => ({ name, partitions, retentionMs: retention }))
+    await ensureTopics(kafka, admin, plans, replication)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** The number of partitions of these topics, as it is when the service starts. */
+async function partitionsOf(kafka: ReturnType<typeof kafkaClient>, topics: string[]): Promise<() => number> {
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const metadata = await admin.fetchTopicMetadata({ topics })
+    const count = metadata.topics.reduce((sum, { partitions }) => sum + partitions.length, 0)
+    return () => count
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Pauses intake while the backlog in Redis is too deep, so that it stays bounded; Kafka holds the rest. */
+function backpressure(
+  reader: ReturnType<typeof groupReader>,
+  backlog: { threads: { countDue(): Promise<number> }; outbox: { size(): Promise<number> } },
+  settings: Settings['intake'],
+  report: Report,
+): () => Promise<void> {
+  let paused = false
+  return async () => {
+    const [due, size] = await Promise.all([backlog.threads.countDue(), backlog.outbox.size()])
+    const share = Math.max(due / settings.pauseAtDue, size / settings.pauseAtOutbox)
+    if (!paused && share > 1) {
+      paused = true
+      report('intake:paused', { reason: `${due} threads due, ${size} verdicts unpublished` })
+    } else if (paused && share < settings.resumeAtShare) {
+      paused = false
+      report('intake:resumed', {})
+    }
+    reader.setPaused(paused)
+  }
+}
+
+/** A process whose Kafka consumer has been gone for this long should be started again by whoever watches it. */
+const DEAD_AFTER_MS = 30_000
+
+function liveness(downSince: number | null, now: number): Health {
+  const down = downSince === null ? 0 : now - downSince
+  const consumer = down === 0 ? 'consuming' : `without a consumer for ${Math.round(down / 1000)} s`
+  return { ok: down < DEAD_AFTER_MS, checks: { consumer } }
+}
+
+async function readiness(redis: { ping(): Promise<string> }, downSince: number | null): Promise<Health> {
+  const answered = await redis.ping().then(
+    () => true,
+    () => false,
+  )
+  return {
+    ok: answered && downSince === null,
+    checks: { redis: answered ? 'answers' : 'does not answer', consumer: downSince === null ? 'consuming' : 'joining' },
+  }
+}

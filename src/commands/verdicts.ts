@@ -1,0 +1,45 @@
+import type { Settings } from '../../config/schema.ts'
+import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
+import { topicsOf } from '../assembly.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { type Verdict, verdict } from '../domain/verdict.ts'
+import { readTopic } from './read-topic.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+/** A client for commands that only read: its complaints are for the person who waits. */
+export async function readingClient(settings: Settings, terminal: Terminal) {
+  const { brokers, clientId } = settings.kafka
+  if (brokers.length === 0) throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  const kafka = kafkaClient(brokers, clientId, (name, event) => {
+    if (name === 'trouble:met' && 'error' in event) terminal.say(printable(String(event.error), 300))
+  })
+  await checkBrokers(kafka, brokers)
+  return kafka
+}
+
+/** `gavel verdicts`: what stands on the verdicts topic, and with `follow` what comes. */
+export async function verdicts(
+  settings: Settings,
+  options: { follow: boolean; protocol?: string; json: boolean },
+  io: { terminal: Terminal; signal: AbortSignal },
+): Promise<void> {
+  const kafka = await readingClient(settings, io.terminal)
+  let count = 0
+  await readTopic(kafka, topicsOf(settings).verdicts, { follow: options.follow, signal: io.signal }, ({ message }) => {
+    const read = verdict.safeParse(JSON.parse(message.value?.toString('utf8') ?? 'null'))
+    if (!read.success) return io.terminal.say(`offset ${message.offset} is no verdict of schema 1`)
+    if (options.protocol !== undefined && read.data.protocol !== options.protocol) return
+    count++
+    io.terminal.out(options.json ? JSON.stringify(read.data) : line(read.data))
+  })
+  if (count === 0 && !options.follow) io.terminal.say('No verdicts stand on the topic.')
+}
+
+/** A verdict as one line for a person. */
+export function line(of: Verdict): string {
+  const { support, oppose } = of.evidence
+  const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
+  const final = of.final ? ' final' : ''
+  const evidence = `${support.length} for, ${oppose.length} against`
+  return `${of.timing.decidedAt}  ${printable(of.id, 60)}${final}  ${of.label ?? 'no label'}  by ${of.decidedBy}  ${evidence}  ${of.usage.calls} calls${degraded}`
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { versions } from './verdict.ts'
+
+/** A case: one protocol, one snapshot of its subject, one revision. Written once when it opens, never changed. */
+export const caseRecord = z.object({
+  id: z.string(),
+  protocol: z.string(),
+  tenant: z.string(),
+  subjectId: z.string(),
+  revision: z.number().int(),
+  final: z.boolean(),
+  supersedes: z.string().nullable(),
+  /** The subject as it stood: each protocol reads its own shape out of it. */
+  subject: z.unknown(),
+  /** What the protocol kept from the revision before, if anything. */
+  carry: z.unknown(),
+  versions,
+  createdAt: z.number(),
+  /** Arrival of the message, or passing of the due time, that opened this revision; ms since 1970. */
+  receivedAt: z.number(),
+  openedAt: z.number(),
+  /** No new call is made for this case after this moment; ms since 1970. */
+  deadline: z.number(),
+})
+export type CaseRecord = z.infer<typeof caseRecord>
+
+const call = z.object({ id: z.string(), outcome: z.string() })
+
+/** One ask's end, as the journal keeps it: an answer, or the name of its failure. */
+export const journalEntry = z.object({
+  stage: z.string(),
+  role: z.string(),
+  model: z.string(),
+  answer: z.unknown(),
+  failed: z.object({ code: z.string(), detail: z.string() }).optional(),
+  raw: z.string().nullable(),
+  /** Every call made for this ask; the ones before the last failed or were unreadable. */
+  calls: z.array(call),
+  usage: z.object({
+    calls: z.number(),
+    memoHits: z.number(),
+    promptTokens: z.number(),
+    cachedTokens: z.number(),
+    completionTokens: z.number(),
+    costUsd: z.number(),
+  }),
+  /** ms since 1970 */
+  startedAt: z.number(),
+  /** Time with the model, in ms. */
+  ms: z.number(),
+  /** Time this ask was held back by somebody's Retry-After, in ms. */
+  heldMs: z.number(),
+  memo: z.boolean(),
+})
+export type JournalEntry = z.infer<typeof journalEntry>
+
+/** The journal: ask key → how it ended. A key is `ROUND.INDEX`, both from 0. */
+export type Journal = ReadonlyMap<string, JournalEntry>

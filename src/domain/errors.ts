@@ -1,0 +1,42 @@
+/** Why an ask, a case or a message could not be brought to its end. A closed list: it becomes metric labels. */
+export type FailureCode =
+  | 'unreadable'
+  | 'refused'
+  | 'content-filter'
+  | 'rejected'
+  | 'unavailable'
+  | 'timeout'
+  | 'rate-limited'
+  | 'deadline'
+  | 'aborted'
+
+/** It will not work however often it is tried. */
+export class PermanentError extends Error {
+  override readonly name = 'PermanentError'
+  readonly code: FailureCode
+  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** It may work later. Only the queue retries; nothing that throws this has retried by itself. */
+export class RetryLaterError extends Error {
+  override readonly name = 'RetryLaterError'
+  readonly code: FailureCode
+  /** Wait this long at least, in ms; undefined leaves it to the queue's back-off. */
+  readonly delayMs: number | undefined
+  /** False for a wait that somebody else imposed (Retry-After): it costs no attempt. */
+  readonly costsAttempt: boolean
+  constructor(code: FailureCode, message: string, wait: { delayMs?: number; costsAttempt?: boolean; cause?: unknown } = {}) {
+    super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
+    this.code = code
+    this.delayMs = wait.delayMs
+    this.costsAttempt = wait.costsAttempt ?? true
+  }
+}
+
+/** A person has to change something: settings, arguments, a server that is not there. The message says what. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+
+/** Longest id, in bytes: AT URIs and the like fit, and a Redis key or a Kafka key made of it stays small. */
+const MAX_ID_BYTES = 512
+
+const id = z
+  .string()
+  .min(1)
+  .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
+
+const tenant = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores')
+  .default('default')
+
+/** ISO 8601 on the wire, milliseconds since 1970 inside. */
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
+
+const medium = z
+  .object({
+    kind: z.literal('image'),
+    url: z
+      .string()
+      .regex(/^(https:\/\/|data:)/i, 'an image is an https: or a data: URL')
+      .optional(),
+    alt: z.string().optional(),
+  })
+  .refine((value) => value.url !== undefined || value.alt !== undefined, 'an image has a url or an alt text')
+
+export const postMessage = z
+  .object({
+    id,
+    tenant,
+    text: z.string().optional(),
+    author: z.string().optional(),
+    authorSince: instant.optional(),
+    lang: z.string().max(35).optional(),
+    createdAt: instant,
+    media: z.array(medium).max(16).optional(),
+    deleted: z.literal(true).optional(),
+  })
+  .refine(
+    (post) => post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0,
+    'a post has a text or media',
+  )
+
+export const commentMessage = z.object({
+  id,
+  postId: id,
+  tenant,
+  parentId: id.optional(),
+  text: z.string(),
+  author: z.string().optional(),
+  authorSince: instant.optional(),
+  createdAt: instant,
+  deleted: z.literal(true).optional(),
+})
+
+/** A line of a produce file: a message and the topic it belongs to. */
+export const produceLine = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('post') }),
+  z.looseObject({ type: z.literal('comment') }),
+])
+
+export type PostMessage = z.infer<typeof postMessage>
+export type CommentMessage = z.infer<typeof commentMessage>
+
+/** What became of one input message: each ends in exactly one of these. */
+export const OUTCOMES = ['judged', 'duplicate', 'updated', 'deleted', 'late', 'orphan', 'unrouted', 'dead-letter'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+export const DEAD_LETTER_REASONS = [
+  'not-json',
+  'invalid',
+  'too-large',
+  'corrupt-batch',
+  'future',
+  'orphan-expired',
+  'unjudgeable',
+] as const
+export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
+
+/** One message that could not be read or judged, as it stands on the dead-letters topic. */
+export const deadLetter = z.object({
+  schema: z.literal(1),
+  topic: z.string(),
+  partition: z.number().int(),
+  offset: z.string(),
+  key: z.string().nullable(),
+  headers: z.record(z.string(), z.string()),
+  reason: z.enum(DEAD_LETTER_REASONS),
+  detail: z.string(),
+  raw: z.string(),
+  rawBytes: z.number().int(),
+  truncated: z.boolean(),
+  at: z.string(),
+})
+export type DeadLetter = z.infer<typeof deadLetter>

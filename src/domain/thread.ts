@@ -1,0 +1,44 @@
+import { z } from 'zod'
+
+/** Which thread: post ids are unique within a tenant only. */
+export interface ThreadRef {
+  readonly tenant: string
+  readonly postId: string
+}
+
+export const post = z.object({
+  id: z.string(),
+  text: z.string(),
+  author: z.string().optional(),
+  authorSince: z.number().optional(),
+  lang: z.string().optional(),
+  /** ms since 1970 */
+  createdAt: z.number(),
+  media: z.array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() })).optional(),
+})
+export type Post = z.infer<typeof post>
+
+export const comment = z.object({
+  id: z.string(),
+  parentId: z.string().optional(),
+  text: z.string(),
+  author: z.string().optional(),
+  authorSince: z.number().optional(),
+  /** ms since 1970 */
+  createdAt: z.number(),
+})
+export type Comment = z.infer<typeof comment>
+
+/** A post with the comments that stood under it at one moment, in order of time, then id. */
+export const snapshot = z.object({
+  post,
+  comments: z.array(comment),
+  /** Comments that the thread's cap left out. */
+  leftOut: z.number().int(),
+})
+export type Snapshot = z.infer<typeof snapshot>
+
+/** Order of comments in a snapshot and among equal scores: time, then id. */
+export function byTimeThenId(a: Comment, b: Comment): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod'
+
+export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
+
+const usage = z.object({
+  calls: z.number(),
+  memoHits: z.number(),
+  promptTokens: z.number(),
+  cachedTokens: z.number(),
+  completionTokens: z.number(),
+  costUsd: z.number(),
+})
+export type Usage = z.infer<typeof usage>
+
+export const versions = z.object({ script: z.number().int(), prompts: z.string(), settings: z.string() })
+/** What a case is judged by, pinned when it opens: the script's number, hashes of prompts and settings. */
+export type Versions = z.infer<typeof versions>
+
+/** What a protocol's script returns: the decision and its grounds, before ids, times and costs are known. */
+export const ruling = z.object({
+  label: z.string().nullable(),
+  scores: z.record(z.string(), z.number()),
+  rationale: z.string(),
+  decidedBy: z.enum(DECIDED_BY),
+  /** Rounds of debate that were held. */
+  rounds: z.number().int(),
+  evidence: z.object({
+    support: z.array(z.string()),
+    oppose: z.array(z.string()),
+    precedents: z.array(z.string()),
+  }),
+  /** What was left out, and why, in words. */
+  degraded: z.array(z.string()),
+})
+export type Ruling = z.infer<typeof ruling>
+
+const timing = z.object({
+  createdAt: z.string(),
+  receivedAt: z.string(),
+  openedAt: z.string(),
+  decidedAt: z.string(),
+  /** Sum over rounds of the slowest answer in each, in ms: what no pipeline could have saved. */
+  modelMs: z.number(),
+  /** receivedAt → decidedAt, less modelMs and imposed holds, in ms. */
+  overheadMs: z.number(),
+})
+
+export const verdict = z.object({
+  schema: z.literal(1),
+  id: z.string(),
+  subjectId: z.string(),
+  tenant: z.string(),
+  protocol: z.string(),
+  revision: z.number().int(),
+  final: z.boolean(),
+  supersedes: z.string().nullable(),
+  ...ruling.shape,
+  usage,
+  models: z.record(z.string(), z.string()),
+  versions,
+  timing,
+})
+export type Verdict = z.infer<typeof verdict>
+
+const chatMessage = z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
+export type ChatMessage = z.infer<typeof chatMessage>
+
+/** A message in a transcript: its text where it stands for the first time, else where that is. */
+const recordedMessage = z.union([
+  chatMessage,
+  z.object({ role: chatMessage.shape.role, sameAs: z.object({ turn: z.number().int(), message: z.number().int() }) }),
+])
+export type RecordedMessage = z.infer<typeof recordedMessage>
+
+export const turn = z.object({
+  round: z.number().int(),
+  stage: z.string(),
+  role: z.string(),
+  model: z.string(),
+  messages: z.array(recordedMessage),
+  answer: z.unknown(),
+  raw: z.string().nullable(),
+  /** Set where the ask failed: a closed code and a sentence. */
+  failed: z.object({ code: z.string(), detail: z.string() }).optional(),
+  /** Every call made for this ask, the answered one last: what the bill is checked against. */
+  calls: z.array(z.object({ id: z.string(), outcome: z.string() })),
+  usage,
+  startedAt: z.string(),
+  ms: z.number(),
+  memo: z.boolean(),
+})
+export type Turn = z.infer<typeof turn>
+
+export const transcript = z.object({
+  schema: z.literal(1),
+  verdictId: z.string(),
+  subject: z.unknown(),
+  turns: z.array(turn),
+  /** What was shortened to stay under the broker's message limit, in words. */
+  cut: z.array(z.string()),
+})
+export type Transcript = z.infer<typeof transcript>
+
+/**
+ * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`
+ * (neither a protocol's name nor a tenant's holds `@` or `~`, so no two subjects share an id).
+ */
+export function verdictId(of: { protocol: string; tenant: string; subjectId: string; revision: number }): string {
+  const scope = of.tenant === 'default' ? of.protocol : `${of.protocol}@${of.tenant}`
+  return `${scope}~${of.subjectId}~r${of.revision}`
+}
+
+export function noUsage(): Usage {
+  return { calls: 0, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 }
+}
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    calls: a.calls + b.calls,
+    memoHits: a.memoHits + b.memoHits,
+    promptTokens: a.promptTokens + b.promptTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    completionTokens: a.completionTokens + b.completionTokens,
+    costUsd: a.costUsd + b.costUsd,
+  }
+}

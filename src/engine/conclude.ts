@@ -1,0 +1,122 @@
+import type { CaseRecord, Journal } from '../domain/case.ts'
+import { addUsage, type ChatMessage, noUsage, type RecordedMessage, type Ruling, type Transcript, type Turn, type Verdict } from '../domain/verdict.ts'
+import type { LostCall } from '../ports/cases.ts'
+import type { KeyedAsk } from './replay.ts'
+
+/** Everything that is known of a case when its script has ended. */
+export interface Ended {
+  readonly record: CaseRecord
+  readonly ruling: Ruling
+  readonly asked: readonly KeyedAsk[]
+  readonly journal: Journal
+  readonly lostCalls: readonly LostCall[]
+  /** ms since 1970 */
+  readonly decidedAt: number
+}
+
+export function verdictOf(ended: Ended): Verdict {
+  const { record, ruling, asked, journal, decidedAt } = ended
+  const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
+  const usage = entries.map((entry) => entry.usage).reduce(addUsage, noUsage())
+  const { modelMs, heldMs } = criticalPath(asked, journal)
+  return {
+    schema: 1,
+    id: record.id,
+    subjectId: record.subjectId,
+    tenant: record.tenant,
+    protocol: record.protocol,
+    revision: record.revision,
+    final: record.final,
+    supersedes: record.supersedes,
+    ...ruling,
+    usage: { ...usage, calls: usage.calls + ended.lostCalls.length },
+    models: Object.fromEntries(entries.filter((entry) => entry.model !== '').map((entry) => [entry.role, entry.model])),
+    versions: record.versions,
+    timing: {
+      createdAt: iso(record.createdAt),
+      receivedAt: iso(record.receivedAt),
+      openedAt: iso(record.openedAt),
+      decidedAt: iso(decidedAt),
+      modelMs,
+      overheadMs: Math.max(0, decidedAt - record.receivedAt - modelMs - heldMs),
+    },
+  }
+}
+
+/** Time with the model and time on hold along the slowest ask of each round, in ms. */
+function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: number; heldMs: number } {
+  const slowest = new Map<number, { ms: number; heldMs: number }>()
+  for (const { key, round } of asked) {
+    const entry = journal.get(key)
+    const soFar = slowest.get(round)
+    if (entry !== undefined && (soFar === undefined || entry.ms + entry.heldMs > soFar.ms + soFar.heldMs))
+      slowest.set(round, entry)
+  }
+  const rounds = [...slowest.values()]
+  return {
+    modelMs: rounds.reduce((sum, { ms }) => sum + ms, 0),
+    heldMs: rounds.reduce((sum, { heldMs }) => sum + heldMs, 0),
+  }
+}
+
+/**
+ * The whole argument, each distinct message text once (a repeated one points to where it stands), at most `maxBytes` long:
+ * beyond that the longest texts are shortened and `cut` says so.
+ */
+export function transcriptOf(ended: Ended, sent: (asked: KeyedAsk) => ChatMessage[], maxBytes: number): string {
+  const seen = new Map<string, { turn: number; message: number }>()
+  const turns = ended.asked.map((asked, index): Turn => {
+    const entry = ended.journal.get(asked.key)
+    if (entry === undefined) throw new Error(`no journal entry at ${asked.key}`)
+    const lost = ended.lostCalls.filter(({ key }) => key === asked.key).map(({ id, outcome }) => ({ id, outcome }))
+    return {
+      round: asked.round,
+      stage: entry.stage,
+      role: asked.ask.part === undefined ? entry.role : `${entry.role} (${asked.ask.part})`,
+      model: entry.model,
+      messages: sent(asked).map((message, at) => once(seen, message, { turn: index, message: at })),
+      answer: entry.answer,
+      raw: entry.raw,
+      ...(entry.failed === undefined ? {} : { failed: entry.failed }),
+      calls: [...lost, ...entry.calls],
+      usage: entry.usage,
+      startedAt: iso(entry.startedAt),
+      ms: entry.ms,
+      memo: entry.memo,
+    }
+  })
+  return fitted({ schema: 1, verdictId: ended.record.id, subject: ended.record.subject, turns, cut: [] }, maxBytes)
+}
+
+function once(
+  seen: Map<string, { turn: number; message: number }>,
+  message: ChatMessage,
+  here: { turn: number; message: number },
+): RecordedMessage {
+  const text = `${message.role}\0${message.content}`
+  const sameAs = seen.get(text)
+  if (sameAs !== undefined) return { role: message.role, sameAs }
+  seen.set(text, here)
+  return message
+}
+
+/** Shortens every string to fewer and fewer characters until the whole fits. */
+function fitted(transcript: Transcript, maxBytes: number): string {
+  let text = JSON.stringify(transcript)
+  for (let longest = 16_384; Buffer.byteLength(text) > maxBytes && longest >= 64; longest /= 4) {
+    const cut = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
+    text = JSON.stringify({ ...transcript, cut }, (_, value: unknown) =>
+      typeof value === 'string' && value.length > longest
+        ? `${value.slice(0, longest).toWellFormed()}[cut: ${value.length - longest} more characters]`
+        : value,
+    )
+  }
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  const subject = '[cut: too large]'
+  const cut = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
+  return JSON.stringify({ ...transcript, subject, turns: [], cut })
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,233 @@
+import type { CaseRecord, JournalEntry } from '../domain/case.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
+import { type Call, type Gateway, type Settled, withFormat } from '../gateway/gateway.ts'
+import type { CaseStore, TakenCase } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { type KeyedAsk, replay, type Standing } from './replay.ts'
+import type { Conclusion, Protocol } from './script.ts'
+
+export interface JudgeSettings {
+  /** A case that was taken over this often without an end is concluded without a label: it may be what kills workers. */
+  readonly maxTakeovers: number
+  /** How long a worker hands back cases of other versions before it starts one afresh, in ms. */
+  readonly handBackMs: number
+  /** Longest transcript, in bytes. */
+  readonly transcriptBytes: number
+}
+
+/** Rounds that wait for answers, kept so that a stage worker of the same process need not replay. */
+const KEPT_ROUNDS = 4096
+
+/**
+ * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end, and
+ * `answer` has one ask of a round answered and journaled. Every step may be repeated, anywhere, at any time.
+ */
+export function judge(deps: {
+  protocols: ReadonlyMap<string, Protocol>
+  cases: CaseStore
+  gateway: Gateway
+  clock: Clock
+  report: Report
+  settings: JudgeSettings
+}): Work {
+  const { protocols, cases, gateway, clock, report, settings } = deps
+  const rounds = new Map<string, { asks: Map<string, KeyedAsk>; record: CaseRecord }>()
+
+  async function advance(caseId: string): Promise<Advance> {
+    const taken = await cases.take(caseId)
+    if (taken === null) return { next: 'done' }
+    const protocol = protocols.get(taken.record.protocol)
+    if (protocol === undefined) return { next: 'later', delayMs: 5_000 }
+    const other = otherVersion(taken.record.versions, protocol)
+    if (other === 'newer' || (other === 'different' && clock() - taken.record.openedAt < settings.handBackMs))
+      return { next: 'later', delayMs: 1_000 }
+    if (other !== undefined) {
+      const record = { ...taken.record, versions: versionsOf(protocol), carry: null }
+      return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
+    }
+    const standing = stand(protocol, taken, settings, report)
+    if (standing.at === 'end') {
+      await conclude(taken, protocol, standing)
+      return { next: 'done' }
+    }
+    remember(taken, standing.open)
+    const { protocol: name } = taken.record
+    return {
+      next: 'asks',
+      asks: standing.open.map(({ key, ask }) => ({ protocol: name, stage: ask.stage, caseId, run: taken.run, key })),
+    }
+  }
+
+  async function conclude(taken: TakenCase, protocol: Protocol, standing: Extract<Standing, { at: 'end' }>) {
+    const { record, journal, lostCalls } = taken
+    const { ruling, carry } = standing.conclusion
+    const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls, decidedAt: clock() }
+    const won = await cases.conclude(record.id, taken.epoch, {
+      verdict: JSON.stringify(verdictOf(ended)),
+      transcript: transcriptOf(ended, ({ ask }) => withFormat(ask), settings.transcriptBytes),
+      carry: carry === undefined ? null : JSON.stringify(carry),
+    })
+    rounds.delete(roundId(record.id, taken.run))
+    if (won) report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
+    else report('case:fenced', { caseId: record.id })
+  }
+
+  function remember(taken: TakenCase, open: readonly KeyedAsk[]): void {
+    const id = roundId(taken.record.id, taken.run)
+    rounds.delete(id)
+    rounds.set(id, { asks: new Map(open.map((asked) => [asked.key, asked])), record: taken.record })
+    const [oldest] = rounds.keys()
+    if (rounds.size > KEPT_ROUNDS && oldest !== undefined) rounds.delete(oldest)
+  }
+
+  /** The question that a job points to; null if it has been answered or its case has gone. */
+  async function locate(staged: StagedAsk): Promise<{ asked: KeyedAsk; record: CaseRecord } | null> {
+    const kept = rounds.get(roundId(staged.caseId, staged.run))
+    const known = kept?.asks.get(staged.key)
+    if (kept !== undefined && known !== undefined) return { asked: known, record: kept.record }
+    const taken = await cases.peek(staged.caseId)
+    const protocol = protocols.get(staged.protocol)
+    if (taken === null || protocol === undefined || taken.run !== staged.run) return null
+    if (otherVersion(taken.record.versions, protocol) !== undefined) throw new OtherVersion()
+    const standing = stand(protocol, taken, settings, report)
+    if (standing.at === 'end') return null
+    remember(taken, standing.open)
+    const asked = standing.open.find(({ key }) => key === staged.key)
+    return asked === undefined ? null : { asked, record: taken.record }
+  }
+
+  async function answer(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
+    const { protocol, stage, caseId, run, key } = staged
+    const started = clock()
+    report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds })
+    const ended = (outcome: 'answered' | 'failed' | 'retry' | 'stale') =>
+      report('ask:ended', { protocol, stage, seconds: (clock() - started) / 1000, outcome })
+    let located: Awaited<ReturnType<typeof locate>>
+    try {
+      located = await locate(staged)
+    } catch (error) {
+      if (!(error instanceof OtherVersion)) throw error
+      ended('retry')
+      return { end: 'held', delayMs: 1_000 }
+    }
+    if (located === null) {
+      ended('stale')
+      return { end: 'done' }
+    }
+    const { asked, record } = located
+    const calls: Call[] = []
+    const write = async (settled: Settled) => {
+      const entry = journalled(asked, settled, { calls, startedAt: started, heldMs: attempt.heldMs })
+      const written = await cases.answer(caseId, run, key, entry)
+      if (written !== 'stored') await cases.loseCalls(caseId, named(calls, key))
+      ended(written !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
+      return { end: 'done' } as const
+    }
+    try {
+      const asking = { attempt: attempt.number, signal: attempt.signal, deadline: record.deadline, calls }
+      return await write(await gateway.ask(asked.ask, asking))
+    } catch (error) {
+      if (error instanceof PermanentError) return write(failed(error.code, error.message))
+      if (attempt.signal.aborted || error instanceof RetryLaterError) {
+        const retry = error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
+        if (clock() + (retry.delayMs ?? 0) >= record.deadline)
+          return write(failed('deadline', `the case's deadline passes before the next try; last: ${retry.code}`))
+        if (retry.costsAttempt && attempt.last) return write(failed(retry.code, retry.message))
+        await cases.loseCalls(caseId, named(calls, key))
+        ended('retry')
+        return retry.costsAttempt ? { end: 'again' } : { end: 'held', delayMs: retry.delayMs ?? 0 }
+      }
+      throw error
+    }
+  }
+
+  return { advance, answer }
+}
+
+class OtherVersion extends Error {}
+
+/** Where the case stands. A script that throws, and a case that seems to kill its workers, end without a label. */
+function stand(protocol: Protocol, taken: TakenCase, settings: JudgeSettings, report: Report): Standing {
+  if (taken.epoch > settings.maxTakeovers)
+    return givenUp(`taken over ${taken.epoch} times without an end; given up as unjudgeable`)
+  try {
+    return replay(protocol.script(taken.record.subject, taken.record.carry), taken.journal)
+  } catch (error) {
+    report('trouble:met', { where: `script ${protocol.name}`, error })
+    return givenUp(`the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`)
+  }
+}
+
+function givenUp(why: string): Standing {
+  return { at: 'end', conclusion: undecided(why), asked: [] }
+}
+
+function undecided(why: string): Conclusion {
+  const ruling: Ruling = {
+    label: null,
+    scores: {},
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [why],
+  }
+  return { ruling }
+}
+
+function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' | 'different' | undefined {
+  if (pinned.script < protocol.version) return 'older'
+  if (pinned.script > protocol.version) return 'newer'
+  const same = pinned.prompts === protocol.promptsHash && pinned.settings === protocol.settingsHash
+  return same ? undefined : 'different'
+}
+
+export function versionsOf(protocol: Protocol): Versions {
+  return { script: protocol.version, prompts: protocol.promptsHash, settings: protocol.settingsHash }
+}
+
+function journalled(
+  { ask }: KeyedAsk,
+  settled: Settled,
+  around: { calls: readonly Call[]; startedAt: number; heldMs: number },
+): JournalEntry {
+  const { answer, failed, raw, model, usage, ms } = settled
+  return {
+    stage: ask.stage,
+    role: ask.role,
+    model,
+    answer,
+    ...(failed === undefined ? {} : { failed }),
+    raw,
+    calls: [...around.calls],
+    usage: { ...usage, calls: around.calls.length },
+    startedAt: around.startedAt,
+    ms,
+    heldMs: around.heldMs,
+    memo: false,
+  }
+}
+
+function failed(code: string, detail: string): Settled {
+  return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0 }
+}
+
+function named(calls: readonly Call[], key: string) {
+  return calls.map(({ id, outcome }) => ({ key, id, outcome }))
+}
+
+function roundId(caseId: string, run: number): string {
+  return `${run} ${caseId}`
+}
+
+/** A verdict that says that its subject was deleted: the last revision, without label or content. */
+export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline'>): { verdict: Verdict; transcript: string } {
+  const bare: CaseRecord = { ...record, subject: null, carry: null, deadline: 0 }
+  const { ruling } = undecided('deleted')
+  const ended: Ended = { record: bare, ruling, asked: [], journal: new Map(), lostCalls: [], decidedAt: record.openedAt }
+  return { verdict: verdictOf(ended), transcript: transcriptOf(ended, () => [], Number.POSITIVE_INFINITY) }
+}

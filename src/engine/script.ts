@@ -1,0 +1,43 @@
+import type { Answered, Ask } from '../domain/ask.ts'
+import type { Ruling } from '../domain/verdict.ts'
+
+type AnswersTo<Asks extends readonly Ask[]> = {
+  -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
+}
+
+/** What a script returns: the decision, and what the next revision of the same subject may build on. */
+export interface Conclusion {
+  readonly ruling: Ruling
+  readonly carry?: unknown
+}
+
+/**
+ * A protocol's script: yields rounds of asks, is handed their answers, returns its conclusion. It awaits nothing and
+ * knows no clock, queue or client; the engine may run it any number of times over the same answers.
+ */
+export type Script = Generator<readonly Ask[], Conclusion, readonly Answered<unknown>[]>
+
+/** Asks all of `asks` at once. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
+export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
+  asks: Asks,
+): Generator<readonly Ask[], AnswersTo<Asks>, readonly Answered<unknown>[]> {
+  if (asks.length === 0) return [] as unknown as AnswersTo<Asks>
+  return (yield asks as readonly Ask[]) as AnswersTo<Asks>
+}
+
+/** A protocol as the engine sees it. The engine never asks which one it is. */
+export interface Protocol {
+  readonly name: string
+  /** Raised whenever the script's rounds or asks change shape. */
+  readonly version: number
+  /** Stage names, in the order in which a case passes them. Each gets a queue, limits and metrics of its own. */
+  readonly stages: readonly string[]
+  /** What is judged, and when: a whole thread at each checkpoint. */
+  readonly subject: 'thread'
+  readonly labels: readonly string[]
+  /** Hashes for the verdict's `versions`. */
+  readonly promptsHash: string
+  readonly settingsHash: string
+  /** The script over one subject. Throws if `subject` or `carry` are not this protocol's own. */
+  script(subject: unknown, carry: unknown): Script
+}

@@ -1,0 +1,203 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { loadSettings } from '../config/load.ts'
+import type { Pace } from '../producers/replay.ts'
+import { ROLES, type Role } from './app.ts'
+import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
+import { demo } from './commands/demo.ts'
+import { judgeFile } from './commands/judge.ts'
+import { produce } from './commands/produce.ts'
+import { run } from './commands/run.ts'
+import { stack } from './commands/stack.ts'
+import { terminal } from './commands/terminal.ts'
+import { verdicts } from './commands/verdicts.ts'
+import { OperatorError } from './domain/errors.ts'
+import { FORMATS, type Format } from './evaluation/formats.ts'
+import { FAULTS, type Fault } from './stack/understudy/faults.ts'
+
+const io = terminal(process.stdout, process.stderr)
+const environment = process.env
+
+/** Resolves with the name of the first signal that asks to stop; the second one ends the process at once. */
+const stopping = new AbortController()
+const stopped = new Promise<string>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      if (stopping.signal.aborted) process.exit(130)
+      stopping.abort()
+      resolve(signal)
+    })
+})
+const commandIo = { terminal: io, signal: stopping.signal }
+
+const program = new Command('gavel')
+  .description('Judges live social content by structured debate: posts and comments in on Kafka, verdicts out.')
+  .option('--config <file>', 'settings to lay over config/gavel.yaml')
+  .exitOverride()
+  .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+  .showHelpAfterError('Run with --help to see what it takes.')
+
+/** Settings where the command that runs wants them; `--config` stands before or after the command's name. */
+function settingsOf(command: Command) {
+  const { config } = command.optsWithGlobals<{ config?: string }>()
+  return loadSettings(environment, config)
+}
+
+function subcommand(under: Command, name: string, description: string): Command {
+  return under
+    .command(name)
+    .description(description)
+    .option('--config <file>', 'settings to lay over config/gavel.yaml')
+    .exitOverride()
+}
+
+const positive = (text: string): number => {
+  const number = Number(text)
+  if (!(number > 0)) throw new InvalidArgumentError('must be a number above 0')
+  return number
+}
+const notNegative = (text: string): number => {
+  const number = Number(text)
+  if (!(number >= 0)) throw new InvalidArgumentError('must be a number, 0 or more')
+  return number
+}
+const rolesOf = (text: string): Role[] =>
+  text.split(',').map((part) => {
+    const role = ROLES.find((known) => known === part.trim())
+    if (role === undefined) throw new InvalidArgumentError(`roles are ${ROLES.join(', ')}`)
+    return role
+  })
+const faultsOf = (text: string): Fault[] =>
+  text.split(',').map((part) => {
+    const fault = FAULTS.find((known) => known === part.trim())
+    if (fault === undefined) throw new InvalidArgumentError(`faults are ${FAULTS.join(', ')}`)
+    return fault
+  })
+const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
+const jsonOption = () => new Option('--json', 'results as JSON')
+
+subcommand(program, 'run', 'the service: intake, stages and publication, until it is stopped')
+  .option('--roles <roles>', `comma-separated: ${ROLES.join(', ')}`, rolesOf, [...ROLES])
+  .addHelpText('after', '\nExample:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run')
+  .action(async ({ roles }: { roles: Role[] }, command: Command) => run(settingsOf(command), roles, stopped))
+
+subcommand(program, 'produce <file>', "sends a file's posts and comments to Kafka")
+  .addOption(formatOption())
+  .addOption(new Option('--rate <n>', 'messages a second').argParser(positive).conflicts('speed'))
+  .option('--speed <x>', 'keep the recorded pace, this many times faster', positive)
+  .option('--max-pause <s>', 'with --speed: no pause longer than this many seconds', notNegative, 1)
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000')
+  .action(
+    async (
+      file: string,
+      options: { format: Format; rate?: number; speed?: number; maxPause: number; json?: boolean },
+      command: Command,
+    ) => {
+      const { rate, speed, maxPause } = options
+      const pace: Pace =
+        rate !== undefined
+          ? { kind: 'rate', perSecond: rate }
+          : speed !== undefined
+            ? { kind: 'recorded', speed, maxPauseMs: maxPause * 1000 }
+            : { kind: 'flat-out' }
+      const done = await produce(settingsOf(command), file, options.format, pace, commandIo)
+      if (options.json) io.out(JSON.stringify(done))
+      else io.out(`${done.sent} sent (${done.posts} posts, ${done.comments} comments) in ${done.seconds.toFixed(1)} s`)
+      for (const { line, why } of done.skipped.slice(0, 20)) io.say(`${file}:${line} ${why}; left out`)
+      if (done.skipped.length > 0) throw new OperatorError(`${done.skipped.length} lines of ${file} were left out.`)
+    },
+  )
+
+subcommand(program, 'verdicts', 'reads the verdicts topic')
+  .option('--follow', 'go on with what comes')
+  .option('--protocol <name>', 'only this protocol')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel verdicts --follow --json | jq .label')
+  .action(async (options: { follow?: boolean; protocol?: string; json?: boolean }, command: Command) => {
+    const { follow = false, json = false, protocol } = options
+    await verdicts(settingsOf(command), { follow, json, ...(protocol === undefined ? {} : { protocol }) }, commandIo)
+  })
+
+subcommand(program, 'judge <file>', 'judges the subjects of a file right here, without Kafka or Redis')
+  .requiredOption('--protocol <name>', 'by which protocol')
+  .addOption(formatOption())
+  .option('--transcript', 'the whole argument of each verdict')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json')
+  .action(
+    async (
+      file: string,
+      options: { protocol: string; format: Format; transcript?: boolean; json?: boolean },
+      command: Command,
+    ) => {
+      const { protocol, format, transcript = false, json = false } = options
+      const done = await judgeFile(settingsOf(command), file, { protocol, format, transcript, json }, commandIo)
+      io.say(`${done.verdicts} verdicts, ${done.undecided} without a label, ${done.refused} inputs refused.`)
+    },
+  )
+
+const deadLetters = subcommand(program, 'dead-letters', 'what could not be read or judged, and why')
+subcommand(deadLetters, 'list', 'every dead letter on the topic')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel dead-letters list --json')
+  .action(async ({ json = false }: { json?: boolean }, command: Command) =>
+    listDeadLetters(settingsOf(command), { json }, commandIo),
+  )
+subcommand(deadLetters, 'replay', 'reads the original offsets again and sends the messages to their topics once more')
+  .option('--dry-run', 'only say what would be sent')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel dead-letters replay --dry-run')
+  .action(async ({ dryRun = false, json = false }: { dryRun?: boolean; json?: boolean }, command: Command) =>
+    replayDeadLetters(settingsOf(command), { dryRun, json }, commandIo),
+  )
+
+subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until it is stopped')
+  .addOption(new Option('--kafka <kind>', 'Apache Kafka itself, or an in-memory broker').choices(['apache', 'memory']).default('apache'))
+  .option('--env <file>', 'also write the settings to this file, as NAME=value')
+  .option('--latency <ms>', "the understudy's time for an answer", notNegative, 200)
+  .option('--fail-rate <share>', 'the share of calls on which the understudy misbehaves, 0 to 1', notNegative, 0)
+  .option('--faults <kinds>', `how it misbehaves, comma-separated: ${FAULTS.join(', ')}`, faultsOf)
+  .option('--call-log <file>', 'where the understudy logs its calls, as JSON Lines')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel stack --env .env.local &\n  $ set -a; . ./.env.local; gavel run')
+  .action(
+    async (options: {
+      kafka: 'apache' | 'memory'
+      env?: string
+      latency: number
+      failRate: number
+      faults?: Fault[]
+      callLog?: string
+      json?: boolean
+    }) => {
+      const { kafka, env, latency, failRate, faults, callLog, json = false } = options
+      const understudy = {
+        latencyMs: latency,
+        faults: { rate: failRate, ...(faults === undefined ? {} : { kinds: faults }) },
+        ...(callLog === undefined ? {} : { logFile: callLog }),
+      }
+      await stack(environment, { kafka, json, understudy, ...(env === undefined ? {} : { env }) }, { terminal: io, stopped })
+    },
+  )
+
+program
+  .command('demo')
+  .description('a sample event, judged live: brings what this machine lacks, needs no key')
+  .exitOverride()
+  .action(async () => {
+    if (!(await demo(environment, commandIo))) throw new OperatorError('The demo lost or repeated verdicts; see the table.')
+  })
+
+try {
+  await program.parseAsync()
+  // Clients of Kafka and of models may hold sockets open for a while; what had to be written has been written.
+  process.exit(0)
+} catch (error) {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2)
+  if (error instanceof OperatorError) {
+    io.say(`gavel: ${error.message}`)
+    process.exit(1)
+  }
+  io.say(`gavel: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  process.exit(1)
+}

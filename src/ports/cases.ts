@@ -1,0 +1,66 @@
+import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+
+/** A case as its worker holds it. */
+export interface TakenCase {
+  readonly record: CaseRecord
+  /** Raised by each taking over; only the latest holder can conclude. */
+  readonly epoch: number
+  /** Raised when a case starts afresh; answers to an earlier run are not taken. */
+  readonly run: number
+  readonly journal: Journal
+  /** Calls that ended without an answer in the journal, in order: failed, or unreadable before a restart. */
+  readonly lostCalls: readonly LostCall[]
+}
+
+export interface LostCall {
+  readonly key: string
+  readonly id: string
+  readonly outcome: string
+}
+
+/**
+ * Open cases and their journals. Everything here survives the process: when a promise resolves, the effect is in the store.
+ */
+export interface CaseStore {
+  /** Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). */
+  take(caseId: string): Promise<TakenCase | null>
+  /** Reads without taking over. Null if it isn't open. */
+  peek(caseId: string): Promise<TakenCase | null>
+  /** Forgets the journal, begins a new run under the versions given. Returns false unless `epoch` is still the latest. */
+  restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
+  /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */
+  answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<'stored' | 'exists' | 'stale'>
+  /** Remembers calls that were made and brought no answer. */
+  loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
+  /**
+   * Ends the case: puts verdict and transcript into the outbox and keeps `carry` for the next revision, in one atomic step
+   * that does nothing and returns false unless `epoch` is the latest and the case is open.
+   */
+  conclude(
+    caseId: string,
+    epoch: number,
+    end: { verdict: string; transcript: string; carry: string | null },
+  ): Promise<boolean>
+  /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`. */
+  idle(idleMs: number, limit: number): Promise<string[]>
+  countOpen(): Promise<number>
+}
+
+/** What waits for Kafka. */
+export type OutboxEntry =
+  | { readonly id: string; readonly kind: 'verdict'; readonly caseId: string; readonly verdict: string; readonly transcript: string }
+  | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
+
+/** Entries stand here from the atomic step that made them until Kafka has acknowledged them. */
+export interface Outbox {
+  putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
+  /** Up to `limit` entries in order for this publisher alone, waiting at most `waitMs` for the first. */
+  next(publisher: string, limit: number, waitMs: number): Promise<OutboxEntry[]>
+  /** Entries that another publisher took and left for `idleMs`: now this one's. */
+  adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
+  /** Says that this publisher is still sending these. */
+  keep(publisher: string, ids: readonly string[]): Promise<void>
+  /** Acknowledged by Kafka: the entries go, and their subjects may open the next revision. */
+  done(entries: readonly OutboxEntry[]): Promise<void>
+  size(): Promise<number>
+}

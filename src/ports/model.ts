@@ -1,0 +1,34 @@
+import type { ChatMessage } from '../domain/verdict.ts'
+
+export interface ModelRequest {
+  readonly model: string
+  readonly messages: readonly ChatMessage[]
+  readonly temperature: number
+  readonly maxTokens: number
+  /** The wanted form of the answer: the stage's name and a JSON Schema. */
+  readonly answer: { readonly name: string; readonly schema: unknown }
+  /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
+  readonly callId: string
+  /** Longest wait for the whole answer, in ms. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+export interface ModelReply {
+  /** What the model wrote, as it wrote it; null where there is no text. */
+  readonly text: string | null
+  readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
+  /** The name under which the endpoint answered. */
+  readonly model: string
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly completionTokens: number
+}
+
+/**
+ * A language model. Makes exactly one call and never retries: throws `RetryLaterError` where trying again may help (busy,
+ * unreachable, timed out), `PermanentError` where it can't (the request itself is refused).
+ */
+export interface Model {
+  complete(request: ModelRequest): Promise<ModelReply>
+}

@@ -1,0 +1,61 @@
+import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
+import type { Verdict } from '../domain/verdict.ts'
+
+/** Everything that Gavel says about its own work. Ids are for the log; they never become labels. */
+export interface Events {
+  /** Input messages got their outcome. */
+  'messages:settled': { topic: string; outcome: Outcome; count: number }
+  /** A message could not be read or judged. */
+  'message:dead': { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
+  /** Fetching stopped, or went on, because of the backlog. */
+  'intake:paused': { reason: string }
+  'intake:resumed': Record<string, never>
+  'case:opened': { caseId: string; protocol: string; final: boolean }
+  'case:concluded': { caseId: string; protocol: string; rounds: number }
+  /** A worker found that another has taken its case over; its result was thrown away. */
+  'case:fenced': { caseId: string }
+  /** An open case had no live job and got one. */
+  'case:revived': { caseId: string }
+  /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
+  'ask:started': { protocol: string; stage: string; waitSeconds: number }
+  'ask:ended': { protocol: string; stage: string; seconds: number; outcome: 'answered' | 'failed' | 'retry' | 'stale' }
+  /** One call to a model came to its end. */
+  'call:ended': {
+    stage: string
+    model: string
+    outcome: string
+    seconds: number
+    promptTokens: number
+    completionTokens: number
+    costUsd: number
+  }
+  /** A verdict was acknowledged by Kafka. */
+  'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
+  'kafka:lag': { topic: string; messages: number; seconds: number }
+  'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
+  /** Counts of shared state: open cases, the outbox, threads with a due time. */
+  'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number }
+  /** Something outside failed and will be tried again. */
+  'trouble:met': { where: string; error: unknown }
+  'service:started': { roles: readonly string[]; httpPort: number }
+  'service:stopping': { reason: string }
+  'service:stopped': Record<string, never>
+}
+
+/** Tells whoever listens. Never throws and never waits: an observer can't hurt the work. */
+export type Report = <Name extends keyof Events>(name: Name, event: Events[Name]) => void
+
+export type Listener = Report
+
+/** One report for many listeners; a listener that throws is told to `complain`, and the others still hear. */
+export function broadcast(listeners: readonly Listener[], complain: (error: unknown) => void): Report {
+  return (name, event) => {
+    for (const listen of listeners) {
+      try {
+        listen(name, event)
+      } catch (error) {
+        complain(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { CaseRecord } from '../domain/case.ts'
+import type { Outcome } from '../domain/messages.ts'
+import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
+
+/** Where a message came from, and its bytes, kept only while its post is missing. */
+export interface Origin {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+  readonly raw: string
+}
+
+export type CommentChange =
+  | { readonly kind: 'said'; readonly comment: Comment; readonly origin: Origin }
+  | { readonly kind: 'deleted'; readonly id: string; readonly createdAt: number }
+
+/** The rules by which a thread takes comments; times in ms. */
+export interface ThreadRules {
+  /** Comments later than this after their post don't belong to the thread. */
+  readonly window: number
+  /** At these numbers of comments the thread is judged at once; ascending. */
+  readonly counts: readonly number[]
+  /** Most comments a thread keeps: those with the smallest ranks, a fixed sample whatever their order. */
+  readonly cap: number
+  /** A comment in the window that comes after the final snapshot opens another revision. */
+  readonly reopen: boolean
+  /** How long, in stream time, comments wait for their post. */
+  readonly orphanWait: number
+}
+
+export interface ThreadState {
+  readonly ref: ThreadRef
+  /** Null while only comments have come. */
+  readonly post: Post | null
+  readonly comments: readonly Comment[]
+  /** Comments accepted, whether kept or sampled out. */
+  readonly accepted: number
+  /** Raised by each change. */
+  readonly version: number
+  /** How many count checkpoints have been passed. */
+  readonly countStage: number
+  /** The final snapshot has been opened. */
+  readonly final: boolean
+  /** When what is due now became due, ms of wall time; null where only stream time passed. */
+  readonly dueSince: number | null
+  /** By protocol: revisions opened so far, version of the thread at the last, what the last one left. */
+  readonly revisions: ReadonlyMap<string, { revision: number; seen: number; open: boolean; carry: unknown }>
+}
+
+/**
+ * Threads as they grow. All writes are atomic per thread and repeatable: the same message again is a `duplicate` and
+ * changes nothing.
+ */
+export interface ThreadStore {
+  putPost(ref: ThreadRef, post: Post, put: { firstDue: number; now: number }, rules: ThreadRules): Promise<Outcome>
+  /** Outcomes in the order of `changes`. */
+  putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
+  /**
+   * Erases the thread's content everywhere in the store, open cases and their journals with it, and leaves a tombstone.
+   * `farewell` makes, for each protocol that has opened a revision, the verdict and transcript that say so.
+   */
+  deletePost(
+    ref: ThreadRef,
+    farewell: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
+  ): Promise<Outcome>
+  /** Threads whose due time is at or before `until` (stream time), the earliest first. */
+  due(until: number, limit: number): Promise<ThreadRef[]>
+  read(ref: ThreadRef): Promise<ThreadState | null>
+  /**
+   * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open gets another due time
+   * when that one is published. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile.
+   * Returns the ids of the cases that were opened.
+   */
+  open(
+    state: ThreadState,
+    opening: { cases: readonly CaseRecord[]; waiting: readonly string[]; nextDue: number | null; final: boolean },
+  ): Promise<string[]>
+  /** Takes away comments whose post never came; returns where they came from. */
+  expireOrphans(ref: ThreadRef): Promise<Origin[]>
+  countDue(): Promise<number>
+}
+
+/** How far the stream has been read, by partition of each input topic. */
+export interface StreamMark {
+  /** Newest and second-newest `createdAt` read, ms since 1970; null before there is one. */
+  readonly newest: number | null
+  readonly second: number | null
+  /** Since when (wall ms) everything in the partition has been read; null while something waits. */
+  readonly endSince: number | null
+}
+
+export interface StreamMarks {
+  read(): Promise<ReadonlyMap<string, StreamMark>>
+  write(marks: ReadonlyMap<string, StreamMark>): Promise<void>
+}

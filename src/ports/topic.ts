@@ -1,0 +1,57 @@
+/** One message as Kafka holds it. */
+export interface Incoming {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+  readonly key: string | null
+  readonly value: Buffer | null
+  readonly headers: Readonly<Record<string, string>>
+  /** When the broker took it, ms since 1970. */
+  readonly timestamp: number
+}
+
+/** Consecutive messages of one partition. */
+export interface Batch {
+  readonly topic: string
+  readonly partition: number
+  readonly messages: readonly Incoming[]
+  /** Nothing stands behind the last of these. */
+  readonly atEnd: boolean
+}
+
+/** How far a group has come in one partition that this process reads. */
+export interface Position {
+  readonly topic: string
+  readonly partition: number
+  readonly lag: number
+}
+
+/**
+ * Reads topics as one member of a group. A batch's offset is committed after `handle` has resolved and not before; if it
+ * rejects, or the process dies, the batch comes again. A reader that has died is replaced by itself.
+ */
+export interface TopicReader {
+  start(handle: (batch: Batch, alive: () => Promise<void>) => Promise<void>): Promise<void>
+  /** Partitions that this process reads now, with what is left in each. */
+  positions(): Promise<Position[]>
+  /** Stops or resumes fetching; holds over rebalances. */
+  setPaused(paused: boolean): void
+  /** Since when (wall ms) this reader has been without a working consumer; null while it has one. */
+  readonly downSince: number | null
+  close(): Promise<void>
+}
+
+export interface Outgoing {
+  readonly topic: string
+  readonly key: string
+  readonly value: string | Buffer
+}
+
+/** Resolves when every record has been acknowledged by all in-sync replicas; rejects if that is not known. */
+export interface TopicWriter {
+  send(records: readonly Outgoing[]): Promise<void>
+  close(): Promise<void>
+}
+
+export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+export type Compression = (typeof COMPRESSIONS)[number]

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { ChatMessage } from '../domain/verdict.ts'
+
+/** A prompt file, read: messages by role, with named places for values. */
+export interface Prompt {
+  /** Fills every place; throws where a value is missing. Values are put in as they are: fence untrusted text first. */
+  render(values?: Readonly<Record<string, string>>): ChatMessage[]
+}
+
+/** A protocol's prompts by file name without its ending, and the hash of them all. */
+export interface Prompts {
+  readonly hash: string
+  get(name: string): Prompt
+}
+
+const ROLE_LINE = /^\[(system|user|assistant)\][ \t]*$/m
+const PLACE = /\{\{([a-zA-Z]+)\}\}/g
+
+/**
+ * Reads prompt files against the places that the protocol fills. Throws one error that names every fault: a file that is
+ * missing, a place that nobody fills, a place that the protocol needs and the text lacks.
+ *
+ * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a place. Lines of a comment block
+ * `<!-- … -->` at its head are for people.
+ */
+export function readPrompts(files: ReadonlyMap<string, string>, places: Readonly<Record<string, readonly string[]>>): Prompts {
+  const faults: string[] = []
+  const prompts = new Map<string, Prompt>()
+  for (const [name, wanted] of Object.entries(places)) {
+    const text = files.get(name)
+    if (text === undefined) {
+      faults.push(`${name}: the file is missing`)
+      continue
+    }
+    const messages = sections(text)
+    if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
+    const found = new Set(messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')))
+    for (const place of found) if (!wanted.includes(place)) faults.push(`${name}: nothing fills {{${place}}}`)
+    for (const place of wanted) if (!found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
+    prompts.set(name, { render: (values = {}) => messages.map((message) => fill(message, values)) })
+  }
+  if (faults.length > 0) throw new Error(faults.join('\n'))
+  const hash = createHash('sha256')
+  for (const [name, text] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(`${name}\0${text}\0`)
+  return {
+    hash: hash.digest('hex').slice(0, 16),
+    get(name) {
+      const prompt = prompts.get(name)
+      if (prompt === undefined) throw new Error(`no prompt ${name}`)
+      return prompt
+    },
+  }
+}
+
+function sections(file: string): ChatMessage[] {
+  const [, ...parts] = file.replace(/^\s*<!--[\s\S]*?-->/, '').split(ROLE_LINE)
+  const messages: ChatMessage[] = []
+  for (let i = 0; i + 1 < parts.length; i += 2)
+    messages.push({ role: parts[i] as ChatMessage['role'], content: (parts[i + 1] ?? '').trim() })
+  return messages
+}
+
+function fill({ role, content }: ChatMessage, values: Readonly<Record<string, string>>): ChatMessage {
+  const filled = content.replace(PLACE, (_, place: string) => {
+    const value = values[place]
+    if (value === undefined) throw new Error(`no value for {{${place}}}`)
+    return value
+  })
+  return { role, content: filled }
+}

@@ -1,0 +1,104 @@
+import type { z } from 'zod'
+import type { Fence } from '../../domain/fence.ts'
+import type { Comment, Post } from '../../domain/thread.ts'
+import type { ChatMessage } from '../../domain/verdict.ts'
+import type { Ask } from '../../domain/ask.ts'
+import type { Prompts } from '../prompts.ts'
+import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
+import type { RumorSettings } from './settings.ts'
+
+/** The prompt files of this protocol and the places in each. */
+export const RUMOR_PROMPTS = {
+  system: [],
+  stance: ['claim', 'comment'],
+  'stance-batch': ['claim', 'comments'],
+  subjectivity: ['claim'],
+  'opinion-subjective': ['claim', 'comments'],
+  'opinion-objective': ['claim', 'comments'],
+  debate: ['argument'],
+  judge: ['claim', 'supportArgument', 'opposeArgument'],
+} as const
+
+export type Side = 'support' | 'oppose'
+export type PromptKind = 'subjective' | 'objective'
+
+/** How much a stance answer may say about one comment, in tokens. */
+const STANCE_TOKENS = 80
+
+/** The questions of the paper about one post, each an ask of its stage. */
+export interface Questions {
+  stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
+  stanceBatch(comments: readonly Comment[], part: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
+  subjectivity(): Ask<z.infer<typeof subjectivityAnswer>>
+  /** The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind. */
+  opening(kind: PromptKind, comments: string): ChatMessage[]
+  opinion(part: string, conversation: readonly ChatMessage[]): Ask<View>
+  turn(part: string, conversation: readonly ChatMessage[]): Ask<View>
+  /** Equation 4's instruction: the other's last reply, to be answered. */
+  rebuttal(other: View): ChatMessage[]
+  judge(support: View, oppose: View): Ask<View>
+  /** A side's comments as they stand in its prompt; says so where there are none. */
+  comments(heading: string, comments: readonly Comment[]): string
+}
+
+export function questions(post: Post, parts: { settings: RumorSettings; prompts: Prompts; fence: Fence }): Questions {
+  const { settings, prompts, fence } = parts
+  const claim = fence('claim', claimOf(post))
+  const system = prompts.get('system').render()
+  const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
+  const asked = (stage: string, role: string, maxTokens: number) => ({
+    stage,
+    role,
+    temperature: settings.temperature,
+    maxTokens,
+  })
+  const argument = (reply: View) => fence('argument', said(reply))
+
+  return {
+    stance: (comment) => ({
+      ...asked('stance', 'scorer', STANCE_TOKENS * 2),
+      messages: [...system, ...render('stance', { claim, comment: fence('comment', comment.text) })],
+      answer: stanceAnswer,
+    }),
+    stanceBatch: (comments, part) => ({
+      ...asked('stance', 'scorer', STANCE_TOKENS * (comments.length + 1)),
+      part,
+      messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
+      answer: stanceBatchAnswer(comments.length),
+    }),
+    subjectivity: () => ({
+      ...asked('subjectivity', 'scorer', settings.answerTokens),
+      messages: [...system, ...render('subjectivity', { claim })],
+      answer: subjectivityAnswer,
+    }),
+    opening: (kind, comments) => [...system, ...render(`opinion-${kind}`, { claim, comments })],
+    opinion: (part, messages) => ({ ...asked('opinion', 'debater', settings.answerTokens), part, messages, answer: view }),
+    turn: (part, messages) => ({ ...asked('debate', 'debater', settings.answerTokens), part, messages, answer: view }),
+    rebuttal: (other) => render('debate', { argument: argument(other) }),
+    judge: (support, oppose) => ({
+      ...asked('judge', 'judge', settings.answerTokens),
+      messages: [
+        ...system,
+        ...render('judge', { claim, supportArgument: argument(support), opposeArgument: argument(oppose) }),
+      ],
+      answer: view,
+    }),
+    comments: (heading, comments) =>
+      comments.length === 0 ? `${heading}: there are none.` : `${heading}:\n${numbered(fence, comments)}`,
+  }
+}
+
+/** A view as the other debater and the judge read it. */
+function said(reply: View): string {
+  return `${reply.reasoning}\nAnswer: ${reply.answer}`
+}
+
+function numbered(fence: Fence, comments: readonly Comment[]): string {
+  return comments.map((comment, index) => fence('comment', comment.text, index + 1)).join('\n')
+}
+
+/** What the post claims: its text, and what its images are said to show. */
+function claimOf(post: Post): string {
+  const images = (post.media ?? []).flatMap((medium) => (medium.alt === undefined ? [] : [`[image: ${medium.alt}]`]))
+  return [post.text, ...images].filter((part) => part !== '').join('\n')
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+
+/** Every switch of the rumor protocol. `config/gavel.yaml` says what each is for. */
+export const rumorSettings = z.strictObject({
+  preset: z.enum(['none', 'paper']),
+  k: z.int().min(1).max(200),
+  rounds: z.int().min(0).max(10),
+  temperature: z.number().min(0).max(2),
+  batchSize: z.int().min(1).max(50),
+  stopAtConsensus: z.boolean(),
+  reuseScores: z.boolean(),
+  keepUnlessEvidenceChanged: z.boolean(),
+  stance: z.boolean(),
+  sampleSize: z.int().min(1).max(400),
+  promptKind: z.enum(['auto', 'subjective', 'objective']),
+  debate: z.boolean(),
+  answerTokens: z.int().min(16),
+})
+export type RumorSettings = z.infer<typeof rumorSettings>
+
+/** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
+export function applyPreset(settings: RumorSettings): RumorSettings {
+  if (settings.preset === 'none') return settings
+  return { ...settings, batchSize: 1, stopAtConsensus: false, reuseScores: false, keepUnlessEvidenceChanged: false }
+}

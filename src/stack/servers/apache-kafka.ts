@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findOnPath, runCommand } from './command.ts'
+import { describesCluster } from './kafka-probe.ts'
+import {
+  freePort,
+  type RestartableServer,
+  type Say,
+  type SpawnedServer,
+  spawnServer,
+  temporaryFolder,
+  UnavailableError,
+} from './local-server.ts'
+import { defaultCacheDirectory, projectRoot } from './project.ts'
+
+export interface ApacheKafkaOptions {
+  readonly say: Say
+  /** Where the jars are kept for the next time. Default: .cache in the project. */
+  readonly cacheDirectory?: string
+}
+
+export interface ApacheKafka extends RestartableServer {
+  readonly kind: 'apache'
+}
+
+/**
+ * Apache Kafka itself: one node in KRaft mode on 127.0.0.1, of the version that config/kafka/pom.xml names, without
+ * automatic topics. The first start takes Maven and its registry; later ones only Java. Fails with UnavailableError,
+ * which says what is missing, where Java 17, Maven or the registry can't be had.
+ */
+export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
+  const { say, cacheDirectory = defaultCacheDirectory } = options
+  const java = await findJava()
+  const kafka = await fetchKafka(java, join(cacheDirectory, 'kafka'), say)
+  const archive = await classArchive(java, kafka, say)
+  const { server, address, folder } = await startNode(java, kafka, archive, say)
+  return {
+    kind: 'apache',
+    what: `Apache Kafka ${kafka.version} (one node, KRaft) on ${address}, data in ${folder}`,
+    settings: { KAFKA_BROKERS: address },
+    get pid() {
+      return server.pid
+    },
+    kill: server.kill,
+    restart: server.restart,
+    close: server.close,
+  }
+}
+
+interface Java {
+  readonly program: string
+  readonly version: string
+}
+
+interface Installation {
+  readonly version: string
+  readonly folder: string
+}
+
+// A short-lived broker on a busy machine: quick to start matters more than top speed or a small pause.
+const JVM = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
+const ERRORS_ONLY = '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'
+// By its full name, so that Maven's message says why it could not be fetched.
+const COPY_JARS = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies'
+const POM = join(projectRoot, 'config', 'kafka', 'pom.xml')
+
+async function startNode(
+  java: Java,
+  kafka: Installation,
+  flags: readonly string[],
+  say: Say,
+): Promise<{ server: SpawnedServer; address: string; folder: string }> {
+  const folder = await temporaryFolder('kafka')
+  const data = join(folder, 'data')
+  await cp(join(kafka.folder, 'formatted'), data, { recursive: true })
+  const address = `127.0.0.1:${await freePort()}`
+  const properties = join(folder, 'server.properties')
+  await writeFile(properties, serverProperties(address, `127.0.0.1:${await freePort()}`, data))
+  const server = await spawnServer({
+    name: 'Apache Kafka',
+    command: java.program,
+    args: [...JVM, ...flags, ERRORS_ONLY, '-cp', await classPath(kafka), 'kafka.Kafka', properties],
+    temporaryFolder: folder,
+    ready: () => describesCluster(address),
+    readyWithinMs: 60_000,
+    stopWithinMs: 30_000,
+    say,
+  })
+  return { server, address, folder }
+}
+
+function serverProperties(listener: string, controller: string, data: string): string {
+  const properties = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    'controller.quorum.voters': `1@${controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    listeners: `PLAINTEXT://${listener},CONTROLLER://${controller}`,
+    'advertised.listeners': `PLAINTEXT://${listener}`,
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'log.dirs': data,
+    'auto.create.topics.enable': false,
+    'group.initial.rebalance.delay.ms': 0,
+    // One node can't hold replicas; one partition starts faster than fifty.
+    'offsets.topic.num.partitions': 1,
+    'offsets.topic.replication.factor': 1,
+    'transaction.state.log.num.partitions': 1,
+    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.min.isr': 1,
+    'share.coordinator.state.topic.num.partitions': 1,
+    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.min.isr': 1,
+    // After a crash the broker is let in again only when its old session is over: 9 s by default.
+    'broker.session.timeout.ms': 3000,
+    'broker.heartbeat.interval.ms': 500,
+    'num.network.threads': 2,
+    'num.io.threads': 2,
+    'num.recovery.threads.per.data.dir': 1,
+    'background.threads': 2,
+    'group.coordinator.threads': 1,
+    'log.cleaner.dedupe.buffer.size': 8 * 1024 * 1024,
+  }
+  return Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('')
+}
+
+async function findJava(): Promise<Java> {
+  const program = await findOnPath('java')
+  const version = program && /version "([^"]+)"/.exec(await runCommand(program, ['-version'], 30_000))?.[1]
+  if (!program || !version || Number.parseInt(version, 10) < 17) {
+    const found = version ? `the java on the PATH is ${version}` : 'there is no java on the PATH'
+    throw new UnavailableError(`Apache Kafka 4 takes Java 17 or newer, and ${found}`)
+  }
+  return { program, version }
+}
+
+/** The jars and a formatted data folder, from the cache, or by Maven into it. */
+async function fetchKafka(java: Java, cache: string, say: Say): Promise<Installation> {
+  const version = /<kafka\.version>([^<]+)</.exec(await readFile(POM, 'utf8'))?.[1]
+  if (!version) throw new Error(`${POM} names no kafka.version`)
+  const folder = join(cache, version)
+  if (existsSync(folder)) return { version, folder }
+
+  const maven = await findOnPath('mvn')
+  if (!maven)
+    throw new UnavailableError('the jars of Apache Kafka are fetched with Maven, and there is no mvn on the PATH')
+  say(`Fetching Apache Kafka ${version} with Maven; this happens once.`)
+  await mkdir(cache, { recursive: true })
+  // Built beside its place and moved there whole: starts at the same time don't see each other's halves.
+  const draft = join(cache, `.${version}-${randomUUID()}`)
+  try {
+    await copyJars(maven, join(draft, 'jars'))
+    await format(java, { version, folder: draft })
+    await rename(draft, folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error // else another start was first
+    })
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+  return { version, folder }
+}
+
+async function copyJars(maven: string, jars: string): Promise<void> {
+  const args = ['-q', '-B', '-f', POM, COPY_JARS, `-DoutputDirectory=${jars}`]
+  try {
+    await runCommand(maven, args, 900_000)
+  } catch (error) {
+    const [reason = String(error)] = /(?<=\[ERROR\] ).+?(?= -> \[Help|$)/m.exec(String(error)) ?? []
+    throw new UnavailableError(`Maven could not fetch the jars of Apache Kafka: ${reason}`, { cause: error })
+  }
+}
+
+/** Formats a data folder once, for every later start to copy: that saves each a second. */
+async function format(java: Java, kafka: Installation): Promise<void> {
+  const properties = join(kafka.folder, 'format.properties')
+  const data = join(kafka.folder, 'formatted')
+  await writeFile(properties, serverProperties('127.0.0.1:9092', '127.0.0.1:9093', data))
+  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
+  const tool = ['kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties]
+  await runCommand(java.program, [...JVM, ERRORS_ONLY, '-cp', await classPath(kafka), ...tool], 120_000)
+}
+
+/**
+ * The flags that let this Java take Kafka's classes ready-made from an archive, which halves the start. The archive is
+ * written by a first run, once for each version of Java.
+ */
+async function classArchive(java: Java, kafka: Installation, say: Say): Promise<readonly string[]> {
+  const archive = join(kafka.folder, `classes-${java.version}.jsa`)
+  if (!existsSync(archive)) {
+    const draft = `${archive}.${randomUUID()}`
+    const { server } = await startNode(
+      java,
+      kafka,
+      ['-XX:+IgnoreUnrecognizedVMOptions', `-XX:ArchiveClassesAtExit=${draft}`],
+      say,
+    )
+    await server.close()
+    if (!existsSync(draft)) {
+      say(`Java ${java.version} wrote no class archive: Apache Kafka starts without, in twice the time.`)
+      return []
+    }
+    await rename(draft, archive)
+  }
+  return [`-XX:SharedArchiveFile=${archive}`]
+}
+
+async function classPath({ folder }: Installation): Promise<string> {
+  const jars = join(folder, 'jars')
+  const names = (await readdir(jars)).filter((name) => name.endsWith('.jar')).sort()
+  return names.map((name) => join(jars, name)).join(':')
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { type Fence, readFences } from './fences.ts'
+import type { JsonSchema } from './json-schema.ts'
+
+const part = z.looseObject({ type: z.string(), text: z.string().optional() })
+
+/** What the understudy reads of a Chat Completions request; everything else in one is accepted and ignored. */
+export const chatRequest = z.looseObject({
+  model: z.string().optional(),
+  messages: z
+    .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(part)]).nullish() }))
+    .min(1),
+  stream: z.literal(false, { error: 'the understudy does not stream' }).nullish(),
+  response_format: z
+    .looseObject({
+      type: z.string(),
+      json_schema: z.looseObject({ name: z.string(), schema: z.record(z.string(), z.unknown()).optional() }).optional(),
+    })
+    .nullish(),
+})
+
+type Content = string | readonly { readonly type: string; readonly text?: string | undefined }[] | null | undefined
+type Format = { readonly name: string; readonly schema?: JsonSchema | undefined }
+
+/** A Chat Completions request, as far as the understudy reads it. */
+export type ChatRequest = {
+  readonly messages: readonly { readonly role: string; readonly content?: Content }[]
+  readonly response_format?:
+    | { readonly type: string; readonly json_schema?: Format | undefined }
+    | { readonly type: string }
+    | null
+    | undefined
+}
+
+export type Question = {
+  readonly stage: string | null
+  /** The JSON Schema that the answer must fit, if the question names one. */
+  readonly schema: JsonSchema | undefined
+  /** The fenced texts of the last user message. */
+  readonly fences: readonly Fence[]
+  /** The answerer's own earlier replies, oldest first. */
+  readonly replies: readonly string[]
+  readonly promptTokens: number
+}
+
+/** Reads stage, schema, fenced texts and earlier replies out of a request. */
+export function readQuestion({ messages, response_format: format }: ChatRequest): Question {
+  let characters = 0
+  let last = ''
+  const replies: string[] = []
+  for (const { role, content } of messages) {
+    const text = textOf(content)
+    characters += text.length
+    if (role === 'assistant') replies.push(text)
+    if (role === 'user') last = text
+  }
+  const { fences, outside } = readFences(last)
+  const given = format && 'json_schema' in format ? format.json_schema : undefined
+  const { name, schema } = given ?? formatLine(outside) ?? {}
+  return { stage: name ?? null, schema, fences, replies, promptTokens: tokens(characters) }
+}
+
+/** A rough count of tokens: four characters each. */
+export function tokens(characters: number): number {
+  return Math.ceil(characters / 4)
+}
+
+function textOf(content: Content): string {
+  if (typeof content === 'string') return content
+  return content ? content.map(({ text }) => text ?? '').join('\n') : ''
+}
+
+const FORMAT = /^Answer format \(([^)\n]{1,100})\):[ \t]*(\{.*)$/gm
+
+/** The last `Answer format (<stage>): <JSON Schema>` line outside every fence. */
+function formatLine(outside: readonly string[]): Format | undefined {
+  for (const text of outside.toReversed()) {
+    const line = [...text.matchAll(FORMAT)].at(-1)
+    if (line) return { name: line[1] ?? '', schema: parsedSchema(line[2] ?? '') }
+  }
+  return undefined
+}
+
+const MOST_SCHEMAS = 200
+const schemas = new Map<string, JsonSchema | undefined>()
+
+function parsedSchema(json: string): JsonSchema | undefined {
+  if (schemas.has(json)) return schemas.get(json)
+  const schema = parseObject(json)
+  if (schemas.size < MOST_SCHEMAS) schemas.set(json, schema)
+  return schema
+}
+
+function parseObject(json: string): JsonSchema | undefined {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(json))
+  } catch {
+    // A line that only looks like an answer format is prose, and the question then has no schema.
+    return undefined
+  }
+}
