@@ -87,7 +87,7 @@ export function groupReader(deps: {
     }
   }
 
-  async function consume({ batch, heartbeat, isRunning, isStale }: EachBatchPayload, handle: Handle, from: Consumer) {
+  async function consume({ batch, heartbeat, isRunning, isStale, resolveOffset }: EachBatchPayload, handle: Handle, from: Consumer) {
     const last = batch.messages.at(-1)
     if (last === undefined || !isRunning() || isStale()) return
     const { topic, partition } = batch
@@ -104,6 +104,7 @@ export function groupReader(deps: {
     )
     const next = BigInt(last.offset) + 1n
     await handle({ topic, partition, messages, atEnd: next >= BigInt(batch.highWatermark) }, heartbeat)
+    resolveOffset(last.offset)
     await from.commitOffsets([{ topic, partition, offset: String(next) }])
   }
 
