@@ -6,13 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
 
-const takenReply = z.tuple([
-  z.string(),
-  z.string(),
-  z.string(),
-  z.union([z.array(z.string()), z.record(z.string(), z.string())]),
-  z.array(z.string()),
-])
+const takenReply = z.tuple([z.string(), z.string(), z.string(), z.array(z.string()), z.array(z.string())])
 const lostCall = z.object({ key: z.string(), id: z.string(), outcome: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
@@ -71,15 +65,16 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
 
 const caseNames = z.object({ protocol: z.string(), tenant: z.string(), subjectId: z.string() })
 
-/** A hash as Lua returns it: a flat list, or an object where the connection speaks RESP3. */
-function pairs(reply: string[] | Record<string, string>): [string, string][] {
-  if (!Array.isArray(reply)) return Object.entries(reply)
+/** A hash as Lua returns it: names and values in turn. */
+function pairs(reply: readonly string[]): [string, string][] {
   return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? ''])
 }
 
 const GROUP = 'publishers'
-const streamReply = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))]))
-const claimReply = z.tuple([z.string(), z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))]).rest(z.unknown())
+const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
+/** The one stream's name and its entries: RESP3's map, flattened. */
+const streamReply = z.tuple([z.string(), rows])
+const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
 
 /** The outbox as a Redis stream with one consumer group. `blocking` is a connection of its own: its reads wait. */
 export function redisOutbox(
@@ -104,10 +99,10 @@ export function redisOutbox(
     }
   }
 
-  const entriesOf = (rows: readonly (readonly [string, readonly string[] | null])[]) =>
-    rows.flatMap(([id, flat]): OutboxEntry[] => {
+  const entriesOf = (given: z.infer<typeof rows>) =>
+    given.flatMap(([id, flat]): OutboxEntry[] => {
       if (flat === null) return []
-      const field = Object.fromEntries(pairs([...flat]))
+      const field = Object.fromEntries(pairs(flat))
       if (field.kind === 'dead-letter') return [{ id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }]
       members.set(id, { member: field.member ?? '', protocol: field.protocol ?? '' })
       const { case: caseId = '', verdict = '', transcript = '' } = field
@@ -125,8 +120,7 @@ export function redisOutbox(
         blocking.call('XREADGROUP', 'GROUP', GROUP, publisher, 'COUNT', limit, 'BLOCK', waitMs, 'STREAMS', keys.outbox, '>'),
       )
       if (reply === null) return []
-      const streams = streamReply.parse(Array.isArray(reply) ? reply : Object.entries(reply as object))
-      return entriesOf(streams.flatMap(([, rows]) => rows))
+      return entriesOf(streamReply.parse(reply)[1])
     },
     async adopt(publisher, limit, idleMs) {
       const reply = await withGroup(() =>

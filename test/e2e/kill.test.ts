@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import { ledgerOf, repeats } from '../support/ledger.ts'
+import { allFinal, environmentOn, recordsOf, type Service, send, startServers, startService, tell, transcriptsOf } from '../support/pipeline.ts'
+
+const KILLS = 10
+const POSTS = 12
+const LATENCY_MS = 300
+/** Between an answer and its journal entry: a kill in this time makes an orphan of an answered call. */
+const JOURNALING_MS = 400
+
+let stack: Stack
+let service: Service | undefined
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: LATENCY_MS })
+})
+afterAll(async () => {
+  await service?.kill('SIGKILL')
+  await stack?.close()
+})
+
+it('brings every verdict, once, though it is killed ten times in mid-debate', { timeout: 240_000 }, async () => {
+  const environment = environmentOn(stack)
+  service = await startService(environment)
+  const sent = send(environment, join(PROJECT, 'config', 'demo', 'event.jsonl'), 'gavel', {
+    kind: 'recorded',
+    speed: 300,
+    maxPauseMs: 300,
+  })
+  const kills: number[] = []
+  for (let kill = 0; kill < KILLS; kill++) {
+    const calls = stack.understudy?.calls().length ?? 0
+    const deadline = Date.now() + 15_000
+    // Wait until it is at work again, then a random while longer.
+    while ((stack.understudy?.calls().length ?? 0) <= calls && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 900))
+    kills.push(Date.now())
+    await service.kill('SIGKILL')
+    service = await startService(environment)
+  }
+  await sent
+  await allFinal(environment, POSTS, 120_000)
+  await service.kill('SIGTERM')
+
+  const records = await recordsOf(environment, 'verdicts')
+  const ledger = ledgerOf(stack.understudy?.calls() ?? [], await transcriptsOf(environment))
+  tell(
+    `${KILLS} kills; ${records.length} verdicts; calls logged ${ledger.logged} = journaled ${ledger.journaled} + failed ${ledger.failed} + orphaned ${ledger.orphans.length}`,
+  )
+  for (const { seq, stage, at, endedAt, status } of ledger.orphans)
+    tell(`  orphan: call ${seq} (${stage}), ${status} after ${(endedAt ?? at) - at} ms`)
+  expect(repeats(records).filter(({ identical }) => !identical)).toEqual([])
+  expect(ledger.invented).toEqual([])
+  expect(ledger.logged).toBe(ledger.journaled + ledger.failed + ledger.orphans.length)
+  // An orphan was in flight, or just answered, when the process died; there is no other way to lose a call.
+  const unexplained = ledger.orphans.filter(
+    ({ at, endedAt }) => !kills.some((kill) => at <= kill + 50 && (endedAt ?? Number.POSITIVE_INFINITY) >= kill - JOURNALING_MS),
+  )
+  expect(unexplained).toEqual([])
+})

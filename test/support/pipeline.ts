@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import kafkajs from 'kafkajs'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import type { Settings } from '../../config/schema.ts'
+import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
+import { topicsOf } from '../../src/assembly.ts'
+import { produce } from '../../src/commands/produce.ts'
+import { readTopic } from '../../src/commands/read-topic.ts'
+import type { Terminal } from '../../src/commands/terminal.ts'
+import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
+import type { Format } from '../../src/evaluation/formats.ts'
+import type { Pace } from '../../producers/replay.ts'
+import { startStack, type Stack } from '../../src/stack/stack.ts'
+import type { UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+
+/** Tells what matters for reading a test's output, the loud reason of a skip among it. */
+export function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+export const silent: Terminal = { out() {}, say() {}, progress() {} }
+
+/** Real Redis, Apache Kafka (or what stands in for it, said) and an understudy. */
+export function startServers(understudy: UnderstudyOptions): Promise<Stack> {
+  return startStack({}, { kafka: 'apache', say: tell, understudy })
+}
+
+/** Environment of a service of its own on these servers: topics, group and keys that nobody else uses. */
+export function environmentOn(stack: Stack, changes: Record<string, string> = {}): Record<string, string> {
+  const name = `test-${randomBytes(4).toString('hex')}`
+  return {
+    ...stack.settings,
+    GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
+    GAVEL_KAFKA_GROUP: name,
+    GAVEL_REDIS_PREFIX: name,
+    GAVEL_HTTP_PORT: '0',
+    GAVEL_CLOCK_AT_END: 'finish',
+    GAVEL_LOG_LEVEL: 'info',
+    ...changes,
+  }
+}
+
+export interface Service {
+  readonly process: ChildProcess
+  readonly httpPort: number
+  /** What it logged, for a failing test to show. */
+  readonly log: readonly string[]
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+/** `gavel run` as a process of its own; resolves when it says that it has started. */
+export async function startService(environment: Record<string, string>, roles = 'intake,judge,publish'): Promise<Service> {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'run', '--roles', roles],
+    { env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  const log: string[] = []
+  const httpPort = await new Promise<number>((resolve, reject) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      log.push(line)
+      if (line.includes('"service:started"')) resolve(Number((JSON.parse(line) as { httpPort: number }).httpPort))
+    })
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${log.join('\n')}`)))
+  })
+  return {
+    process: child,
+    httpPort,
+    log,
+    async kill(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill(signal)
+      await gone
+    },
+  }
+}
+
+export function settingsOf(environment: Record<string, string>): Settings {
+  return loadSettings(environment)
+}
+
+export async function send(environment: Record<string, string>, file: string, format: Format, pace: Pace) {
+  return produce(settingsOf(environment), file, format, pace, { terminal: silent, signal: new AbortController().signal })
+}
+
+/** A client of the test's own, told apart from the service's. */
+export function clientOf(environment: Record<string, string>) {
+  registerCodecs()
+  const { brokers } = settingsOf(environment).kafka
+  return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
+}
+
+/** All records of a topic, as an independent reader sees them. */
+export async function recordsOf(environment: Record<string, string>, topic: keyof ReturnType<typeof topicsOf>): Promise<string[]> {
+  const records: string[] = []
+  const options = { follow: false, signal: new AbortController().signal }
+  await readTopic(clientOf(environment), topicsOf(settingsOf(environment))[topic], options, ({ message }) => {
+    records.push(message.value?.toString('utf8') ?? '')
+  })
+  return records
+}
+
+export async function verdictsOf(environment: Record<string, string>): Promise<Verdict[]> {
+  return (await recordsOf(environment, 'verdicts')).map((record) => verdict.parse(JSON.parse(record)))
+}
+
+export async function transcriptsOf(environment: Record<string, string>): Promise<Transcript[]> {
+  return (await recordsOf(environment, 'transcripts')).map((record) => transcript.parse(JSON.parse(record)))
+}
+
+/** Asks until the answer is yes; throws, with what `state` says, when `withinMs` have passed. */
+export async function eventually(yes: () => Promise<boolean>, withinMs: number, state: () => string = () => ''): Promise<void> {
+  const deadline = Date.now() + withinMs
+  while (!(await yes())) {
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms; ${state()}`)
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+}
+
+/** Resolves when every one of these subjects has a final verdict on the topic. */
+export function allFinal(environment: Record<string, string>, subjects: number, withinMs: number): Promise<void> {
+  let finals = 0
+  return eventually(
+    async () => {
+      finals = new Set((await verdictsOf(environment)).filter(({ final }) => final).map(({ subjectId }) => subjectId)).size
+      return finals >= subjects
+    },
+    withinMs,
+    () => `${finals} of ${subjects} are final`,
+  )
+}
