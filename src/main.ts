@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { loadSettings } from '../config/load.ts'
 import type { Pace } from '../producers/replay.ts'
 import { ROLES, type Role } from './app.ts'
+import { bench } from './bench/bench.ts'
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
 import { demo } from './commands/demo.ts'
 import { judgeFile } from './commands/judge.ts'
@@ -12,6 +13,7 @@ import { terminal } from './commands/terminal.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { FORMATS, type Format } from './evaluation/formats.ts'
+import { startStack } from './stack/stack.ts'
 import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 
 const io = terminal(process.stdout, process.stderr)
@@ -177,6 +179,46 @@ subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until i
         ...(callLog === undefined ? {} : { logFile: callLog }),
       }
       await stack(environment, { kafka, json, understudy, ...(env === undefined ? {} : { env }) }, { terminal: io, stopped })
+    },
+  )
+
+subcommand(program, 'bench', 'load on the whole pipeline, with a model of set latency; prints one JSON report')
+  .option('--protocol <name>', 'by which protocol', 'rumor')
+  .option('--comments <n>', 'comments of each post', positive, 40)
+  .option('--flood <n>', 'comments of the intake phase', positive, 300_000)
+  .option('--verdicts <n>', 'verdicts of the phase without latency', positive, 4_000)
+  .option('--slots <n>', 'model slots', positive, 256)
+  .option('--latency <ms>', 'time of a model call', positive, 500)
+  .option('--half-load <s>', 'length of the half-load phase', positive, 30)
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel bench --json | jq .verdictsPerSecond')
+  .action(
+    async (options: {
+      protocol: string
+      comments: number
+      flood: number
+      verdicts: number
+      slots: number
+      latency: number
+      halfLoad: number
+    }) => {
+      const { protocol, comments, flood, verdicts: count, slots, latency, halfLoad } = options
+      const servers = await startStack(environment, { kafka: 'apache', say: io.say, understudy: {} })
+      try {
+        const plan = {
+          protocol,
+          commentsPerPost: comments,
+          flood,
+          verdicts: count,
+          slots,
+          latencyMs: latency,
+          halfLoadSeconds: halfLoad,
+        }
+        const report = await bench({ ...environment, ...servers.settings }, plan, { say: io.say, signal: stopping.signal })
+        io.out(JSON.stringify(report))
+      } finally {
+        await servers.close()
+      }
     },
   )
 

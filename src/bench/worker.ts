@@ -1,0 +1,59 @@
+import { loadSettings } from '../../config/load.ts'
+import { ROLES, type Role, startApp } from '../app.ts'
+import type { Events } from '../ports/report.ts'
+import { benchModel } from './model.ts'
+
+// The service under load, in a process of its own: told what to be by its arguments, it tells what happens ten times a
+// second over the channel to its parent.
+
+/** What happened since the last tick. */
+export interface Tick {
+  readonly at: number
+  readonly settled: number
+  readonly opened: number
+  readonly published: readonly { latencyMs: number; overheadMs: number; calls: number; tokens: number }[]
+  readonly busySlots: number
+  readonly rssMiB: number
+  readonly troubles: number
+}
+
+const TICK_MS = 100
+const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
+
+let tick = empty()
+function empty() {
+  return { settled: 0, opened: 0, troubles: 0, published: [] as Tick['published'][number][] }
+}
+
+const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
+  model: benchModel(Number(latencyMs)),
+  listeners: [
+    (name, event) => {
+      if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
+      else if (name === 'case:opened') tick.opened++
+      else if (name === 'trouble:met') tick.troubles++
+      else if (name === 'verdict:published') {
+        const { verdict, latencySeconds, overheadSeconds } = event as Events['verdict:published']
+        const { calls, promptTokens, completionTokens } = verdict.usage
+        const tokens = promptTokens + completionTokens
+        tick.published.push({ latencyMs: latencySeconds * 1000, overheadMs: overheadSeconds * 1000, calls, tokens })
+      }
+    },
+  ],
+})
+
+const timer = setInterval(() => {
+  const now = tick
+  tick = empty()
+  const rssMiB = process.memoryUsage.rss() / 2 ** 20
+  process.send?.({ ...now, at: Date.now(), busySlots: app.gateway.busy, rssMiB } satisfies Tick)
+}, TICK_MS)
+
+async function leave(): Promise<void> {
+  clearInterval(timer)
+  await app.stop()
+  process.exit(0)
+}
+process.once('SIGTERM', () => void leave())
+process.once('disconnect', () => void leave())
+process.send?.('ready')
