@@ -44,7 +44,9 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
       faults.push(`${path || 'settings'}: ${issue.message}${where === undefined ? '' : ` (set by ${where})`}`)
     }
   if (faults.length > 0 || !checked.success)
-    throw new OperatorError(`The settings have ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n  ${faults.join('\n  ')}`)
+    throw new OperatorError(
+      `The settings have ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n  ${faults.join('\n  ')}`,
+    )
   return checked.data
 }
 
@@ -60,7 +62,7 @@ export function loadPromptFiles(protocol: string): ReadonlyMap<string, string> {
 }
 
 /** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */
-export function variableOf(path: readonly string[]): string {
+function variableOf(path: readonly string[]): string {
   const given = GIVEN_NAMES[path.join('.')]
   if (given !== undefined) return given
   const snake = path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]/g, '_'))
@@ -79,7 +81,9 @@ function readYaml(file: string, faults: string[]): Tree {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    faults.push(`${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`)
+    faults.push(
+      `${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`,
+    )
     return {}
   }
   const document = parseDocument(text)

@@ -35,6 +35,8 @@ export const settingsSchema = z.strictObject({
     compression: z.enum(COMPRESSIONS),
     sessionTimeout: duration,
     maxBytesPerPartition: z.int().min(1024),
+    fetchBytes: count,
+    fetchWait: duration,
   }),
   redis: z.strictObject({
     url: z.string().regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://'),

@@ -1,8 +1,8 @@
 import { type CommentMessage, commentMessage, type Outcome } from '../src/domain/messages.ts'
 import type { Comment } from '../src/domain/thread.ts'
 import type { Clock } from '../src/ports/clock.ts'
-import type { Incoming } from '../src/ports/topic.ts'
 import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
 
 /** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */

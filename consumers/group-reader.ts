@@ -8,6 +8,9 @@ export interface ReaderSettings {
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
   readonly maxBytesPerPartition: number
+  /** A fetch returns when this many bytes are there or this much time has passed: many small batches cost more than few. */
+  readonly fetchBytes: number
+  readonly fetchWaitMs: number
   readonly partitionsAtOnce: number
 }
 
@@ -50,7 +53,8 @@ export function groupReader(deps: {
       rebalanceTimeout: Math.max(settings.sessionTimeoutMs, 10_000),
       heartbeatInterval: Math.floor(settings.sessionTimeoutMs / 3),
       maxBytesPerPartition: settings.maxBytesPerPartition,
-      maxWaitTimeInMs: 250,
+      minBytes: settings.fetchBytes,
+      maxWaitTimeInMs: settings.fetchWaitMs,
       allowAutoTopicCreation: false,
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
     })
@@ -87,7 +91,11 @@ export function groupReader(deps: {
     }
   }
 
-  async function consume({ batch, heartbeat, isRunning, isStale, resolveOffset }: EachBatchPayload, handle: Handle, from: Consumer) {
+  async function consume(
+    { batch, heartbeat, isRunning, isStale, resolveOffset }: EachBatchPayload,
+    handle: Handle,
+    from: Consumer,
+  ) {
     const last = batch.messages.at(-1)
     if (last === undefined || !isRunning() || isStale()) return
     const { topic, partition } = batch
@@ -154,8 +162,13 @@ export function groupReader(deps: {
   }
 }
 
-function textHeaders(headers: NonNullable<EachBatchPayload['batch']['messages'][number]['headers']>): Record<string, string> {
+function textHeaders(
+  headers: NonNullable<EachBatchPayload['batch']['messages'][number]['headers']>,
+): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.map(String).join(', ') : String(value ?? '')]),
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(String).join(', ') : String(value ?? ''),
+    ]),
   )
 }

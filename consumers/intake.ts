@@ -40,6 +40,8 @@ export function intake(deps: {
   outbox: Outbox
   marks: StreamMarks
   limits: ReadLimits
+  /** Told after each batch: something may have come due. */
+  taken?: () => void
   clock: Clock
   report: Report
 }) {
@@ -61,7 +63,8 @@ export function intake(deps: {
     const good = read.flatMap((one): ReadOk<{ createdAt: number }>[] => (one.ok ? [one] : []))
     const bad = read.flatMap((one) => (one.ok ? [] : [one]))
     const outcomes = good.length === 0 ? [] : await take.take(good as ReadOk<never>[])
-    if (bad.length > 0) await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }, now)))
+    if (bad.length > 0)
+      await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }, now)))
     for (const { from, reason, detail } of bad)
       report('message:dead', { topic, partition: from.partition, offset: from.offset, reason, detail })
     const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
@@ -82,6 +85,7 @@ export function intake(deps: {
     mark = { ...mark, endSince: batch.atEnd ? clock() : null }
     await marks.write(new Map([[partition, mark]]))
     held.set(partition, mark)
+    deps.taken?.()
     lastTimestamp.set(batch.topic, batch.messages.at(-1)?.timestamp ?? clock())
   }
 
@@ -99,7 +103,8 @@ export function intake(deps: {
     }
     for (const [partition, mark] of changed) held.set(partition, mark)
     await marks.write(changed)
-    for (const [topic, parts] of Map.groupBy(positions, (position) => position.topic)) {
+    for (const topic of intakes.keys()) {
+      const parts = positions.filter((position) => position.topic === topic)
       const messages = parts.reduce((sum, { lag }) => sum + lag, 0)
       const seconds = messages === 0 ? 0 : Math.max(0, clock() - (lastTimestamp.get(topic) ?? clock())) / 1000
       report('kafka:lag', { topic, messages, seconds })

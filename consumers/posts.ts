@@ -11,7 +11,11 @@ export function posts(deps: {
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
-  farewell: (ref: ThreadRef, protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string }
+  farewell: (
+    ref: ThreadRef,
+    protocol: string,
+    revision: number,
+  ) => { caseId: string; verdict: string; transcript: string }
 }): Intake<PostMessage> {
   const { threads, rules, checkpoints, clock, farewell } = deps
 

@@ -71,7 +71,10 @@ export function deadLetterOf(
     truncated: raw.length > MAX_RAW_BYTES,
     at: new Date(now).toISOString(),
   }
-  return { key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS), letter: JSON.stringify(letter) }
+  return {
+    key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS),
+    letter: JSON.stringify(letter),
+  }
 }
 
 const MAX_KEY_CHARS = 1_024

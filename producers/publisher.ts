@@ -1,4 +1,4 @@
-import { verdict as verdictSchema } from '../src/domain/verdict.ts'
+import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
@@ -36,24 +36,28 @@ export function publisher(deps: {
   let stopping = false
   let running: Promise<void> = Promise.resolve()
 
-  function recordsOf(entry: OutboxEntry): Outgoing[] {
-    if (entry.kind === 'dead-letter') return [{ topic: topics.deadLetters, key: entry.key, value: entry.letter }]
-    const { subjectId } = verdictSchema.pick({ subjectId: true }).parse(JSON.parse(entry.verdict))
-    return [
-      { topic: topics.transcripts, key: subjectId, value: entry.transcript },
-      { topic: topics.verdicts, key: subjectId, value: entry.verdict },
+  /** The records of an entry, and the verdict among them. What is sent are the outbox's own bytes. */
+  function lettersOf(entry: OutboxEntry): { records: Outgoing[]; verdict?: Verdict } {
+    if (entry.kind === 'dead-letter')
+      return { records: [{ topic: topics.deadLetters, key: entry.key, value: entry.letter }] }
+    const verdict = verdictSchema.parse(JSON.parse(entry.verdict))
+    const records = [
+      { topic: topics.transcripts, key: verdict.subjectId, value: entry.transcript },
+      { topic: topics.verdicts, key: verdict.subjectId, value: entry.verdict },
     ]
+    return { records, verdict }
   }
 
   async function publish(entries: readonly OutboxEntry[]): Promise<void> {
     const ids = entries.map(({ id }) => id)
+    const letters = entries.map(lettersOf)
     const alive = setInterval(() => {
       outbox.keep(name, ids).catch((error: unknown) => report('trouble:met', { where: 'outbox', error }))
     }, STILL_SENDING_MS)
     try {
       for (;;) {
         try {
-          await writer.send(entries.flatMap(recordsOf))
+          await writer.send(letters.flatMap(({ records }) => records))
           break
         } catch (error) {
           report('trouble:met', { where: 'publisher', error })
@@ -66,11 +70,10 @@ export function publisher(deps: {
       clearInterval(alive)
     }
     const published = clock()
-    for (const entry of entries) if (entry.kind === 'verdict') tell(entry.verdict, published)
+    for (const { verdict } of letters) if (verdict !== undefined) tell(verdict, published)
   }
 
-  function tell(json: string, published: number): void {
-    const verdict = verdictSchema.parse(JSON.parse(json))
+  function tell(verdict: Verdict, published: number): void {
     const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
     report('verdict:published', {
       verdict,

@@ -1,5 +1,5 @@
-import type { TopicWriter } from '../src/ports/topic.ts'
 import type { FileMessage } from '../src/evaluation/formats.ts'
+import type { TopicWriter } from '../src/ports/topic.ts'
 
 /** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers take it. */
 export type Pace =

@@ -17,17 +17,25 @@ import { redisCases, redisOutbox } from './adapters/redis/cases.ts'
 import { connect } from './adapters/redis/connect.ts'
 import { keysUnder } from './adapters/redis/keys.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
-import { farewellOf, gatewaySettings, judgeSettings, openerSettings, orphanLetter, threadRules, topicsOf } from './assembly.ts'
+import {
+  farewellOf,
+  gatewaySettings,
+  judgeSettings,
+  openerSettings,
+  orphanLetter,
+  threadRules,
+  topicsOf,
+} from './assembly.ts'
 import { OperatorError } from './domain/errors.ts'
 import { fences } from './domain/fence.ts'
 import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
 import { reconciler } from './engine/reconcile.ts'
 import { type Gateway, gateway } from './gateway/gateway.ts'
+import { every, type Loop } from './loop.ts'
 import type { Model } from './ports/model.ts'
 import { broadcast, type Listener, type Report } from './ports/report.ts'
 import { makeProtocols } from './protocols/make.ts'
-import { every, type Loop } from './loop.ts'
 
 export const ROLES = ['intake', 'judge', 'publish'] as const
 export type Role = (typeof ROLES)[number]
@@ -77,10 +85,12 @@ async function assemble(
   const log = logListener(settings.log.level, clock)
   // The metrics need the protocols, the protocols a fence, the fence Redis: events before that reach the log alone.
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
-  const report: Report = (name, event) => broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
+  const report: Report = (name, event) =>
+    broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
 
   // Redis: one connection that fails fast for intake, a patient one for everything that works off what was accepted.
-  if (settings.redis.url === '') throw new OperatorError('Redis is not set. Set REDIS_URL, or start local servers with "gavel stack".')
+  if (settings.redis.url === '')
+    throw new OperatorError('Redis is not set. Set REDIS_URL, or start local servers with "gavel stack".')
   const keys = keysUnder(settings.redis.prefix)
   const open = (kind: 'patient' | 'impatient') => {
     const client = connect(settings.redis.url, report, kind)
@@ -105,7 +115,8 @@ async function assemble(
 
   // Kafka, with the topics made where they are absent.
   const { brokers } = settings.kafka
-  if (brokers.length === 0) throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  if (brokers.length === 0)
+    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
   const kafka = kafkaClient(brokers, settings.kafka.clientId, report)
   await checkBrokers(kafka, brokers)
   await makeTopics(kafka, settings)
@@ -155,8 +166,11 @@ async function assemble(
   })
 
   const loops: Loop[] = []
-  const loop = (name: string, ms: number, task: () => Promise<unknown>) =>
-    loops.push(every(ms, task, (error) => report('trouble:met', { where: name, error })))
+  const loop = (name: string, ms: number, task: () => Promise<unknown>) => {
+    const started = every(ms, task, (error) => report('trouble:met', { where: name, error }))
+    loops.push(started)
+    return started
+  }
 
   // Publication comes up first and goes down last: what is decided leaves even while the rest stops.
   if (roles.includes('publish')) {
@@ -185,6 +199,9 @@ async function assemble(
 
   let downSince = (): number | null => null
   if (roles.includes('intake')) {
+    const opening = loop('opener', settings.clock.poll, async () => {
+      while ((await dueCases.openDue()) > 0);
+    })
     const reader = groupReader({
       kafka,
       settings: {
@@ -192,6 +209,8 @@ async function assemble(
         topics: inputs,
         sessionTimeoutMs: settings.kafka.sessionTimeout,
         maxBytesPerPartition: settings.kafka.maxBytesPerPartition,
+        fetchBytes: settings.kafka.fetchBytes,
+        fetchWaitMs: settings.kafka.fetchWait,
         partitionsAtOnce: settings.kafka.partitions,
       },
       clock,
@@ -201,22 +220,23 @@ async function assemble(
     const taking = intake({
       reader,
       intakes: new Map<string, AnyIntake>([
-        [topics.posts, posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) })],
+        [
+          topics.posts,
+          posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) }),
+        ],
         [topics.comments, comments({ threads, rules, clock })],
       ]),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
+      taken: opening.wake,
       clock,
       report,
     })
     await taking.start()
     later(() => reader.close())
     loop('stream marks', 1_000, taking.watch)
-    loop('opener', settings.clock.poll, async () => {
-      while ((await dueCases.openDue()) > 0);
-    })
-    loop('backpressure', 500, backpressure(reader, { threads, outbox }, settings.intake, report))
+    loop('backpressure', 500, backpressure(reader, { threads: dueCases, outbox }, settings.intake, report))
   }
 
   loop('backlog', 1_000, async () => {
@@ -224,10 +244,13 @@ async function assemble(
     const [openCases, size, due, streamNow] = await Promise.all([
       cases.countOpen(),
       outbox.size(),
-      threads.countDue(),
+      dueCases.countDue(),
       dueCases.now(),
     ])
-    const clockLagSeconds = Number.isFinite(streamNow) ? Math.max(0, clock() - streamNow) / 1000 : 0
+    const clockLagSeconds = streamNow === Number.NEGATIVE_INFINITY ? null : Math.max(0, clock() - streamNow) / 1000
+    const down = downSince()
+    report('consumer:watched', { downSeconds: down === null ? 0 : (clock() - down) / 1000 })
+    report('slots:counted', { busy: calls.busy, waiting: calls.waiting })
     report('state:counted', { openCases, outbox: size, due, clockLagSeconds })
   })
   later(() => Promise.all(loops.map((each) => each.stop())))

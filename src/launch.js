@@ -14,11 +14,15 @@ const sources = join(root, 'src', 'main.ts')
 const main = existsSync(sources) ? sources : join(root, 'dist', 'src', 'main.js')
 
 if (!recent && !existsSync(brought)) {
-  process.stderr.write(`gavel needs Node 22.18 or newer; this is ${process.version}. Install a newer Node, or run "npm ci" first.\n`)
+  process.stderr.write(
+    `gavel needs Node 22.18 or newer; this is ${process.version}. Install a newer Node, or run "npm ci" first.\n`,
+  )
   process.exit(1)
 }
 
 const flags = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
-const child = spawn(recent ? process.execPath : brought, [...flags, main, ...process.argv.slice(2)], { stdio: 'inherit' })
+const child = spawn(recent ? process.execPath : brought, [...flags, main, ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))

@@ -79,7 +79,10 @@ const jsonOption = () => new Option('--json', 'results as JSON')
 
 subcommand(program, 'run', 'the service: intake, stages and publication, until it is stopped')
   .option('--roles <roles>', `comma-separated: ${ROLES.join(', ')}`, rolesOf, [...ROLES])
-  .addHelpText('after', '\nExample:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run')
+  .addHelpText(
+    'after',
+    '\nExample:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
+  )
   .action(async ({ roles }: { roles: Role[] }, command: Command) => run(settingsOf(command), roles, stopped))
 
 subcommand(program, 'produce <file>', "sends a file's posts and comments to Kafka")
@@ -154,7 +157,11 @@ subcommand(deadLetters, 'replay', 'reads the original offsets again and sends th
   )
 
 subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until it is stopped')
-  .addOption(new Option('--kafka <kind>', 'Apache Kafka itself, or an in-memory broker').choices(['apache', 'memory']).default('apache'))
+  .addOption(
+    new Option('--kafka <kind>', 'Apache Kafka itself, or an in-memory broker')
+      .choices(['apache', 'memory'])
+      .default('apache'),
+  )
   .option('--env <file>', 'also write the settings to this file, as NAME=value')
   .option('--latency <ms>', "the understudy's time for an answer", notNegative, 200)
   .option('--fail-rate <share>', 'the share of calls on which the understudy misbehaves, 0 to 1', notNegative, 0)
@@ -178,7 +185,11 @@ subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until i
         faults: { rate: failRate, ...(faults === undefined ? {} : { kinds: faults }) },
         ...(callLog === undefined ? {} : { logFile: callLog }),
       }
-      await stack(environment, { kafka, json, understudy, ...(env === undefined ? {} : { env }) }, { terminal: io, stopped })
+      await stack(
+        environment,
+        { kafka, json, understudy, ...(env === undefined ? {} : { env }) },
+        { terminal: io, stopped },
+      )
     },
   )
 
@@ -214,7 +225,10 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
           latencyMs: latency,
           halfLoadSeconds: halfLoad,
         }
-        const report = await bench({ ...environment, ...servers.settings }, plan, { say: io.say, signal: stopping.signal })
+        const report = await bench({ ...environment, ...servers.settings }, plan, {
+          say: io.say,
+          signal: stopping.signal,
+        })
         io.out(JSON.stringify(report))
       } finally {
         await servers.close()
@@ -227,7 +241,8 @@ program
   .description('a sample event, judged live: brings what this machine lacks, needs no key')
   .exitOverride()
   .action(async () => {
-    if (!(await demo(environment, commandIo))) throw new OperatorError('The demo lost or repeated verdicts; see the table.')
+    if (!(await demo(environment, commandIo)))
+      throw new OperatorError('The demo lost or repeated verdicts; see the table.')
   })
 
 try {

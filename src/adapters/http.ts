@@ -26,7 +26,8 @@ export async function serveHttp(
     const health = ({ ok, checks }: Health) =>
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
     const answer = async () => {
-      if (request.method !== 'GET' && request.method !== 'HEAD') return send(405, 'text/plain', 'only GET is answered\n')
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        return send(405, 'text/plain', 'only GET is answered\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
           return send(200, parts.metricsType, await parts.metrics())
@@ -43,7 +44,10 @@ export async function serveHttp(
   server.requestTimeout = 10_000
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is taken; set GAVEL_HTTP_PORT to another, or to 0 for a free one' : String(error.code)
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'is taken; set GAVEL_HTTP_PORT to another, or to 0 for a free one'
+          : String(error.code)
       reject(new OperatorError(`Port ${address.port} on ${address.host} ${why}.`, { cause: error }))
     })
     server.listen(address.port, address.host, resolve)

@@ -19,7 +19,10 @@ const MAX_ID_CHARS = 128
 
 /** JSON lines on standard error. Ids yes, content and secrets never: of an error its name, code and first line are told. */
 export function logListener(level: string, now: () => number): Listener {
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ dest: 2, sync: true }))
+  const log = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  )
   const told = new Map<string, { at: number; silent: number }>()
 
   /** Null while the same was told a moment ago. */
@@ -41,10 +44,15 @@ export function logListener(level: string, now: () => number): Listener {
       const { where, error } = event as Events['trouble:met']
       const described = describe(error)
       const silent = repeats(`${where} ${described.message}`)
-      if (silent !== null) log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
+      if (silent !== null)
+        log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
       return
     }
-    if (name === 'verdict:published') return log[loudness]({ event: name, id: (event as Events['verdict:published']).verdict.id.slice(0, MAX_ID_CHARS) })
+    if (name === 'verdict:published')
+      return log[loudness]({
+        event: name,
+        id: (event as Events['verdict:published']).verdict.id.slice(0, MAX_ID_CHARS),
+      })
     log[loudness]({ event: name, ...shortened(event) })
   }
 }

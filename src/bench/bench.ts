@@ -14,7 +14,7 @@ import { OperatorError } from '../domain/errors.ts'
 import { verdict } from '../domain/verdict.ts'
 import type { FileMessage } from '../evaluation/formats.ts'
 import { past, threads } from './load.ts'
-import type { Tick } from './worker.ts'
+import type { Published, Tick } from './worker.ts'
 
 export interface BenchPlan {
   readonly protocol: string
@@ -99,7 +99,8 @@ export async function bench(
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= plan.verdicts,
     expected: plan.verdicts,
   })
-  const verdictsPerSecond = plan.verdicts / activeSeconds(quick.ticks, ({ opened, published }) => opened + published.length)
+  const verdictsPerSecond =
+    plan.verdicts / activeSeconds(quick.ticks, ({ opened, published }) => opened + published.length)
   const callsPerVerdict = mean(all(quick).map(({ calls }) => calls))
   say(`  ${verdictsPerSecond.toFixed(0)} verdicts a second, ${callsPerVerdict.toFixed(2)} calls each`)
 
@@ -124,10 +125,21 @@ export async function bench(
   const half = await phase(`half load: ${rate.toFixed(1)} posts a second for ${plan.halfLoadSeconds} s`, {
     latencyMs: plan.latencyMs,
     changes: { ...slots, GAVEL_CHECKPOINTS_COUNTS: String(plan.commentsPerPost) },
-    live: { messages: threads('half', halfPosts, plan.commentsPerPost, Date.now), perSecond: rate * (plan.commentsPerPost + 1) },
+    live: {
+      messages: threads('half', halfPosts, plan.commentsPerPost, Date.now),
+      perSecond: rate * (plan.commentsPerPost + 1),
+    },
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= halfPosts,
     expected: halfPosts,
   })
+  for (const [index, part] of [
+    'received to opened',
+    'opened to decided, less the model',
+    'decided to published',
+  ].entries()) {
+    const { p50, p95, p99 } = percentiles(all(half).map(({ parts }) => parts[index] ?? 0))
+    say(`  ${part}: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`)
+  }
   const phases = [intake, quick, busy, half]
   const verdicts = phases.flatMap(all)
   return {
@@ -175,10 +187,14 @@ async function runPhase(
   const kafka = kafkaClient(settings.kafka.brokers, name, () => {})
   await makeTopics(kafka, settings)
   if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
-  const worker = fork(join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`), [String(options.latencyMs), options.roles ?? 'intake,judge,publish'], {
-    env: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) as Record<string, string>,
-    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  })
+  const worker = fork(
+    join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`),
+    [String(options.latencyMs), options.roles ?? 'intake,judge,publish'],
+    {
+      env: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) as Record<string, string>,
+      execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+    },
+  )
   try {
     const ticks: Tick[] = []
     await ready(worker, ticks)
@@ -195,7 +211,13 @@ async function runPhase(
   }
 }
 
-async function sendAll(kafka: Kafka, settings: Settings, messages: Iterable<FileMessage>, pace: Pace, signal: AbortSignal) {
+async function sendAll(
+  kafka: Kafka,
+  settings: Settings,
+  messages: Iterable<FileMessage>,
+  pace: Pace,
+  signal: AbortSignal,
+) {
   const writer = await kafkaWriter(kafka, settings.kafka.compression)
   const { posts, comments } = topicsOf(settings)
   async function* asked() {
@@ -268,7 +290,7 @@ function utilization(ticks: readonly Tick[], verdicts: number, slots: number): n
   return mean(shares)
 }
 
-function all({ ticks }: Seen): Tick['published'][number][] {
+function all({ ticks }: Seen): Published[] {
   return ticks.flatMap(({ published }) => published)
 }
 

@@ -2,13 +2,19 @@ import type { FileMessage } from '../evaluation/formats.ts'
 
 /** Words that a comment is made of, so that texts differ in length and content. */
 const WORDS =
-  'police confirm nobody was hurt at the bridge but my neighbour says smoke is still rising over the old market and the trams have stopped'.split(' ')
+  'police confirm nobody was hurt at the bridge but my neighbour says smoke is still rising over the old market and the trams have stopped'.split(
+    ' ',
+  )
 
 /** `count` posts under a name of their own, each followed by its comments; `createdAt` rises by a millisecond a message. */
 export function* threads(name: string, count: number, comments: number, from: () => number): Generator<FileMessage> {
   for (let post = 0; post < count; post++) {
     const id = `${name}-${post}`
-    yield message('post', id, from(), { id, text: `Report ${post}: ${sentence(post, 18)}`, author: `author-${post % 97}` })
+    yield message('post', id, from(), {
+      id,
+      text: `Report ${post}: ${sentence(post, 18)}`,
+      author: `author-${post % 97}`,
+    })
     for (let comment = 0; comment < comments; comment++)
       yield message('comment', id, from(), {
         id: `${id}-${comment}`,
@@ -29,6 +35,11 @@ function sentence(seed: number, words: number): string {
   return Array.from({ length: words }, (_, at) => WORDS[(seed * 7 + at * (1 + (seed % 5))) % WORDS.length]).join(' ')
 }
 
-function message(type: FileMessage['type'], key: string, createdAt: number, value: Record<string, unknown>): FileMessage {
+function message(
+  type: FileMessage['type'],
+  key: string,
+  createdAt: number,
+  value: Record<string, unknown>,
+): FileMessage {
   return { type, key, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
 }

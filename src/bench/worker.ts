@@ -11,10 +11,20 @@ export interface Tick {
   readonly at: number
   readonly settled: number
   readonly opened: number
-  readonly published: readonly { latencyMs: number; overheadMs: number; calls: number; tokens: number }[]
+  readonly published: readonly Published[]
   readonly busySlots: number
   readonly rssMiB: number
   readonly troubles: number
+}
+
+/** One verdict; times in ms. Overhead is the sum of its three parts. */
+export interface Published {
+  readonly latencyMs: number
+  readonly overheadMs: number
+  /** received → opened; opened → decided, less the model; decided → published. */
+  readonly parts: readonly [number, number, number]
+  readonly calls: number
+  readonly tokens: number
 }
 
 const TICK_MS = 100
@@ -22,7 +32,7 @@ const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
 
 let tick = empty()
 function empty() {
-  return { settled: 0, opened: 0, troubles: 0, published: [] as Tick['published'][number][] }
+  return { settled: 0, opened: 0, troubles: 0, published: [] as Published[] }
 }
 
 const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
@@ -36,7 +46,11 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
         const { verdict, latencySeconds, overheadSeconds } = event as Events['verdict:published']
         const { calls, promptTokens, completionTokens } = verdict.usage
         const tokens = promptTokens + completionTokens
-        tick.published.push({ latencyMs: latencySeconds * 1000, overheadMs: overheadSeconds * 1000, calls, tokens })
+        const overheadMs = overheadSeconds * 1000
+        const opening = Date.parse(verdict.timing.openedAt) - Date.parse(verdict.timing.receivedAt)
+        const judging = verdict.timing.overheadMs - opening
+        const parts = [opening, judging, overheadMs - verdict.timing.overheadMs] as const
+        tick.published.push({ latencyMs: latencySeconds * 1000, overheadMs, parts, calls, tokens })
       }
     },
   ],

@@ -28,7 +28,11 @@ export async function listDeadLetters(settings: Settings, options: { json: boole
  * `gavel dead-letters replay`: reads the original offset of each letter and sends the message to its topic again, for a
  * service that can now read it. A letter whose original has expired is told and left.
  */
-export async function replayDeadLetters(settings: Settings, options: { dryRun: boolean; json: boolean }, io: Io): Promise<void> {
+export async function replayDeadLetters(
+  settings: Settings,
+  options: { dryRun: boolean; json: boolean },
+  io: Io,
+): Promise<void> {
   const kafka = await readingClient(settings, io.terminal)
   const inputs = new Set([topicsOf(settings).posts, topicsOf(settings).comments])
   const letters = (await read(kafka, settings, io)).filter(({ topic }) => inputs.has(topic))
@@ -41,7 +45,9 @@ export async function replayDeadLetters(settings: Settings, options: { dryRun: b
       const state = original === undefined ? 'expired' : options.dryRun ? 'would be sent' : 'sent'
       if (writer !== null && original !== undefined)
         await writer.send([{ topic: letter.topic, key: original.key, value: original.value }])
-      io.terminal.out(options.json ? JSON.stringify({ place, reason: letter.reason, state }) : `${place}  ${letter.reason}  ${state}`)
+      io.terminal.out(
+        options.json ? JSON.stringify({ place, reason: letter.reason, state }) : `${place}  ${letter.reason}  ${state}`,
+      )
     }
   } finally {
     await writer?.close()
@@ -63,7 +69,9 @@ async function read(kafka: Kafka, settings: Settings, io: Io): Promise<DeadLette
 async function fetchOriginals(kafka: Kafka, letters: readonly DeadLetter[], io: Io) {
   const originals = new Map<string, { key: string; value: Buffer }>()
   for (const topic of new Set(letters.map((letter) => letter.topic))) {
-    const wanted = new Set(letters.filter((letter) => letter.topic === topic).map(({ partition, offset }) => `${partition}@${offset}`))
+    const wanted = new Set(
+      letters.filter((letter) => letter.topic === topic).map(({ partition, offset }) => `${partition}@${offset}`),
+    )
     await readTopic(kafka, topic, { follow: false, signal: io.signal }, ({ partition, message }) => {
       const place = `${partition}@${message.offset}`
       if (!wanted.has(place) || message.value === null) return

@@ -39,7 +39,10 @@ export async function demo(
   const texts = new Map<string, { text: string; comments: number }>()
   for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
     const known = texts.get(key) ?? { text: '', comments: 0 }
-    texts.set(key, type === 'post' ? { ...known, text: String(value.text ?? '') } : { ...known, comments: known.comments + 1 })
+    texts.set(
+      key,
+      type === 'post' ? { ...known, text: String(value.text ?? '') } : { ...known, comments: known.comments + 1 },
+    )
   }
   terminal.say('Bringing up what this machine lacks …')
   const stack = await startStack(environment, {
@@ -60,7 +63,9 @@ export async function demo(
   })
   const tally: Tally = { published: new Map(), finals: new Set(), messages: 0 }
   try {
-    const app = await startApp(settings, ['intake', 'judge', 'publish'], { listeners: [narrate(tally, texts, terminal)] })
+    const app = await startApp(settings, ['intake', 'judge', 'publish'], {
+      listeners: [narrate(tally, texts, terminal)],
+    })
     try {
       terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
       terminal.say(`\nA fire at the harbor of Calvera: ${texts.size} posts, ninety minutes in half a minute.\n`)
@@ -87,7 +92,9 @@ function narrate(tally: Tally, texts: ReadonlyMap<string, { text: string }>, ter
     const turned = before !== undefined && before !== one.label ? ` (was ${before ?? 'without a label'})` : ''
     labels.set(one.subjectId, one.label)
     const text = printable(texts.get(one.subjectId)?.text ?? '', 52)
-    terminal.say(`  r${one.revision}${one.final ? ' final' : ''}  ${one.label ?? 'no label'}${turned}, ${how(one)}: "${text}"`)
+    terminal.say(
+      `  r${one.revision}${one.final ? ' final' : ''}  ${one.label ?? 'no label'}${turned}, ${how(one)}: "${text}"`,
+    )
   }
   return (name, event) => {
     if (name === 'verdict:published') tell(event as Events['verdict:published'])
@@ -108,11 +115,19 @@ async function until(done: () => boolean, signal: AbortSignal): Promise<void> {
 }
 
 /** Every record of the verdicts topic, as any consumer would read it. */
-async function published(settings: Parameters<typeof readingClient>[0], io: { terminal: Terminal; signal: AbortSignal }) {
+async function published(
+  settings: Parameters<typeof readingClient>[0],
+  io: { terminal: Terminal; signal: AbortSignal },
+) {
   const records: Verdict[] = []
-  await readTopic(await readingClient(settings, io.terminal), topicsOf(settings).verdicts, { follow: false, signal: io.signal }, ({ message }) => {
-    records.push(verdict.parse(JSON.parse(message.value?.toString('utf8') ?? 'null')))
-  })
+  await readTopic(
+    await readingClient(settings, io.terminal),
+    topicsOf(settings).verdicts,
+    { follow: false, signal: io.signal },
+    ({ message }) => {
+      records.push(verdict.parse(JSON.parse(message.value?.toString('utf8') ?? 'null')))
+    },
+  )
   return records
 }
 
@@ -128,7 +143,9 @@ function report(
   const reasons: string[] = []
   let [lost, calls] = [0, 0]
   for (const [id, { text, comments }] of texts) {
-    const revisions = [...new Map(bySubject.get(id)?.map((one) => [one.id, one])).values()].sort((a, b) => a.revision - b.revision)
+    const revisions = [...new Map(bySubject.get(id)?.map((one) => [one.id, one])).values()].sort(
+      (a, b) => a.revision - b.revision,
+    )
     const last = revisions.at(-1)
     const number = String(rows.length + 1)
     if (last === undefined || !last.final) lost++
@@ -152,7 +169,10 @@ function report(
   const duplicates = records.length - new Set(records.map(({ id }) => id)).size
   terminal.out(table(['', 'post', 'label', 'how decided', 'revisions', 'comments used', 'latency'], rows))
   terminal.out(`\nWhy:\n${reasons.join('\n')}\n`)
-  if (understudy) terminal.out('The answers are the understudy\'s, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.')
+  if (understudy)
+    terminal.out(
+      "The answers are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.",
+    )
   terminal.out(
     `${tally.messages} messages in, ${records.length} verdicts out on ${texts.size} posts, ${calls} model calls; lost ${lost}, duplicates ${duplicates}`,
   )

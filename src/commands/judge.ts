@@ -46,7 +46,8 @@ export async function judgeFile(
 ): Promise<Judged> {
   const { terminal } = io
   const complain: Report = (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
+    if (name === 'trouble:met' && 'error' in event)
+      terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
   }
   const understudy = settings.openai.apiKey === '' ? await startUnderstudy() : undefined
   if (understudy !== undefined) terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
@@ -70,11 +71,14 @@ async function judgeWith(
   report: Report,
 ): Promise<Judged> {
   const clock = Date.now
-  const protocols = makeProtocols(settings.protocols, fences(settings.fences.key || 'one run', settings.fences.maxChars)).filter(
-    ({ name }) => name === options.protocol,
-  )
+  const protocols = makeProtocols(
+    settings.protocols,
+    fences(settings.fences.key || 'one run', settings.fences.maxChars),
+  ).filter(({ name }) => name === options.protocol)
   if (protocols.length === 0)
-    throw new OperatorError(`No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`)
+    throw new OperatorError(
+      `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
+    )
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
@@ -89,7 +93,10 @@ async function judgeWith(
   const taking = intake({
     reader: feed.reader,
     intakes: new Map([
-      [POSTS, posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) })],
+      [
+        POSTS,
+        posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) }),
+      ],
       [COMMENTS, comments({ threads, rules, clock })],
     ] as const),
     outbox,
@@ -116,7 +123,14 @@ async function judgeWith(
     orphanLetter: orphanLetter(report, clock),
   })
   try {
-    return await collect(dueCases.openDue, outbox, skipped.length, options, { terminal, signal }, async () => (await cases.countOpen()) + (await threads.countDue()))
+    return await collect(
+      dueCases.openDue,
+      outbox,
+      skipped.length,
+      options,
+      { terminal, signal },
+      async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
+    )
   } finally {
     await queues.close(0)
   }
@@ -142,7 +156,12 @@ async function collect(
     const decided = verdict.parse(JSON.parse(entry.verdict))
     counts.verdicts++
     if (decided.decidedBy === 'none') counts.undecided++
-    if (options.json) terminal.out(options.transcript ? JSON.stringify({ verdict: decided, transcript: JSON.parse(entry.transcript) as unknown }) : entry.verdict)
+    if (options.json)
+      terminal.out(
+        options.transcript
+          ? JSON.stringify({ verdict: decided, transcript: JSON.parse(entry.transcript) as unknown })
+          : entry.verdict,
+      )
     else {
       terminal.out(line(decided))
       if (options.transcript) terminal.out(JSON.stringify(JSON.parse(entry.transcript), null, 2))
@@ -184,13 +203,27 @@ function feeding() {
       const flush = async () => {
         const now = pending
         pending = []
-        await send(POSTS, now.filter(({ topic }) => topic === POSTS))
-        await send(COMMENTS, now.filter(({ topic }) => topic === COMMENTS))
+        await send(
+          POSTS,
+          now.filter(({ topic }) => topic === POSTS),
+        )
+        await send(
+          COMMENTS,
+          now.filter(({ topic }) => topic === COMMENTS),
+        )
       }
       for await (const { type, key, value } of messages) {
         const topic = type === 'post' ? POSTS : COMMENTS
         const offset = String(offsets[topic]++)
-        pending.push({ topic, partition: 0, offset, key, value: Buffer.from(JSON.stringify(value)), headers: {}, timestamp: 0 })
+        pending.push({
+          topic,
+          partition: 0,
+          offset,
+          key,
+          value: Buffer.from(JSON.stringify(value)),
+          headers: {},
+          timestamp: 0,
+        })
         if (pending.length >= BATCH) await flush()
       }
       await flush()

@@ -25,7 +25,8 @@ export async function produce(
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Produced> {
   const { brokers, clientId, compression } = settings.kafka
-  if (brokers.length === 0) throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  if (brokers.length === 0)
+    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
   const kafka = kafkaClient(brokers, clientId, (name, event) => {
     if (name === 'trouble:met' && 'error' in event) io.terminal.say(String(event.error))
   })

@@ -36,7 +36,11 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
 
 /** Strangers' text as one line that can't drive a terminal: no control or format characters, at most `width` long. */
 export function printable(text: string, width: number): string {
-  const line = text.toWellFormed().replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').replace(/\p{Cf}/gu, '').trim()
+  const line = text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(/\p{Cf}/gu, '')
+    .trim()
   const characters = [...line]
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
 }

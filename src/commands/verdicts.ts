@@ -9,7 +9,8 @@ import { printable, type Terminal } from './terminal.ts'
 /** A client for commands that only read: its complaints are for the person who waits. */
 export async function readingClient(settings: Settings, terminal: Terminal) {
   const { brokers, clientId } = settings.kafka
-  if (brokers.length === 0) throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  if (brokers.length === 0)
+    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
   const kafka = kafkaClient(brokers, clientId, (name, event) => {
     if (name === 'trouble:met' && 'error' in event) terminal.say(printable(String(event.error), 300))
   })

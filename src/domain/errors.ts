@@ -28,7 +28,11 @@ export class RetryLaterError extends Error {
   readonly delayMs: number | undefined
   /** False for a wait that somebody else imposed (Retry-After): it costs no attempt. */
   readonly costsAttempt: boolean
-  constructor(code: FailureCode, message: string, wait: { delayMs?: number; costsAttempt?: boolean; cause?: unknown } = {}) {
+  constructor(
+    code: FailureCode,
+    message: string,
+    wait: { delayMs?: number; costsAttempt?: boolean; cause?: unknown } = {},
+  ) {
     super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
     this.code = code
     this.delayMs = wait.delayMs

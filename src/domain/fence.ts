@@ -12,12 +12,37 @@ export interface Fence {
 
 /** Fences under `key`, each holding at most `maxChars` characters of text. */
 export function fences(key: string, maxChars: number): Fence {
+  const made = new Map<string, { nonce: string; body: string }>()
+  const block = (kind: string, text: string) => {
+    const nonce = createHmac('sha256', key).update(`${kind}\0${text}`).digest('hex').slice(0, 16)
+    const looked = harmless(text.slice(0, maxChars))
+    const kept = looked.slice(0, maxChars).toWellFormed()
+    const left = Math.max(0, text.length - maxChars) + looked.length - kept.length
+    return { nonce, body: left === 0 ? kept : `${kept}\n[cut: ${left} more characters]` }
+  }
   return (kind, text, item) => {
-    const nonce = createHmac('sha256', key).update(kind).update('\0').update(text).digest('hex').slice(0, 16)
+    // A comment is fenced for its score, for the debaters and for the transcript, mostly soon after one another.
+    const id = `${kind}\0${text}`
+    const { nonce, body } = made.get(id) ?? block(kind, text)
+    if (text.length <= maxChars) {
+      if (made.size >= REMEMBERED) made.clear()
+      made.set(id, { nonce, body })
+    }
     const label = item === undefined ? kind : `${kind} ${item}`
-    return `<<${label}:${nonce}>>\n${cut(harmless(text), maxChars)}\n<<end:${nonce}>>`
+    return `<<${label}:${nonce}>>\n${body}\n<<end:${nonce}>>`
   }
 }
+
+/** Fenced texts kept for another use. */
+const REMEMBERED = 4_096
+
+const LESS = '<\\u2039\\u00ab\\u300a\\u3008\\uff1c\\ufe64\\u226a'
+const GREATER = '>\\u203a\\u00bb\\u300b\\u3009\\uff1e\\ufe65\\u226b'
+const BAR = '|\\uff5c'
+/** What may stand between two characters and not be seen: joiners, fillers, variation selectors. */
+const UNSEEN = '\\p{Default_Ignorable_Code_Point}*'
+/** Doubled angle brackets (fence lines), and brackets against bars (`<|im_start|>`: roles in chat templates). */
+const STRUCTURE = new RegExp(`[${LESS}](?=${UNSEEN}[${LESS}${BAR}])|[${GREATER}${BAR}](?=${UNSEEN}[${GREATER}])`, 'gu')
 
 /**
  * Text without what could pass for structure: control and format characters (bidirectional marks and zero-width
@@ -29,12 +54,5 @@ function harmless(text: string): string {
     .normalize('NFC')
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
     .replace(/[^\P{Cc}\n\t]|(?!\u200d)\p{Cf}/gu, '')
-    .replace(/[<\u2039\u00ab\u300a\u3008\uff1c\u226a](?=[<\u2039\u00ab\u300a\u3008\uff1c\u226a])/g, '$& ')
-    .replace(/[>\u203a\u00bb\u300b\u3009\uff1e\u226b](?=[>\u203a\u00bb\u300b\u3009\uff1e\u226b])/g, '$& ')
-}
-
-function cut(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text
-  const kept = text.slice(0, maxChars).toWellFormed()
-  return `${kept}\n[cut: ${text.length - kept.length} more characters]`
+    .replace(STRUCTURE, '$& ')
 }

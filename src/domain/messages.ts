@@ -66,7 +66,16 @@ export type PostMessage = z.infer<typeof postMessage>
 export type CommentMessage = z.infer<typeof commentMessage>
 
 /** What became of one input message: each ends in exactly one of these. */
-export const OUTCOMES = ['judged', 'duplicate', 'updated', 'deleted', 'late', 'orphan', 'unrouted', 'dead-letter'] as const
+export const OUTCOMES = [
+  'judged',
+  'duplicate',
+  'updated',
+  'deleted',
+  'late',
+  'orphan',
+  'unrouted',
+  'dead-letter',
+] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
 export const DEAD_LETTER_REASONS = [

@@ -14,7 +14,9 @@ export const post = z.object({
   lang: z.string().optional(),
   /** ms since 1970 */
   createdAt: z.number(),
-  media: z.array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() })).optional(),
+  media: z
+    .array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() }))
+    .optional(),
 })
 export type Post = z.infer<typeof post>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
+const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
 
 const usage = z.object({
   calls: z.number(),
@@ -72,7 +72,7 @@ const recordedMessage = z.union([
 ])
 export type RecordedMessage = z.infer<typeof recordedMessage>
 
-export const turn = z.object({
+const turn = z.object({
   round: z.number().int(),
   stage: z.string(),
   role: z.string(),

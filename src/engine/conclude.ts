@@ -1,5 +1,14 @@
 import type { CaseRecord, Journal } from '../domain/case.ts'
-import { addUsage, type ChatMessage, noUsage, type RecordedMessage, type Ruling, type Transcript, type Turn, type Verdict } from '../domain/verdict.ts'
+import {
+  addUsage,
+  type ChatMessage,
+  noUsage,
+  type RecordedMessage,
+  type Ruling,
+  type Transcript,
+  type Turn,
+  type Verdict,
+} from '../domain/verdict.ts'
 import type { LostCall } from '../ports/cases.ts'
 import type { KeyedAsk } from './replay.ts'
 

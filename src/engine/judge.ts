@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { type KeyedAsk, replay, type Standing } from './replay.ts'
+import { begin, type KeyedAsk, type Progress, proceed, type Standing } from './replay.ts'
 import type { Conclusion, Protocol } from './script.ts'
 
 export interface JudgeSettings {
@@ -19,8 +19,8 @@ export interface JudgeSettings {
   readonly transcriptBytes: number
 }
 
-/** Rounds that wait for answers, kept so that a stage worker of the same process need not replay. */
-const KEPT_ROUNDS = 4096
+/** Scripts that wait in memory for their answers, so that this process need not replay them; the journal has it all. */
+const KEPT_SCRIPTS = 1024
 
 /**
  * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end, and
@@ -35,7 +35,7 @@ export function judge(deps: {
   settings: JudgeSettings
 }): Work {
   const { protocols, cases, gateway, clock, report, settings } = deps
-  const rounds = new Map<string, { asks: Map<string, KeyedAsk>; record: CaseRecord }>()
+  const kept = new Map<string, { progress: Progress; open: ReadonlyMap<string, KeyedAsk>; record: CaseRecord }>()
 
   async function advance(caseId: string): Promise<Advance> {
     const taken = await cases.take(caseId)
@@ -49,12 +49,13 @@ export function judge(deps: {
       const record = { ...taken.record, versions: versionsOf(protocol), carry: null }
       return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
     }
-    const standing = stand(protocol, taken, settings, report)
+    const { standing, progress } = stand(protocol, taken, kept.get(runId(taken))?.progress, settings, report)
     if (standing.at === 'end') {
+      kept.delete(runId(taken))
       await conclude(taken, protocol, standing)
       return { next: 'done' }
     }
-    remember(taken, standing.open)
+    keep(taken, progress, standing.open)
     const { protocol: name } = taken.record
     return {
       next: 'asks',
@@ -71,31 +72,31 @@ export function judge(deps: {
       transcript: transcriptOf(ended, ({ ask }) => withFormat(ask), settings.transcriptBytes),
       carry: carry === undefined ? null : JSON.stringify(carry),
     })
-    rounds.delete(roundId(record.id, taken.run))
     if (won) report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
     else report('case:fenced', { caseId: record.id })
   }
 
-  function remember(taken: TakenCase, open: readonly KeyedAsk[]): void {
-    const id = roundId(taken.record.id, taken.run)
-    rounds.delete(id)
-    rounds.set(id, { asks: new Map(open.map((asked) => [asked.key, asked])), record: taken.record })
-    const [oldest] = rounds.keys()
-    if (rounds.size > KEPT_ROUNDS && oldest !== undefined) rounds.delete(oldest)
+  function keep(taken: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
+    const id = runId(taken)
+    kept.delete(id)
+    if (progress === null) return
+    kept.set(id, { progress, open: new Map(open.map((asked) => [asked.key, asked])), record: taken.record })
+    const [oldest] = kept.keys()
+    if (kept.size > KEPT_SCRIPTS && oldest !== undefined) kept.delete(oldest)
   }
 
   /** The question that a job points to; null if it has been answered or its case has gone. */
   async function locate(staged: StagedAsk): Promise<{ asked: KeyedAsk; record: CaseRecord } | null> {
-    const kept = rounds.get(roundId(staged.caseId, staged.run))
-    const known = kept?.asks.get(staged.key)
-    if (kept !== undefined && known !== undefined) return { asked: known, record: kept.record }
+    const waiting = kept.get(`${staged.run} ${staged.caseId}`)
+    const known = waiting?.open.get(staged.key)
+    if (waiting !== undefined && known !== undefined) return { asked: known, record: waiting.record }
     const taken = await cases.peek(staged.caseId)
     const protocol = protocols.get(staged.protocol)
     if (taken === null || protocol === undefined || taken.run !== staged.run) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) throw new OtherVersion()
-    const standing = stand(protocol, taken, settings, report)
+    const { standing, progress } = stand(protocol, taken, undefined, settings, report)
     if (standing.at === 'end') return null
-    remember(taken, standing.open)
+    keep(taken, progress, standing.open)
     const asked = standing.open.find(({ key }) => key === staged.key)
     return asked === undefined ? null : { asked, record: taken.record }
   }
@@ -133,7 +134,8 @@ export function judge(deps: {
     } catch (error) {
       if (error instanceof PermanentError) return write(failed(error.code, error.message))
       if (attempt.signal.aborted || error instanceof RetryLaterError) {
-        const retry = error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
+        const retry =
+          error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
         if (clock() + (retry.delayMs ?? 0) >= record.deadline)
           return write(failed('deadline', `the case's deadline passes before the next try; last: ${retry.code}`))
         if (retry.costsAttempt && attempt.last) return write(failed(retry.code, retry.message))
@@ -151,19 +153,26 @@ export function judge(deps: {
 class OtherVersion extends Error {}
 
 /** Where the case stands. A script that throws, and a case that seems to kill its workers, end without a label. */
-function stand(protocol: Protocol, taken: TakenCase, settings: JudgeSettings, report: Report): Standing {
+function stand(
+  protocol: Protocol,
+  taken: TakenCase,
+  waiting: Progress | undefined,
+  settings: JudgeSettings,
+  report: Report,
+): { standing: Standing; progress: Progress | null } {
   if (taken.epoch > settings.maxTakeovers)
     return givenUp(`taken over ${taken.epoch} times without an end; given up as unjudgeable`)
   try {
-    return replay(protocol.script(taken.record.subject, taken.record.carry), taken.journal)
+    const progress = waiting ?? begin(protocol.script(taken.record.subject, taken.record.carry))
+    return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('trouble:met', { where: `script ${protocol.name}`, error })
     return givenUp(`the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`)
   }
 }
 
-function givenUp(why: string): Standing {
-  return { at: 'end', conclusion: undecided(why), asked: [] }
+function givenUp(why: string): { standing: Standing; progress: null } {
+  return { standing: { at: 'end', conclusion: undecided(why), asked: [] }, progress: null }
 }
 
 function undecided(why: string): Conclusion {
@@ -220,14 +229,24 @@ function named(calls: readonly Call[], key: string) {
   return calls.map(({ id, outcome }) => ({ key, id, outcome }))
 }
 
-function roundId(caseId: string, run: number): string {
-  return `${run} ${caseId}`
+function runId({ record, run }: TakenCase): string {
+  return `${run} ${record.id}`
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
-export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline'>): { verdict: Verdict; transcript: string } {
+export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline'>): {
+  verdict: Verdict
+  transcript: string
+} {
   const bare: CaseRecord = { ...record, subject: null, carry: null, deadline: 0 }
   const { ruling } = undecided('deleted')
-  const ended: Ended = { record: bare, ruling, asked: [], journal: new Map(), lostCalls: [], decidedAt: record.openedAt }
+  const ended: Ended = {
+    record: bare,
+    ruling,
+    asked: [],
+    journal: new Map(),
+    lostCalls: [],
+    decidedAt: record.openedAt,
+  }
   return { verdict: verdictOf(ended), transcript: transcriptOf(ended, () => [], Number.POSITIVE_INFINITY) }
 }

@@ -100,6 +100,8 @@ export function opener(deps: {
 
   return {
     now,
+    /** How many threads are due and wait to be opened. */
+    countDue: async () => threads.countDue(Math.max(await now(), 0)),
     /** Opens what is due now; returns how many cases that were. */
     async openDue(): Promise<number> {
       const room = settings.maxOpen - (await cases.countOpen())

@@ -1,6 +1,5 @@
-import type { Journal } from '../domain/case.ts'
-import { journalEntry } from '../domain/case.ts'
 import type { Answered, Ask } from '../domain/ask.ts'
+import type { Journal } from '../domain/case.ts'
 import type { Conclusion, Script } from './script.ts'
 
 /** One ask and its key in the journal, `ROUND.INDEX`. */
@@ -15,27 +14,49 @@ export type Standing =
   | { readonly at: 'round'; readonly open: readonly KeyedAsk[]; readonly asked: readonly KeyedAsk[] }
   | { readonly at: 'end'; readonly conclusion: Conclusion; readonly asked: readonly KeyedAsk[] }
 
+/** A script under way: what it has asked so far, and the round that it waits for. */
+export interface Progress {
+  readonly script: Script
+  readonly asked: KeyedAsk[]
+  step: ReturnType<Script['next']>
+  round: number
+}
+
+/** Starts a script: it stands before its first round. */
+export function begin(script: Script): Progress {
+  return { script, asked: [], step: script.next(), round: 0 }
+}
+
 /**
- * Runs the script over the journal up to the first round that is not wholly answered, or to its end. `asked` lists every
- * ask met on the way, in order. Throws where the journal holds an answer to another question than the script asks.
+ * Feeds the journal's answers to the script, up to the first round that is not wholly answered, or to its end. `asked`
+ * lists every ask met on the way, in order. Throws where the journal holds an answer to another question than the script
+ * asks. A script that was begun over is replayed; one that waited in memory goes on from its round.
  */
-export function replay(script: Script, journal: Journal): Standing {
-  const asked: KeyedAsk[] = []
-  let step = script.next()
-  for (let round = 0; !step.done; round++) {
-    const asks = step.value.map((ask, index) => ({ key: `${round}.${index}`, round, ask }))
-    asked.push(...asks)
+export function proceed(progress: Progress, journal: Journal): Standing {
+  for (;;) {
+    const { step, round, asked } = progress
+    if (step.done) return { at: 'end', conclusion: step.value, asked }
+    if (asked.at(-1)?.round !== round)
+      asked.push(...step.value.map((ask, index) => ({ key: `${round}.${index}`, round, ask })))
+    const asks = asked.slice(asked.length - step.value.length)
     const open = asks.filter(({ key }) => !journal.has(key))
     if (open.length > 0) return { at: 'round', open, asked }
-    step = script.next(asks.map((keyed) => answered(keyed, journal)))
+    progress.step = progress.script.next(asks.map((keyed) => answered(keyed, journal)))
+    progress.round++
   }
-  return { at: 'end', conclusion: step.value, asked }
+}
+
+/** Runs the script over the journal from its beginning. */
+export function replay(script: Script, journal: Journal): Standing {
+  return proceed(begin(script), journal)
 }
 
 function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
-  const entry = journalEntry.parse(journal.get(key))
-  if (entry.stage !== ask.stage || entry.role !== ask.role)
-    throw new Error(`the journal has ${entry.stage}/${entry.role} at ${key}, the script asks ${ask.stage}/${ask.role}`)
+  const entry = journal.get(key)
+  if (entry?.stage !== ask.stage || entry.role !== ask.role)
+    throw new Error(
+      `the journal has ${entry?.stage}/${entry?.role} at ${key}, the script asks ${ask.stage}/${ask.role}`,
+    )
   if (entry.failed !== undefined) return { ok: false, ...entry.failed }
   return { ok: true, answer: ask.answer.parse(entry.answer) }
 }

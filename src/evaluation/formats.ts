@@ -27,7 +27,11 @@ export interface BadLine {
  * Messages of a file in order: Gavel's own JSON Lines as they stand, a public data set's threads by time. Lines that are
  * no message are told to `bad` and left out. Throws an `OperatorError` if the file can't be read.
  */
-export async function* fileMessages(file: string, format: Format, bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
+export async function* fileMessages(
+  file: string,
+  format: Format,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileMessage> {
   if (format === 'gavel') {
     for await (const { line, json } of jsonLines(file, bad)) {
       const message = ownMessage(json)

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { Ask } from '../domain/ask.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { addUsage, type ChatMessage, noUsage, type Usage } from '../domain/verdict.ts'
-import type { Ask } from '../domain/ask.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Model, ModelReply } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
@@ -52,8 +52,9 @@ export interface Asking {
  */
 export interface Gateway {
   ask(ask: Ask, asking: Asking): Promise<Settled>
-  /** Calls in flight now. */
+  /** Asks that hold a slot now, and asks that wait for one. */
   readonly busy: number
+  readonly waiting: number
 }
 
 export function gateway(deps: { model: Model; settings: GatewaySettings; clock: Clock; report: Report }): Gateway {
@@ -112,6 +113,9 @@ export function gateway(deps: { model: Model; settings: GatewaySettings; clock: 
     },
     get busy() {
       return places.busy
+    },
+    get waiting() {
+      return places.waiting
     },
   }
 }

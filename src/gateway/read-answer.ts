@@ -1,27 +1,29 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 
 export type Reading<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | { readonly readable: false; readonly why: string }
 
-/** Objects tried in one text before it counts as unreadable. */
-const MAX_CANDIDATES = 64
+/** Opening braces tried in one text before it counts as unreadable: each may cost a look through the rest of it. */
+const MAX_STARTS = 64
 
 /**
- * Finds the answer in what a model wrote: the whole text as JSON, else the first JSON object in it that fits the schema
- * (models wrap answers in prose and code fences). A number or a choice that is written as another kind of string is read
+ * Finds the answer in what a model wrote: the whole text as JSON, else the one JSON object in it that fits the schema
+ * (models wrap answers in prose and code fences). Two that fit and differ are no answer: one may be a quotation. A number or a choice that is written as another kind of string is read
  * as what it says; nothing is filled in. `why` holds no word of the text.
  */
 export function readAnswer<Answer>(text: string, schema: z.ZodType<Answer>): Reading<Answer> {
   let why = 'no JSON object'
-  let tried = 0
+  let found: Extract<Reading<Answer>, { readable: true }> | undefined
   for (const candidate of candidates(text)) {
-    if (tried++ >= MAX_CANDIDATES) break
-    const fitted = fit(candidate, schema)
-    if (fitted.readable) return fitted
-    why = fitted.why
+    const read = fitted(candidate, schema)
+    if (!read.readable) why = read.why
+    else if (found === undefined) found = read
+    else if (!isDeepStrictEqual(found.answer, read.answer))
+      return { readable: false, why: 'several answers that differ' }
   }
-  return { readable: false, why }
+  return found ?? { readable: false, why }
 }
 
 function* candidates(text: string): Generator<unknown> {
@@ -30,11 +32,13 @@ function* candidates(text: string): Generator<unknown> {
     yield whole
     return
   }
-  for (let start = text.indexOf('{'); start !== -1; start = text.indexOf('{', start + 1)) {
+  let start = text.indexOf('{')
+  for (let tried = 0; start !== -1 && tried < MAX_STARTS; tried++) {
     const end = closing(text, start)
-    if (end === -1) continue
+    if (end === -1) return
     const value = parsed(text.slice(start, end + 1))
     if (value !== undefined) yield value
+    start = text.indexOf('{', end + 1)
   }
 }
 
@@ -62,12 +66,11 @@ function closing(text: string, start: number): number {
   return -1
 }
 
-function fit<Answer>(value: unknown, schema: z.ZodType<Answer>): Reading<Answer> {
+function fitted<Answer>(value: unknown, schema: z.ZodType<Answer>): Reading<Answer> {
   const first = schema.safeParse(value)
   if (first.success) return { readable: true, answer: first.data }
-  const mended = structuredClone(value)
-  for (const issue of first.error.issues) mend(mended, issue)
-  const second = schema.safeParse(mended)
+  for (const issue of first.error.issues) mend(value, issue)
+  const second = schema.safeParse(value)
   if (second.success) return { readable: true, answer: second.data }
   const issue = second.error.issues[0]
   return { readable: false, why: `${issue?.path.join('.') || 'answer'}: ${issue?.code ?? 'does not fit'}` }
@@ -76,7 +79,9 @@ function fit<Answer>(value: unknown, schema: z.ZodType<Answer>): Reading<Answer>
 /** Reads `"0.8"` as 0.8 and `"fake."` as Fake, in place, where the schema says that a number or a choice belongs there. */
 function mend(root: unknown, issue: z.core.$ZodIssue): void {
   const key = issue.path.at(-1)
-  const parent = issue.path.slice(0, -1).reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown>)?.[step], root)
+  const parent = issue.path
+    .slice(0, -1)
+    .reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown>)?.[step], root)
   if (key === undefined || typeof parent !== 'object' || parent === null) return
   const holder = parent as Record<PropertyKey, unknown>
   const found = holder[key]

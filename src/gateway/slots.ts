@@ -3,6 +3,7 @@ export interface Slots {
   /** Waits for a place, runs, gives the place back. Rejects with the signal's reason if it is aborted while waiting. */
   run<Result>(signal: AbortSignal, task: () => Promise<Result>): Promise<Result>
   readonly busy: number
+  readonly waiting: number
 }
 
 export function slots(count: number): Slots {
@@ -45,6 +46,9 @@ export function slots(count: number): Slots {
     },
     get busy() {
       return busy
+    },
+    get waiting() {
+      return waiting.size
     },
   }
 }

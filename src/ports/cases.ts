@@ -48,7 +48,13 @@ export interface CaseStore {
 
 /** What waits for Kafka. */
 export type OutboxEntry =
-  | { readonly id: string; readonly kind: 'verdict'; readonly caseId: string; readonly verdict: string; readonly transcript: string }
+  | {
+      readonly id: string
+      readonly kind: 'verdict'
+      readonly caseId: string
+      readonly verdict: string
+      readonly transcript: string
+    }
   | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
 
 /** Entries stand here from the atomic step that made them until Kafka has acknowledged them. */

@@ -25,7 +25,10 @@ export interface Attempt {
   readonly signal: AbortSignal
 }
 
-export type AttemptEnd = { readonly end: 'done' } | { readonly end: 'again' } | { readonly end: 'held'; readonly delayMs: number }
+export type AttemptEnd =
+  | { readonly end: 'done' }
+  | { readonly end: 'again' }
+  | { readonly end: 'held'; readonly delayMs: number }
 
 export interface Work {
   /** Brings a case to its next round or its end. */

@@ -34,7 +34,12 @@ export interface Events {
   'kafka:lag': { topic: string; messages: number; seconds: number }
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Counts of shared state: open cases, the outbox, threads with a due time. */
-  'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number }
+  /** Asks of this process that hold a model slot, and asks that wait for one. */
+  'slots:counted': { busy: number; waiting: number }
+  /** How long this process has been without a working consumer. */
+  'consumer:watched': { downSeconds: number }
+  /** `clockLagSeconds` is null while the stream's clock has not started. */
+  'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number | null }
   /** Something outside failed and will be tried again. */
   'trouble:met': { where: string; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }

@@ -77,7 +77,8 @@ export interface ThreadStore {
   ): Promise<string[]>
   /** Takes away comments whose post never came; returns where they came from. */
   expireOrphans(ref: ThreadRef): Promise<Origin[]>
-  countDue(): Promise<number>
+  /** How many threads are due at or before `until` (stream time) and not yet opened. */
+  countDue(until: number): Promise<number>
 }
 
 /** How far the stream has been read, by partition of each input topic. */

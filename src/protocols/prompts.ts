@@ -23,7 +23,10 @@ const PLACE = /\{\{([a-zA-Z]+)\}\}/g
  * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a place. Lines of a comment block
  * `<!-- … -->` at its head are for people.
  */
-export function readPrompts(files: ReadonlyMap<string, string>, places: Readonly<Record<string, readonly string[]>>): Prompts {
+export function readPrompts(
+  files: ReadonlyMap<string, string>,
+  places: Readonly<Record<string, readonly string[]>>,
+): Prompts {
   const faults: string[] = []
   const prompts = new Map<string, Prompt>()
   for (const [name, wanted] of Object.entries(places)) {
@@ -34,7 +37,9 @@ export function readPrompts(files: ReadonlyMap<string, string>, places: Readonly
     }
     const messages = sections(text)
     if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
-    const found = new Set(messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')))
+    const found = new Set(
+      messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')),
+    )
     for (const place of found) if (!wanted.includes(place)) faults.push(`${name}: nothing fills {{${place}}}`)
     for (const place of wanted) if (!found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
     prompts.set(name, { render: (values = {}) => messages.map((message) => fill(message, values)) })

@@ -12,11 +12,7 @@ export interface StreamClockSettings {
  * single message throws it forward, and never past the wall clock. -Infinity while some partition has not been read;
  * +Infinity when all are idle and the stream is to be finished.
  */
-export function streamTime(
-  marks: readonly StreamMark[],
-  wallNow: number,
-  settings: StreamClockSettings,
-): number {
+export function streamTime(marks: readonly StreamMark[], wallNow: number, settings: StreamClockSettings): number {
   if (marks.length === 0) return Number.NEGATIVE_INFINITY
   const busy = marks.filter((mark) => mark.endSince === null || wallNow - mark.endSince < settings.idleAfter)
   if (busy.length > 0) {
@@ -24,7 +20,9 @@ export function streamTime(
     return Math.min(slowest, wallNow)
   }
   if (settings.atEnd === 'finish') return Number.POSITIVE_INFINITY
-  const furthest = Math.max(...marks.map((mark) => mark.newest ?? Number.NEGATIVE_INFINITY))
+  const times = marks.flatMap(({ newest, second }) => [newest, second]).filter((time) => time !== null)
+  const [newest, second] = times.sort((a, b) => b - a)
+  const furthest = second ?? newest ?? Number.NEGATIVE_INFINITY
   const idleSince = Math.max(...marks.map((mark) => mark.endSince ?? wallNow)) + settings.idleAfter
   return Math.min(furthest + (wallNow - idleSince), wallNow)
 }

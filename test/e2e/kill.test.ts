@@ -3,7 +3,17 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import { ledgerOf, repeats } from '../support/ledger.ts'
-import { allFinal, environmentOn, recordsOf, type Service, send, startServers, startService, tell, transcriptsOf } from '../support/pipeline.ts'
+import {
+  allFinal,
+  environmentOn,
+  recordsOf,
+  type Service,
+  send,
+  startServers,
+  startService,
+  tell,
+  transcriptsOf,
+} from '../support/pipeline.ts'
 
 const KILLS = 10
 const POSTS = 12
@@ -57,7 +67,8 @@ it('brings every verdict, once, though it is killed ten times in mid-debate', { 
   expect(ledger.logged).toBe(ledger.journaled + ledger.failed + ledger.orphans.length)
   // An orphan was in flight, or just answered, when the process died; there is no other way to lose a call.
   const unexplained = ledger.orphans.filter(
-    ({ at, endedAt }) => !kills.some((kill) => at <= kill + 50 && (endedAt ?? Number.POSITIVE_INFINITY) >= kill - JOURNALING_MS),
+    ({ at, endedAt }) =>
+      !kills.some((kill) => at <= kill + 50 && (endedAt ?? Number.POSITIVE_INFINITY) >= kill - JOURNALING_MS),
   )
   expect(unexplained).toEqual([])
 })

@@ -6,7 +6,16 @@ import { PROJECT } from '../../config/load.ts'
 import type { Pace } from '../../producers/replay.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
-import { allFinal, environmentOn, recordsOf, send, startService, tell, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
+import {
+  allFinal,
+  environmentOn,
+  recordsOf,
+  send,
+  startService,
+  tell,
+  transcriptsOf,
+  verdictsOf,
+} from '../support/pipeline.ts'
 
 const FILE = join(PROJECT, '..', 'shared', 'data', 'rumoureval2017', 'threads.jsonl')
 
@@ -41,7 +50,9 @@ export async function replayThreads(stack: Stack, data: { file: string; ids: Map
     ]
     const finals = verdicts.filter(({ final }) => final)
     const argued = new Map(transcripts.map((transcript) => [transcript.verdictId, transcript]))
-    const labels = Object.entries(Object.groupBy(finals, ({ label }) => label ?? 'none')).map(([label, all]) => `${label} ${all?.length}`)
+    const labels = Object.entries(Object.groupBy(finals, ({ label }) => label ?? 'none')).map(
+      ([label, all]) => `${label} ${all?.length}`,
+    )
     tell(
       `${sent} messages, ${verdicts.length} verdicts, ${finals.length} final (${labels.join(', ')}), ${verdicts.reduce((sum, { usage }) => sum + usage.calls, 0)} calls, ${((Date.now() - started) / 1000).toFixed(0)} s`,
     )

@@ -15,7 +15,9 @@ export interface Ledger {
 /** Recounts every call from both sides. */
 export function ledgerOf(log: readonly CallRecord[], transcripts: readonly Transcript[]): Ledger {
   const claimed = new Map(
-    transcripts.flatMap(({ turns }) => turns.flatMap(({ calls }) => calls.map(({ id, outcome }) => [id, outcome] as const))),
+    transcripts.flatMap(({ turns }) =>
+      turns.flatMap(({ calls }) => calls.map(({ id, outcome }) => [id, outcome] as const)),
+    ),
   )
   const seen = new Set(log.map(({ call }) => call))
   const known = log.filter(({ call }) => call !== null && claimed.has(call))

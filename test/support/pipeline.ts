@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
+import type { Pace } from '../../producers/replay.ts'
 import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
 import { topicsOf } from '../../src/assembly.ts'
 import { produce } from '../../src/commands/produce.ts'
@@ -13,8 +14,7 @@ import { readTopic } from '../../src/commands/read-topic.ts'
 import type { Terminal } from '../../src/commands/terminal.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { Format } from '../../src/evaluation/formats.ts'
-import type { Pace } from '../../producers/replay.ts'
-import { startStack, type Stack } from '../../src/stack/stack.ts'
+import { type Stack, startStack } from '../../src/stack/stack.ts'
 import type { UnderstudyOptions } from '../../src/stack/understudy/server.ts'
 
 /** Tells what matters for reading a test's output, the loud reason of a skip among it. */
@@ -53,7 +53,10 @@ export interface Service {
 }
 
 /** `gavel run` as a process of its own; resolves when it says that it has started. */
-export async function startService(environment: Record<string, string>, roles = 'intake,judge,publish'): Promise<Service> {
+export async function startService(
+  environment: Record<string, string>,
+  roles = 'intake,judge,publish',
+): Promise<Service> {
   const child = spawn(
     process.execPath,
     ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'run', '--roles', roles],
@@ -85,7 +88,10 @@ export function settingsOf(environment: Record<string, string>): Settings {
 }
 
 export async function send(environment: Record<string, string>, file: string, format: Format, pace: Pace) {
-  return produce(settingsOf(environment), file, format, pace, { terminal: silent, signal: new AbortController().signal })
+  return produce(settingsOf(environment), file, format, pace, {
+    terminal: silent,
+    signal: new AbortController().signal,
+  })
 }
 
 /** A client of the test's own, told apart from the service's. */
@@ -96,7 +102,10 @@ export function clientOf(environment: Record<string, string>) {
 }
 
 /** All records of a topic, as an independent reader sees them. */
-export async function recordsOf(environment: Record<string, string>, topic: keyof ReturnType<typeof topicsOf>): Promise<string[]> {
+export async function recordsOf(
+  environment: Record<string, string>,
+  topic: keyof ReturnType<typeof topicsOf>,
+): Promise<string[]> {
   const records: string[] = []
   const options = { follow: false, signal: new AbortController().signal }
   await readTopic(clientOf(environment), topicsOf(settingsOf(environment))[topic], options, ({ message }) => {
@@ -114,7 +123,11 @@ export async function transcriptsOf(environment: Record<string, string>): Promis
 }
 
 /** Asks until the answer is yes; throws, with what `state` says, when `withinMs` have passed. */
-export async function eventually(yes: () => Promise<boolean>, withinMs: number, state: () => string = () => ''): Promise<void> {
+export async function eventually(
+  yes: () => Promise<boolean>,
+  withinMs: number,
+  state: () => string = () => '',
+): Promise<void> {
   const deadline = Date.now() + withinMs
   while (!(await yes())) {
     if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms; ${state()}`)
@@ -127,7 +140,8 @@ export function allFinal(environment: Record<string, string>, subjects: number, 
   let finals = 0
   return eventually(
     async () => {
-      finals = new Set((await verdictsOf(environment)).filter(({ final }) => final).map(({ subjectId }) => subjectId)).size
+      finals = new Set((await verdictsOf(environment)).filter(({ final }) => final).map(({ subjectId }) => subjectId))
+        .size
       return finals >= subjects
     },
     withinMs,

@@ -23,6 +23,7 @@ interface AskJob extends StagedAsk {
 }
 
 const CASES = 'cases'
+const CASE_LANES = 4
 /** Children of a case whose job was lost are looked at this many at a time. */
 const CHILDREN_LOOKED_AT = 100
 
@@ -107,7 +108,11 @@ export function bullQueues(deps: {
     throw new DelayedError()
   }
 
-  const startWorker = <Data>(name: string, concurrency: number, run: (job: Job<Data>, token?: string) => Promise<void>) => {
+  const startWorker = <Data>(
+    name: string,
+    concurrency: number,
+    run: (job: Job<Data>, token?: string) => Promise<void>,
+  ) => {
     const worker = new Worker<Data>(name, run, {
       connection,
       prefix: settings.prefix,
@@ -140,7 +145,11 @@ export function bullQueues(deps: {
     },
 
     work(work) {
-      startWorker<CaseJob>(CASES, settings.caseConcurrency, (job, token) => runCase(work, job, token))
+      // A worker fetches one job after the other where the one before ended in a wait, as cases do: lanes fetch at once.
+      for (let lane = 0; lane < CASE_LANES; lane++)
+        startWorker<CaseJob>(CASES, Math.ceil(settings.caseConcurrency / CASE_LANES), (job, token) =>
+          runCase(work, job, token),
+        )
       for (const [name, target] of asks)
         startWorker<AskJob>(name, stageSettings(settings, target).concurrency, (job, token) => runAsk(work, job, token))
     },
@@ -172,7 +181,9 @@ export function bullQueues(deps: {
           queue.getJobs(['waiting'], 0, 0, true),
         ])
         const { waiting = 0, active = 0, delayed = 0 } = counts
-        const oldestWaitingSeconds = oldest?.timestamp === undefined ? 0 : Math.max(0, clock() - oldest.timestamp) / 1000
+        const since =
+          oldest === undefined ? clock() : oldest.timestamp + (Number((oldest.data as Partial<AskJob>).heldMs) || 0)
+        const oldestWaitingSeconds = Math.max(0, clock() - since) / 1000
         return { protocol, stage: name, states: { waiting, active, delayed }, oldestWaitingSeconds }
       }
       return Promise.all([
@@ -206,7 +217,8 @@ function queueName(protocol: string, stage: string): string {
 }
 
 function stageSettings(settings: QueueSettings, of: { protocol: string; stage: string }) {
-  const found = settings.stages[queueName(of.protocol, of.stage)] ?? settings.stages[of.stage] ?? settings.stages.default
+  const found =
+    settings.stages[queueName(of.protocol, of.stage)] ?? settings.stages[of.stage] ?? settings.stages.default
   if (found === undefined) throw new Error('settings.stages.default is missing')
   return found
 }

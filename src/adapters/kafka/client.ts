@@ -18,7 +18,10 @@ export function kafkaClient(brokers: readonly string[], clientId: string, report
     logCreator:
       () =>
       ({ namespace, log }) =>
-        report('trouble:met', { where: `kafkajs ${namespace}`, error: new Error(`${log.message}: ${String(log.error ?? '')}`) }),
+        report('trouble:met', {
+          where: `kafkajs ${namespace}`,
+          error: new Error(`${log.message}: ${String(log.error ?? '')}`),
+        }),
   })
 }
 
@@ -58,7 +61,9 @@ export async function ensureTopics(
     await touch(kafka, absent)
     const left = (await missing()).map(({ name }) => name)
     if (left.length > 0)
-      throw new OperatorError(`The topics ${left.join(', ')} are absent and could not be made: ${String(error)}`, { cause: error })
+      throw new OperatorError(`The topics ${left.join(', ')} are absent and could not be made: ${String(error)}`, {
+        cause: error,
+      })
   }
 }
 

@@ -25,7 +25,10 @@ interface HeldThread {
   final: boolean
   gone: boolean
   dueSince: number | null
-  readonly revisions: Map<string, { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }>
+  readonly revisions: Map<
+    string,
+    { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }
+  >
 }
 
 interface HeldCase {
@@ -42,7 +45,12 @@ interface HeldCase {
  * The stores' twins in memory: the same promises within one process, and nothing after it. For judging a file without
  * servers, and for quick tests.
  */
-export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseStore; outbox: Outbox; marks: StreamMarks } {
+export function memoryStores(clock: Clock): {
+  threads: ThreadStore
+  cases: CaseStore
+  outbox: Outbox
+  marks: StreamMarks
+} {
   const threads = new Map<string, HeldThread>()
   const due = new Map<string, number>()
   const cases = new Map<string, HeldCase>()
@@ -88,7 +96,11 @@ export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseS
   }
   const nextId = () => String(++entryNumber)
 
-  function putComment(thread: HeldThread, change: CommentChange, rules: ThreadRules): { outcome: Outcome; again: boolean } {
+  function putComment(
+    thread: HeldThread,
+    change: CommentChange,
+    rules: ThreadRules,
+  ): { outcome: Outcome; again: boolean } {
     const id = change.kind === 'deleted' ? change.id : change.comment.id
     const old = thread.comments.get(id)
     if (thread.gone) return { outcome: 'deleted', again: false }
@@ -99,7 +111,8 @@ export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseS
       return { outcome: 'deleted', again: thread.final && old !== undefined }
     }
     const { comment, origin } = change
-    if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment)) return { outcome: 'duplicate', again: false }
+    if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment))
+      return { outcome: 'duplicate', again: false }
     if (old === null) return { outcome: 'deleted', again: false }
     if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window)
       return { outcome: 'late', again: false }
@@ -140,7 +153,9 @@ export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseS
         thread.comments.delete(id)
         thread.orphans.delete(id)
       }
-      const changed = ended.some(({ outcome, again }) => again || ['judged', 'orphan', 'updated', 'deleted'].includes(outcome))
+      const changed = ended.some(
+        ({ outcome, again }) => again || ['judged', 'orphan', 'updated', 'deleted'].includes(outcome),
+      )
       if (changed && !thread.gone) {
         thread.version++
         if (rules.reopen && ended.some(({ again }) => again)) dueNow(thread, now)
@@ -206,7 +221,13 @@ export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseS
         if (held !== undefined) held.again = true
       }
       for (const record of opening.cases) {
-        const held = thread.revisions.get(record.protocol) ?? { revision: 0, seen: 0, openId: null, again: false, carry: null }
+        const held = thread.revisions.get(record.protocol) ?? {
+          revision: 0,
+          seen: 0,
+          openId: null,
+          again: false,
+          carry: null,
+        }
         if (held.openId !== null) {
           held.again = true
           final = false
@@ -234,7 +255,7 @@ export function memoryStores(clock: Clock): { threads: ThreadStore; cases: CaseS
       return [...thread.orphans.values()]
     },
 
-    countDue: async () => due.size,
+    countDue: async (until) => [...due.values()].filter((at) => at <= until).length,
   }
 
   const take = (caseId: string, raise: boolean): TakenCase | null => {

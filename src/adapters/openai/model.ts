@@ -14,7 +14,10 @@ const usage = z
   .object({
     prompt_tokens: z.number().catch(0),
     completion_tokens: z.number().catch(0),
-    prompt_tokens_details: z.object({ cached_tokens: z.number().catch(0) }).nullish().catch(null),
+    prompt_tokens_details: z
+      .object({ cached_tokens: z.number().catch(0) })
+      .nullish()
+      .catch(null),
   })
   .nullish()
   .catch(null)
@@ -68,7 +71,9 @@ function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {
   switch (settings.answerFormat) {
     case 'json_schema': {
       const schema = answer.schema as Record<string, unknown>
-      return { response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, schema, strict: true } } }
+      return {
+        response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, schema, strict: true } },
+      }
     }
     case 'json_object':
       return { response_format: { type: 'json_object' as const } }
@@ -121,7 +126,9 @@ function translated(error: unknown, timedOut: boolean, request: ModelRequest): E
     if (status >= 500 || status === 408 || status === 409)
       return new RetryLaterError('unavailable', `status ${status}`, { cause: error })
     const code = error.code === 'content_filter' ? 'content-filter' : 'rejected'
-    return new PermanentError(code, `status ${status}${typeof error.code === 'string' ? ` (${error.code})` : ''}`, { cause: error })
+    return new PermanentError(code, `status ${status}${typeof error.code === 'string' ? ` (${error.code})` : ''}`, {
+      cause: error,
+    })
   }
   return new RetryLaterError('unavailable', 'the endpoint sent something that is no completion', { cause: error })
 }

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { DEAD_LETTER_REASONS, OUTCOMES } from '../../domain/messages.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { Events, Listener } from '../../ports/report.ts'
@@ -14,6 +14,8 @@ const GEN_AI_TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048
 export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topics: readonly string[] }) {
   const registry = new Registry()
   const registers = [registry]
+  // Memory, CPU and the event loop, under prom-client's usual names.
+  collectDefaultMetrics({ register: registry })
   const messages = new Counter({
     name: 'gavel_messages_total',
     help: 'Input messages by what became of them.',
@@ -134,6 +136,17 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     help: "How far the stream's clock is behind the wall clock. Shared.",
     registers,
   })
+  const modelSlots = new Gauge({
+    name: 'gavel_model_slots',
+    help: 'Asks that hold a model slot of this process (busy), and asks that wait for one. Sum over replicas.',
+    labelNames: ['state'],
+    registers,
+  })
+  const consumerDown = new Gauge({
+    name: 'gavel_consumer_down_seconds',
+    help: 'How long this process has been without a working Kafka consumer.',
+    registers,
+  })
   const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
   const troubles = new Counter({
     name: 'gavel_troubles_total',
@@ -144,11 +157,34 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
 
   for (const topic of parts.topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
-  for (const { name } of parts.protocols) {
+  for (const { name, stages, labels } of parts.protocols) {
     latency.zero({ protocol: name })
     overhead.zero({ protocol: name })
+    rounds.zero({ protocol: name })
     for (const event of ['opened', 'concluded', 'fenced', 'revived']) cases.inc({ protocol: name, event }, 0)
+    for (const label of labels)
+      for (const decided_by of ['consensus', 'judge'])
+        verdicts.inc({ protocol: name, label, decided_by, degraded: 'false' }, 0)
+    verdicts.inc({ protocol: name, label: 'none', decided_by: 'none', degraded: 'true' }, 0)
+    for (const stage of stages) {
+      stageWait.zero({ stage, protocol: name })
+      for (const outcome of ['answered', 'failed', 'retry', 'stale']) stageRun.zero({ stage, protocol: name, outcome })
+    }
   }
+  // An increase is only seen from a series that was there before: the first trouble of a kind would be missed.
+  for (const where of [
+    'redis',
+    'kafka',
+    'kafkajs',
+    'bullmq',
+    'worker',
+    'publisher',
+    'outbox',
+    'opener',
+    'reconciler',
+    'backlog',
+  ])
+    troubles.inc({ where }, 0)
 
   const seconds = (value: number) => Math.max(0, value)
   const protocolOf = (caseId: string) => caseId.split(/[~@]/, 1)[0] ?? ''
@@ -170,7 +206,8 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
       cost.inc({ model: call.model }, call.costUsd)
       duration.observe(operation, seconds(call.seconds))
       if (call.promptTokens > 0) tokens.observe({ ...operation, gen_ai_token_type: 'input' }, call.promptTokens)
-      if (call.completionTokens > 0) tokens.observe({ ...operation, gen_ai_token_type: 'output' }, call.completionTokens)
+      if (call.completionTokens > 0)
+        tokens.observe({ ...operation, gen_ai_token_type: 'output' }, call.completionTokens)
     },
     'verdict:published': ({ verdict, latencySeconds, overheadSeconds }) => {
       const { protocol, label, decidedBy, degraded } = verdict
@@ -191,8 +228,13 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
       shared.set({ what: 'open-cases' }, openCases)
       shared.set({ what: 'outbox' }, outbox)
       shared.set({ what: 'due-threads' }, due)
-      clockLag.set(clockLagSeconds)
+      clockLag.set(clockLagSeconds ?? Number.NaN)
     },
+    'slots:counted': ({ busy, waiting }) => {
+      modelSlots.set({ state: 'busy' }, busy)
+      modelSlots.set({ state: 'waiting' }, waiting)
+    },
+    'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
     'trouble:met': ({ where }) => troubles.inc({ where: where.split(' ', 1)[0] ?? where }),
   }
   const listen: Listener = (name, event) => handlers[name]?.(event)

@@ -103,7 +103,8 @@ export function redisOutbox(
     given.flatMap(([id, flat]): OutboxEntry[] => {
       if (flat === null) return []
       const field = Object.fromEntries(pairs(flat))
-      if (field.kind === 'dead-letter') return [{ id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }]
+      if (field.kind === 'dead-letter')
+        return [{ id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }]
       members.set(id, { member: field.member ?? '', protocol: field.protocol ?? '' })
       const { case: caseId = '', verdict = '', transcript = '' } = field
       return [{ id, kind: 'verdict', caseId, verdict, transcript }]
@@ -112,12 +113,25 @@ export function redisOutbox(
   return {
     async putDeadLetters(letters) {
       const batch = client.pipeline()
-      for (const { key, letter } of letters) batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+      for (const { key, letter } of letters)
+        batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
       for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
     },
     async next(publisher, limit, waitMs) {
       const reply = await withGroup(() =>
-        blocking.call('XREADGROUP', 'GROUP', GROUP, publisher, 'COUNT', limit, 'BLOCK', waitMs, 'STREAMS', keys.outbox, '>'),
+        blocking.call(
+          'XREADGROUP',
+          'GROUP',
+          GROUP,
+          publisher,
+          'COUNT',
+          limit,
+          'BLOCK',
+          waitMs,
+          'STREAMS',
+          keys.outbox,
+          '>',
+        ),
       )
       if (reply === null) return []
       return entriesOf(streamReply.parse(reply)[1])

@@ -9,7 +9,8 @@ export function connect(url: string, report: Report, kind: 'patient' | 'impatien
   const client = new Redis(url, {
     maxRetriesPerRequest: kind === 'patient' ? null : 3,
     enableOfflineQueue: true,
-    enableAutoPipelining: false,
+    // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
+    enableAutoPipelining: true,
     retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
     connectTimeout: 5_000,
   })

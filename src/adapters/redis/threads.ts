@@ -165,7 +165,7 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
         .map((json): Origin => origin.parse(JSON.parse(json)))
     },
 
-    countDue: () => client.zcard(keys.due),
+    countDue: (until) => client.zcount(keys.due, '-inf', until === Number.POSITIVE_INFINITY ? '+inf' : until),
   }
   return store
 }

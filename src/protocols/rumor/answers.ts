@@ -6,7 +6,18 @@ const score = z.number().min(-1).max(1)
 export const stanceAnswer = z.object({ reason: z.string(), score })
 
 /** Scores for the comments numbered 1 to `count`: at least one, each number at most once. */
-export function stanceBatchAnswer(count: number) {
+export function stanceBatchAnswer(count: number): StanceBatchAnswer {
+  const known = batchAnswers.get(count)
+  if (known !== undefined) return known
+  const made = batchAnswerOf(count)
+  batchAnswers.set(count, made)
+  return made
+}
+
+type StanceBatchAnswer = ReturnType<typeof batchAnswerOf>
+const batchAnswers = new Map<number, StanceBatchAnswer>()
+
+function batchAnswerOf(count: number) {
   return z.object({
     scores: z
       .array(z.object({ comment: z.int().min(1).max(count), reason: z.string(), score }))

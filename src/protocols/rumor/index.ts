@@ -7,27 +7,39 @@ import { RUMOR_PROMPTS } from './questions.ts'
 import { rumorCarry, s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
 
+/** Raised whenever the script's rounds, its asks or its carry change shape. */
+const VERSION = 1
+
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
-  make({ settings: given, prompts: files, fence }: { settings: unknown; prompts: ReadonlyMap<string, string>; fence: Fence }) {
+  make({
+    settings: given,
+    prompts: files,
+    fence,
+  }: {
+    settings: unknown
+    prompts: ReadonlyMap<string, string>
+    fence: Fence
+  }) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS)
+    const settingsHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16)
+    const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',
-      version: 1,
+      version: VERSION,
       stages: ['stance', 'subjectivity', 'opinion', 'debate', 'judge'],
       subject: 'thread',
       labels: ['rumor', 'non-rumor'],
       promptsHash: prompts.hash,
-      settingsHash: createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16),
-      script: (subject, carry) =>
-        s2mad(snapshot.parse(subject), carry === null || carry === undefined ? null : rumorCarry.parse(carry), {
-          settings,
-          prompts,
-          fence,
-        }),
+      settingsHash,
+      script: (subject, carry) => {
+        const read = rumorCarry.safeParse(carry)
+        const before = read.success && read.data.under === under ? read.data : null
+        return s2mad(snapshot.parse(subject), before, { settings, prompts, fence, under })
+      },
     }
     return protocol
   },

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Comment, Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
-import type { Ask } from '../../domain/ask.ts'
 import type { Prompts } from '../prompts.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
 import type { RumorSettings } from './settings.ts'
@@ -72,7 +72,12 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       answer: subjectivityAnswer,
     }),
     opening: (kind, comments) => [...system, ...render(`opinion-${kind}`, { claim, comments })],
-    opinion: (part, messages) => ({ ...asked('opinion', 'debater', settings.answerTokens), part, messages, answer: view }),
+    opinion: (part, messages) => ({
+      ...asked('opinion', 'debater', settings.answerTokens),
+      part,
+      messages,
+      answer: view,
+    }),
     turn: (part, messages) => ({ ...asked('debate', 'debater', settings.answerTokens), part, messages, answer: view }),
     rebuttal: (other) => render('debate', { argument: argument(other) }),
     judge: (support, oppose) => ({
@@ -98,7 +103,7 @@ function numbered(fence: Fence, comments: readonly Comment[]): string {
 }
 
 /** What the post claims: its text, and what its images are said to show. */
-function claimOf(post: Post): string {
+export function claimOf(post: Post): string {
   const images = (post.media ?? []).flatMap((medium) => (medium.alt === undefined ? [] : [`[image: ${medium.alt}]`]))
   return [post.text, ...images].filter((part) => part !== '').join('\n')
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { Answered } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Comment, Snapshot } from '../../domain/thread.ts'
 import { type ChatMessage, type Ruling, ruling } from '../../domain/verdict.ts'
-import type { Answered } from '../../domain/ask.ts'
 import { type Conclusion, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { View } from './answers.ts'
-import { type PromptKind, type Questions, questions, type Side } from './questions.ts'
+import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import { halve, type Sides, separate } from './sides.ts'
 
@@ -19,9 +19,13 @@ type Decision = z.infer<typeof decision>
 
 /** What a revision leaves to the next: scores by comment and text, and the decision with the evidence it rests on. */
 export const rumorCarry = z.object({
-  post: z.string(),
-  kind: z.enum(['subjective', 'objective']),
-  scores: z.record(z.string(), z.tuple([z.string(), z.number()])),
+  /** Script, prompts and settings that this was made under. */
+  under: z.string(),
+  claim: z.string(),
+  /** Null where nobody could tell. */
+  kind: z.enum(['subjective', 'objective']).nullable(),
+  /** Comment, hash of its text, score. */
+  scores: z.array(z.tuple([z.string(), z.string(), z.number()])),
   evidence: z.string(),
   decision,
 })
@@ -34,14 +38,18 @@ type RumorCarry = z.infer<typeof rumorCarry>
 export function* s2mad(
   thread: Snapshot,
   before: RumorCarry | null,
-  parts: { settings: RumorSettings; prompts: Prompts; fence: Fence },
+  parts: { settings: RumorSettings; prompts: Prompts; fence: Fence; under: string },
 ): Script {
   const { settings } = parts
   const ask = questions(thread.post, parts)
   const degraded: string[] = []
   const lostTurns: string[] = []
   if (thread.comments.length === 0) degraded.push('no comments: judged on the claim alone')
+  if ((thread.post.media ?? []).some(({ alt }) => alt === undefined))
+    degraded.push('images without a description left out: this protocol reads words only')
   if (thread.leftOut > 0) degraded.push(`${thread.leftOut} comments beyond the cap left out, by a fixed sample`)
+
+  if (claimOf(thread.post) === '') return nothingToJudge()
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
   const known = remembered(thread, before, settings)
@@ -61,7 +69,7 @@ export function* s2mad(
   const conclude = (reached: Omit<Decision, 'degraded'> & { degraded?: string[] }): Conclusion =>
     conclusion(
       thread,
-      { sides, scores, kind, degraded },
+      { sides, scores, kind, kindKnown: !askKind || answers.at(-1)?.ok === true, under: parts.under, degraded },
       { ...reached, degraded: [...lostTurns, ...(reached.degraded ?? [])] },
     )
   if (before !== null && settings.keepUnlessEvidenceChanged && sameEvidence(before, thread, sides, kind))
@@ -78,9 +86,10 @@ export function* s2mad(
     ask.opinion('support', debaters[0].conversation),
     ask.opinion('oppose', debaters[1].conversation),
   ])
-  for (const [index, opinion] of opinions.entries()) {
-    if (!opinion.ok) return conclude(undecided(`opinion (${debaters[index]?.side}) failed: ${failure(opinion)}`))
-  }
+  const failed = opinions.flatMap((opinion, index) =>
+    opinion.ok ? [] : [`opinion (${debaters[index]?.side}) failed: ${failure(opinion)}`],
+  )
+  if (failed.length > 0) return conclude(undecided(...failed))
   let views = [hear(debaters[0], opinions[0], lostTurns), hear(debaters[1], opinions[1], lostTurns)] as const
 
   // Debate (lines 13–16, equation 4): both turns of a round answer the other's previous reply.
@@ -103,6 +112,14 @@ export function* s2mad(
   const [judged] = yield* round([ask.judge(views[0], views[1])])
   if (!judged.ok) return conclude({ ...undecided(`judge failed: ${failure(judged)}`), rounds })
   return conclude({ label: labelOf(judged.answer), rationale: judged.answer.reasoning, decidedBy: 'judge', rounds })
+}
+
+/** A post of undescribed images alone claims nothing that could be read. */
+function nothingToJudge(): Conclusion {
+  const decided = undecided('no words to judge: images without a description are left out')
+  return {
+    ruling: { ...decided, scores: { support: 0, oppose: 0 }, evidence: { support: [], oppose: [], precedents: [] } },
+  }
 }
 
 /** A debater and its conversation so far: its opening, its replies, what it was told of the other's. */
@@ -135,8 +152,8 @@ function labelOf(of: View): 'rumor' | 'non-rumor' {
   return of.answer === 'Fake' ? 'rumor' : 'non-rumor'
 }
 
-function undecided(why: string): Decision {
-  return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: [why] }
+function undecided(...why: string[]): Decision {
+  return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
 }
 
 function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
@@ -201,11 +218,12 @@ function fixedKind(settings: RumorSettings): PromptKind {
 /** Scores and kind from the revision before, where the claim is the same and the comment's text too. */
 function remembered(thread: Snapshot, before: RumorCarry | null, settings: RumorSettings) {
   const scores = new Map<string, number>()
-  if (before === null || !settings.reuseScores || before.post !== digest(thread.post.text))
+  if (before === null || !settings.reuseScores || before.claim !== digest(claimOf(thread.post)))
     return { scores, kind: settings.promptKind === 'auto' ? null : settings.promptKind }
+  const given = new Map(before.scores.map(([id, hash, score]) => [id, { hash, score }]))
   for (const { id, text } of thread.comments) {
-    const [hash, score] = before.scores[id] ?? []
-    if (score !== undefined && hash === digest(text)) scores.set(id, score)
+    const one = given.get(id)
+    if (one !== undefined && one.hash === digest(text)) scores.set(id, one.score)
   }
   return { scores, kind: settings.promptKind === 'auto' ? before.kind : settings.promptKind }
 }
@@ -217,19 +235,29 @@ function sameEvidence(before: RumorCarry, thread: Snapshot, sides: Sides, kind: 
 /** What the debaters are shown, as one hash. */
 function evidenceHash(thread: Snapshot, sides: Sides, kind: PromptKind): string {
   const shown = (comments: readonly Comment[]) => comments.map(({ id, text }) => [id, text])
-  return digest(JSON.stringify([thread.post.text, kind, shown(sides.support), shown(sides.oppose)]))
+  return digest(JSON.stringify([claimOf(thread.post), kind, shown(sides.support), shown(sides.oppose)]))
 }
 
 function conclusion(
   thread: Snapshot,
-  grounds: { sides: Sides; scores: Map<string, number>; kind: PromptKind; degraded: readonly string[] },
+  grounds: {
+    sides: Sides
+    scores: Map<string, number>
+    kind: PromptKind
+    kindKnown: boolean
+    under: string
+    degraded: readonly string[]
+  },
   reached: Decision,
 ): Conclusion {
-  const { sides, scores, kind } = grounds
+  const { sides, scores, kind, kindKnown, under } = grounds
   const counted = [...scores.values()]
   const decided: Ruling = {
     label: reached.label,
-    scores: { support: counted.filter((score) => score > 0).length, oppose: counted.filter((score) => score < 0).length },
+    scores: {
+      support: counted.filter((score) => score > 0).length,
+      oppose: counted.filter((score) => score < 0).length,
+    },
     rationale: reached.rationale,
     decidedBy: reached.decidedBy,
     rounds: reached.rounds,
@@ -242,9 +270,10 @@ function conclusion(
   }
   const texts = new Map(thread.comments.map(({ id, text }) => [id, digest(text)]))
   const carry: RumorCarry = {
-    post: digest(thread.post.text),
-    kind,
-    scores: Object.fromEntries([...scores].map(([id, score]) => [id, [texts.get(id) ?? '', score]])),
+    under,
+    claim: digest(claimOf(thread.post)),
+    kind: kindKnown ? kind : null,
+    scores: [...scores].map(([id, score]) => [id, texts.get(id) ?? '', score]),
     evidence: evidenceHash(thread, sides, kind),
     decision: reached,
   }

@@ -1,0 +1,68 @@
+/** Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, consumers, producers ← app ← commands. */
+const only = (from, may, comment) => ({
+  name: `${from.replaceAll('/', '-')}-imports`,
+  comment,
+  severity: 'error',
+  from: { path: `^${from}/` },
+  to: { path: '^(src|consumers|producers|config)/', pathNot: [`^${from}/`, ...may.map((path) => `^${path}`)] },
+})
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circles',
+      comment: 'A circle has no place to start reading.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    only('src/domain', [], 'Facts depend on nothing.'),
+    only('src/ports', ['src/domain/'], 'Wishes speak of facts only.'),
+    only('src/threads', ['src/domain/', 'src/ports/'], 'Pure, so that every clock and order can be tried.'),
+    only('src/gateway', ['src/domain/', 'src/ports/'], 'Knows asks and models, and no engine.'),
+    only(
+      'src/engine',
+      ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
+      'Names no protocol and no client library.',
+    ),
+    {
+      name: 'protocols-are-pure',
+      comment: 'A protocol reads like its paper: no port, no adapter, no other protocol.',
+      severity: 'error',
+      from: { path: '^src/protocols/([^/]+)/' },
+      to: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/protocols/$1/', '^src/protocols/prompts\\.ts$', '^src/domain/', '^src/engine/script\\.ts$'],
+      },
+    },
+    {
+      name: 'domain-knows-zod-only',
+      comment: 'Facts must be readable anywhere.',
+      severity: 'error',
+      from: { path: '^src/domain/' },
+      to: { dependencyTypes: ['npm'], pathNot: 'node_modules/zod/' },
+    },
+    {
+      name: 'client-libraries-in-adapters',
+      comment: 'A client library is met in one place, so that it can be swapped or mended there.',
+      severity: 'error',
+      from: {
+        pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/stack/', '^src/commands/', '^src/bench/'],
+      },
+      to: { path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|kafka-crab-js)/' },
+    },
+    {
+      name: 'nothing-imports-tests',
+      comment: 'What ships does not know that it is tested.',
+      severity: 'error',
+      from: { path: '^(src|consumers|producers|config)/' },
+      to: { path: '^test/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}

@@ -1,0 +1,112 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { loadSettings, PROJECT } from '../config/load.ts'
+
+// There may be no Docker here: this reads the file as Docker Compose would, and runs nothing.
+
+const text = (...path: string[]) => readFileSync(join(PROJECT, ...path), 'utf8')
+const service = z.strictObject({
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
+  ports: z.array(z.string()),
+  volumes: z.array(z.string()),
+  extra_hosts: z.array(z.string()).optional(),
+  depends_on: z.array(z.string()).default([]),
+  healthcheck: z.looseObject({ test: z.array(z.string()) }).optional(),
+  restart: z.string(),
+})
+const compose = z
+  .strictObject({
+    name: z.string(),
+    services: z.strictObject({ redis: service, kafka: service, prometheus: service, grafana: service }),
+    volumes: z.record(z.string(), z.null()),
+  })
+  .parse(parse(text('compose.yaml')))
+const { redis, kafka, prometheus, grafana } = compose.services
+const services = Object.entries(compose.services).map(([name, own]) => ({ name, ...own }))
+const mounts = services.flatMap(({ name, volumes }) =>
+  volumes.map((volume) => {
+    const [source = '', target = '', mode = 'rw'] = volume.split(':')
+    return { name, source, target, mode }
+  }),
+)
+/** Where a file of this project is seen inside a container. */
+const inside = (name: string, target: string) =>
+  mounts.find((mount) => mount.name === name && mount.mode === 'ro' && target.startsWith(`${mount.target}/`))
+
+it.each(services)('$name has a pinned image', ({ image }) => {
+  expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+(-alpine)?$/)
+})
+
+it.each(services)('$name opens its ports on loopback only', ({ ports }) => {
+  for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:(\d+):\1$/)
+})
+
+it.each(mounts)('$name mounts $source, which is there', ({ source, mode }) => {
+  if (source.startsWith('./')) expect([existsSync(join(PROJECT, source)), mode]).toEqual([true, 'ro'])
+  else expect(Object.keys(compose.volumes)).toContain(source)
+})
+
+it('keeps what Redis holds, and evicts none of it', () => {
+  const command = redis.command?.join(' ')
+  expect(command).toContain('--appendonly yes')
+  expect(command).toContain('--maxmemory-policy noeviction')
+  expect(mounts).toContainEqual({ name: 'redis', source: 'redis-data', target: '/data', mode: 'rw' })
+})
+
+it('runs the Kafka that the local stack runs, as one node that names itself localhost', () => {
+  const [, version] = /<kafka\.version>(.+)<\/kafka\.version>/.exec(text('config', 'kafka', 'pom.xml')) ?? []
+  expect(kafka.image).toBe(`apache/kafka:${version}`)
+  expect(kafka.environment).toMatchObject({
+    KAFKA_PROCESS_ROLES: 'broker,controller',
+    KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://localhost:9092',
+    KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: 1,
+  })
+  expect(Buffer.from(String(kafka.environment.CLUSTER_ID), 'base64url')).toHaveLength(16)
+})
+
+it('has Prometheus scrape the port that Gavel serves', () => {
+  const config = z
+    .looseObject({
+      rule_files: z.array(z.string()),
+      scrape_configs: z.array(
+        z.looseObject({
+          job_name: z.string(),
+          static_configs: z.array(z.looseObject({ targets: z.array(z.string()) })),
+        }),
+      ),
+    })
+    .parse(parse(text('config', 'prometheus', 'prometheus.yml')))
+  const targets = config.scrape_configs.flatMap(({ static_configs }) => static_configs.flatMap((one) => one.targets))
+  expect(targets).toEqual([`host.docker.internal:${loadSettings({}).http.port}`])
+  expect(prometheus.extra_hosts).toEqual(['host.docker.internal:host-gateway'])
+  expect(inside('prometheus', '/etc/prometheus/prometheus.yml')?.source).toBe('./config/prometheus')
+  for (const file of config.rule_files) expect(existsSync(join(PROJECT, 'config', 'prometheus', file))).toBe(true)
+})
+
+it('has Grafana find its data source and its dashboards', () => {
+  const { datasources } = z
+    .looseObject({ datasources: z.array(z.looseObject({ type: z.string(), url: z.string(), isDefault: z.boolean() })) })
+    .parse(parse(text('grafana', 'provisioning', 'datasources', 'prometheus.yaml')))
+  expect(datasources).toMatchObject([{ type: 'prometheus', url: 'http://prometheus:9090', isDefault: true }])
+  const { providers } = z
+    .looseObject({ providers: z.array(z.looseObject({ options: z.object({ path: z.string() }) })) })
+    .parse(parse(text('grafana', 'provisioning', 'dashboards', 'gavel.yaml')))
+  for (const { options } of providers)
+    expect(inside('grafana', `${options.path}/`)?.source).toBe('./grafana/dashboards')
+  const home = String(grafana.environment.GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH)
+  expect(inside('grafana', home)?.source).toBe('./grafana/dashboards')
+  expect(existsSync(join(PROJECT, 'grafana', 'dashboards', home.slice(home.lastIndexOf('/') + 1)))).toBe(true)
+  for (const kind of ['datasources', 'dashboards'])
+    expect(inside('grafana', `/etc/grafana/provisioning/${kind}/x.yaml`)?.source).toBe(`./grafana/provisioning/${kind}`)
+})
+
+it('lets anybody on this machine look, and nobody log in', () => {
+  expect(grafana.environment).toMatchObject({ GF_AUTH_ANONYMOUS_ENABLED: 'true', GF_AUTH_ANONYMOUS_ORG_ROLE: 'Viewer' })
+  expect(grafana.environment).toMatchObject({ GF_AUTH_DISABLE_LOGIN_FORM: 'true', GF_AUTH_BASIC_ENABLED: 'false' })
+  expect(grafana.depends_on).toEqual(['prometheus'])
+})

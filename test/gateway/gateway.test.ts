@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Ask } from '../../src/domain/ask.ts'
+import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import { type Asking, type Call, type GatewaySettings, gateway, withFormat } from '../../src/gateway/gateway.ts'
+import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
+import type { Events } from '../../src/ports/report.ts'
+
+const answer = z.object({ reasoning: z.string(), answer: z.enum(['Fake', 'Real']) })
+const ask: Ask = {
+  stage: 'opinion',
+  role: 'debater',
+  part: 'support',
+  messages: [
+    { role: 'system', content: 'S' },
+    { role: 'user', content: 'Q' },
+  ],
+  answer,
+  temperature: 0.2,
+  maxTokens: 700,
+}
+const FAKE = { reasoning: 'r', answer: 'Fake' }
+const settings: GatewaySettings = { slots: 8, callTimeoutMs: 1_000, roles: { default: ['small', 'large'] }, prices: {} }
+
+const reply = (over: Partial<ModelReply> = {}): ModelReply => ({
+  text: JSON.stringify(FAKE),
+  finish: 'stop',
+  model: 'small-2026',
+  promptTokens: 100,
+  cachedTokens: 40,
+  completionTokens: 10,
+  ...over,
+})
+const unreadable = reply({ text: 'I would say Fake.' })
+
+/** A gateway over a model that gives these replies in order, each taking `ms`; a reply that is an error is thrown. */
+function setUp(replies: readonly (ModelReply | Error)[], over: Partial<GatewaySettings> = {}, ms = 10) {
+  const requests: ModelRequest[] = []
+  const ended: Events['call:ended'][] = []
+  const calls: Call[] = []
+  let now = 0
+  const made = gateway({
+    model: {
+      async complete(request) {
+        requests.push(request)
+        now += ms
+        const next = replies[requests.length - 1]
+        if (next === undefined) throw new Error('no reply left')
+        if (next instanceof Error) throw next
+        return next
+      },
+    },
+    settings: { ...settings, ...over },
+    clock: () => now,
+    report: (name, event) => {
+      if (name === 'call:ended') ended.push(event as Events['call:ended'])
+    },
+  })
+  const put = (asked: Ask = ask, asking: Partial<Asking> = {}) =>
+    made.ask(asked, { attempt: 1, signal: new AbortController().signal, deadline: 1_000_000, calls, ...asking })
+  return { put, requests, ended, calls, gateway: made }
+}
+
+describe('a readable answer', () => {
+  test('settles the ask in one call', async () => {
+    const { put, calls, ended } = setUp([reply()])
+    const settled = await put()
+    expect(settled).toEqual({
+      answer: FAKE,
+      raw: JSON.stringify(FAKE),
+      model: 'small-2026',
+      usage: { calls: 1, memoHits: 0, promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0 },
+      ms: 10,
+    })
+    expect(calls).toEqual([{ id: expect.any(String), outcome: 'answered' }])
+    expect(ended).toMatchObject([{ stage: 'opinion', model: 'small', outcome: 'answered', seconds: 0.01 }])
+  })
+
+  test('is asked for with the ask’s own temperature, length and form', async () => {
+    const { put, requests, calls } = setUp([reply()])
+    await put()
+    expect(requests).toEqual([
+      {
+        model: 'small',
+        messages: withFormat(ask),
+        temperature: 0.2,
+        maxTokens: 700,
+        answer: {
+          name: 'opinion',
+          schema: expect.objectContaining({ type: 'object', required: ['reasoning', 'answer'] }),
+        },
+        callId: calls[0]?.id,
+        timeoutMs: 1_000,
+        signal: expect.any(AbortSignal),
+      },
+    ])
+  })
+
+  test('that was cut at the token limit, but is whole, counts', async () => {
+    const { put } = setUp([reply({ finish: 'length' })])
+    expect((await put()).answer).toEqual(FAKE)
+  })
+
+  test('costs what the price list says, cached tokens at their own price', async () => {
+    const prices = { small: { prompt: 10, cached: 1, completion: 100 } }
+    const { put, ended } = setUp([reply()], { prices })
+    const cost = (60 * 10 + 40 * 1 + 10 * 100) / 1e6
+    expect((await put()).usage.costUsd).toBeCloseTo(cost, 12)
+    expect(ended[0]?.costUsd).toBeCloseTo(cost, 12)
+  })
+})
+
+describe('the form of the answer', () => {
+  test('stands at the end of the last message', () => {
+    const messages = withFormat(ask)
+    expect(messages).toHaveLength(2)
+    expect(messages[0]).toEqual({ role: 'system', content: 'S' })
+    expect(messages[1]?.role).toBe('user')
+    expect(messages[1]?.content).toMatch(/^Q\n\nAnswer format \(opinion\): \{"type":"object".*"Fake","Real"/)
+  })
+
+  test('is a message of its own after one that is not the user’s', () => {
+    const said: Ask = { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'A' }] }
+    expect(withFormat(said).map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
+  })
+
+  test('leaves the ask as it is', () => {
+    const before = structuredClone(ask.messages)
+    withFormat(ask)
+    expect(ask.messages).toEqual(before)
+  })
+})
+
+describe('an unreadable answer', () => {
+  test('is asked for once more, with what came back and what was wrong with it', async () => {
+    const { put, requests, calls } = setUp([unreadable, reply()])
+    expect((await put()).answer).toEqual(FAKE)
+    expect(requests[1]?.messages).toEqual([
+      ...withFormat(ask),
+      { role: 'assistant', content: 'I would say Fake.' },
+      {
+        role: 'user',
+        content: expect.stringMatching(/could not be read \(no JSON object\)[\s\S]*Answer format \(opinion\)/),
+      },
+    ])
+    expect(calls.map(({ outcome }) => outcome)).toEqual(['unreadable', 'answered'])
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('counts both calls’ tokens and time', async () => {
+    const { put } = setUp([unreadable, reply()])
+    expect(await put()).toMatchObject({ ms: 20, usage: { calls: 2, promptTokens: 200, completionTokens: 20 } })
+  })
+
+  test('a second time is a failure, and never a label', async () => {
+    const { put, requests } = setUp([unreadable, reply({ text: '{"reasoning":"r","answer":"Fake or Real"}' })])
+    expect(await put()).toMatchObject({
+      answer: null,
+      failed: { code: 'unreadable', detail: 'answer: invalid_value' },
+      raw: '{"reasoning":"r","answer":"Fake or Real"}',
+    })
+    expect(requests).toHaveLength(2)
+  })
+
+  test.each<[string, Partial<ModelReply>, string, RegExp]>([
+    ['a refusal', { text: 'I cannot help with that.', finish: 'refusal' }, 'refused', /refused/],
+    ['a refusal without a word', { text: null, finish: 'refusal' }, 'refused', /refused/],
+    ['the endpoint’s filter', { text: null, finish: 'content-filter' }, 'content-filter', /filter/],
+    ['a filter that cut a readable answer', { finish: 'content-filter' }, 'content-filter', /filter/],
+    ['the token limit', { text: '{"reasoning":"r', finish: 'length' }, 'unreadable', /cut at the token limit/],
+    ['nothing', { text: null }, 'unreadable', /no JSON object/],
+    ['an empty text', { text: '' }, 'unreadable', /no JSON object/],
+  ])('because of %s is asked for once more, then fails under its name', async (_, over, code, detail) => {
+    const { put, calls } = setUp([reply(over), reply(over)])
+    const settled = await put()
+    expect(settled).toMatchObject({ answer: null, failed: { code, detail: expect.stringMatching(detail) } })
+    expect(calls.map(({ outcome }) => outcome)).toEqual([code, code])
+    const mended = setUp([reply(over), reply()])
+    expect((await mended.put()).answer).toEqual(FAKE)
+  })
+})
+
+describe('models', () => {
+  test.each([
+    [1, 'small'],
+    [2, 'large'],
+    [3, 'large'],
+    [9, 'large'],
+  ])('attempt %i uses the chain’s %s', async (attempt, model) => {
+    const { put, requests } = setUp([reply()])
+    await put(ask, { attempt })
+    expect(requests[0]?.model).toBe(model)
+  })
+
+  test('are those of the role where it is named', async () => {
+    const { put, requests } = setUp([reply(), reply()], { roles: { default: ['small'], debater: ['own'] } })
+    await put()
+    await put({ ...ask, role: 'judge' })
+    expect(requests.map(({ model }) => model)).toEqual(['own', 'small'])
+  })
+
+  test('do not change between an answer and its repair', async () => {
+    const { put, requests } = setUp([unreadable, reply()])
+    await put(ask, { attempt: 2 })
+    expect(requests.map(({ model }) => model)).toEqual(['large', 'large'])
+  })
+
+  test('that are not set are a permanent failure', async () => {
+    const { put } = setUp([], { roles: {} })
+    await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'rejected' })
+  })
+})
+
+describe('an attempt that throws', () => {
+  test.each([
+    new RetryLaterError('rate-limited', 'status 429', { delayMs: 7, costsAttempt: false }),
+    new PermanentError('rejected', 'status 400'),
+  ])('passes $name on as it is, and has noted its call', async (error) => {
+    const { put, calls, ended } = setUp([error])
+    await expect(put()).rejects.toBe(error)
+    expect(calls).toEqual([{ id: expect.any(String), outcome: error.code }])
+    expect(ended).toMatchObject([{ outcome: error.code, promptTokens: 0, costUsd: 0 }])
+  })
+
+  test('in the repair has noted both calls', async () => {
+    const { put, calls } = setUp([unreadable, new RetryLaterError('timeout', 'no answer')])
+    await expect(put()).rejects.toMatchObject({ code: 'timeout' })
+    expect(calls.map(({ outcome }) => outcome)).toEqual(['unreadable', 'timeout'])
+  })
+
+  test('by a fault of the code has noted its call too', async () => {
+    const { put, calls } = setUp([new TypeError('a bug')])
+    await expect(put()).rejects.toThrow('a bug')
+    expect(calls.map(({ outcome }) => outcome)).toEqual(['error'])
+  })
+
+  test('gives its place back', async () => {
+    const { put, gateway } = setUp([new TypeError('a bug'), reply()], { slots: 1 })
+    await expect(put()).rejects.toThrow()
+    expect(gateway.busy).toBe(0)
+    expect((await put()).answer).toEqual(FAKE)
+  })
+})
+
+describe('the deadline', () => {
+  test('bounds the wait for a call', async () => {
+    const { put, requests } = setUp([reply()])
+    await put(ask, { deadline: 400 })
+    expect(requests[0]?.timeoutMs).toBe(400)
+  })
+
+  test.each([0, -1])('that has passed lets no call begin', async (deadline) => {
+    const { put, requests, calls } = setUp([reply()])
+    await expect(put(ask, { deadline })).rejects.toMatchObject({ name: 'PermanentError', code: 'deadline' })
+    expect(requests).toEqual([])
+    expect(calls).toEqual([])
+  })
+
+  test('that passes during the first call leaves no repair; the call is noted', async () => {
+    const { put, requests, calls } = setUp([unreadable, reply()], {}, 50)
+    await expect(put(ask, { deadline: 50 })).rejects.toMatchObject({ code: 'deadline' })
+    expect(requests).toHaveLength(1)
+    expect(calls.map(({ outcome }) => outcome)).toEqual(['unreadable'])
+  })
+})

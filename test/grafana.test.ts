@@ -1,0 +1,336 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { PROJECT } from '../config/load.ts'
+import { kafkaWriter } from '../producers/kafka-writer.ts'
+import { startApp } from '../src/app.ts'
+import { topicsOf } from '../src/assembly.ts'
+import { produce } from '../src/commands/produce.ts'
+import type { Events } from '../src/ports/report.ts'
+import { findOnPath, runCommand } from '../src/stack/servers/command.ts'
+import { UnavailableError } from '../src/stack/servers/local-server.ts'
+import { startPrometheus } from '../src/stack/servers/prometheus.ts'
+import { startStack } from '../src/stack/stack.ts'
+import { clientOf, environmentOn, eventually, settingsOf, silent, tell } from './support/pipeline.ts'
+
+const DASHBOARDS = join(PROJECT, 'grafana', 'dashboards')
+const RULES = join(PROJECT, 'config', 'prometheus')
+const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
+
+const target = z.object({
+  refId: z.string(),
+  expr: z.string().min(1),
+  legendFormat: z.string().default(''),
+  instant: z.boolean(),
+})
+const panel = z.object({
+  id: z.int(),
+  type: z.string(),
+  title: z.string().min(1),
+  description: z.string().default(''),
+  gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }),
+  targets: z.array(target).default([]),
+})
+const variable = z.object({
+  name: z.string(),
+  type: z.enum(['datasource', 'query']),
+  allValue: z.string().optional(),
+  query: z.union([z.string(), z.object({ query: z.string() })]),
+})
+const dashboard = z.object({
+  uid: z.string(),
+  title: z.string(),
+  id: z.null(),
+  editable: z.literal(true),
+  panels: z.array(panel),
+  templating: z.object({ list: z.array(variable) }),
+  annotations: z.object({ list: z.array(z.object({ name: z.string(), target: z.object({ expr: z.string() }) })) }),
+})
+type Dashboard = z.infer<typeof dashboard>
+
+const dashboards = readdirSync(DASHBOARDS)
+  .filter((file) => file.endsWith('.json'))
+  .map((file) => dashboard.parse(JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8'))))
+
+const rules = z
+  .object({
+    groups: z.array(
+      z.object({
+        rules: z.array(
+          z.object({
+            alert: z.string(),
+            expr: z.string(),
+            labels: z.object({ severity: z.enum(['page', 'ticket']) }),
+            annotations: z.object({
+              summary: z.string(),
+              description: z.string(),
+              runbook: z.string(),
+              dashboard: z.string(),
+            }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .parse(parse(readFileSync(join(RULES, 'alerts.yml'), 'utf8')))
+const alerts = rules.groups.flatMap((group) => group.rules)
+
+/** Every query of every panel, with its variables filled in as Grafana would with "All" chosen. */
+const queries = dashboards.flatMap((board) =>
+  board.panels.flatMap(({ title, targets }) =>
+    targets.map(({ refId, expr, legendFormat, instant }) => ({
+      name: `${board.title} / ${title} ${refId}`,
+      expr: filledIn(expr, board),
+      legend: [...legendFormat.matchAll(/{{\s*(\w+)\s*}}/g)].map(([, label]) => label ?? ''),
+      instant,
+    })),
+  ),
+)
+
+const variables = dashboards.flatMap((board) =>
+  board.templating.list.flatMap(({ name, query }) =>
+    typeof query === 'string' ? [] : [{ name: `${board.title} / $${name}`, query: filledIn(query.query, board) }],
+  ),
+)
+
+const annotations = dashboards.flatMap(({ title, annotations }) =>
+  annotations.list.map(({ name, target }) => ({ name: `${title} / annotation ${name}`, expr: target.expr })),
+)
+
+function filledIn(expr: string, { templating }: Dashboard): string {
+  const values: Record<string, string> = { __rate_interval: '1m', __interval: '1s', __range: '5m' }
+  for (const { name, allValue } of templating.list) if (allValue !== undefined) values[name] = allValue
+  return expr.replace(/\$(?:{(\w+)}|(\w+))/g, (_, braced?: string, bare?: string) => {
+    const value = values[braced ?? bare ?? '']
+    if (value === undefined) throw new Error(`${expr}: there is no variable ${braced ?? bare}`)
+    return value
+  })
+}
+
+describe('every dashboard', () => {
+  it.each(dashboards)('$title says of each panel what it means and what to do', ({ panels }) => {
+    const mute = panels.filter(({ type, description }) => type !== 'row' && description.length < 60)
+    expect(mute.map(({ title }) => title)).toEqual([])
+  })
+
+  it.each(dashboards)('$title is laid out on 24 columns, without overlaps', ({ panels }) => {
+    const taken = new Map<string, string>()
+    for (const { title, gridPos } of panels)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect(taken.get(`${x} ${y}`), `${title} lies over another panel`).toBeUndefined()
+          expect(x, `${title} reaches over the edge`).toBeLessThan(24)
+          taken.set(`${x} ${y}`, title)
+        }
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  })
+
+  it('takes the maximum of what all replicas share, as the alerts do', () => {
+    // Every replica exports these; a sum would count the same thing once for each.
+    const shared = /gavel_(stage_jobs|stage_oldest_waiting_seconds|backlog|stream_clock_lag_seconds|intake_paused)\b/g
+    for (const { expr } of [...queries, ...alerts])
+      for (const { index } of expr.matchAll(shared))
+        expect(expr.slice(0, index)).toMatch(/max(?: by \([\w, ]+\))? ?\($/)
+  })
+})
+
+describe('on a real Prometheus, after the demo event', () => {
+  const opened: (() => Promise<unknown>)[] = []
+  let unavailable: string | undefined
+  let ask: Ask
+  let startedAt = 0
+  let published = 0
+  let exported: ReadonlySet<string> = new Set()
+
+  beforeAll(async () => {
+    try {
+      startedAt = Date.now() / 1000
+      await judgeTheEvent()
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error
+      unavailable = error.message
+      tell(`SKIPPED every query of the dashboards: ${error.message}`)
+    }
+  }, 300_000) // where Prometheus or Redis has to be installed first
+
+  afterAll(async () => {
+    const failures: unknown[] = []
+    for (const close of opened.reverse()) await close().catch((error: unknown) => failures.push(error))
+    expect(failures).toEqual([])
+  }, 60_000)
+
+  beforeEach((context) => {
+    if (unavailable !== undefined) context.skip(unavailable)
+  })
+
+  async function judgeTheEvent(): Promise<void> {
+    // Some calls fail, so that there are failures to show.
+    const understudy = { latencyMs: 60, faults: { rate: 0.06, kinds: ['503' as const, 'refusal' as const] } }
+    const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy })
+    opened.push(() => stack.close())
+    const environment = environmentOn(stack, { GAVEL_LOG_LEVEL: 'silent', GAVEL_CLOCK_IDLE_AFTER: '2s' })
+    const settings = settingsOf(environment)
+    const [finals, gone] = [new Set<string>(), new Set<string>()]
+    const count = ({ verdict }: Events['verdict:published']) => {
+      published++
+      if (verdict.final) finals.add(verdict.subjectId)
+      if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
+    }
+    const app = await startApp(settings, ['intake', 'judge', 'publish'], {
+      listeners: [(name, event) => name === 'verdict:published' && count(event as Events['verdict:published'])],
+    })
+    opened.push(() => app.stop())
+    const scraped = `127.0.0.1:${app.httpPort}`
+    const rule = join(RULES, 'alerts.yml')
+    const prometheus = await startPrometheus({ say: () => {}, scrape: [scraped], ruleFiles: [rule] })
+    opened.push(() => prometheus.close())
+    ask = asking(prometheus.settings.PROMETHEUS_URL ?? '')
+    const sees = async (expr: string) => (await ask('query', { query: expr })).some(finite)
+    await eventually(
+      () => sees('gavel_stage_jobs'),
+      20_000,
+      () => 'Prometheus scraped nothing',
+    )
+
+    const signal = new AbortController().signal
+    const { posts } = await produce(
+      settings,
+      EVENT,
+      'gavel',
+      { kind: 'rate', perSecond: 80 },
+      { terminal: silent, signal },
+    )
+    const writer = await kafkaWriter(clientOf(environment), settings.kafka.compression)
+    opened.push(() => writer.close())
+    const topic = topicsOf(settings).posts
+    await writer.send([
+      { topic, key: 'bad', value: 'this is no JSON' },
+      { topic, key: 'bad', value: '{"id": "no-text-and-no-time"}' },
+    ])
+    await eventually(
+      async () => finals.size >= posts,
+      30_000,
+      () => `${finals.size} of ${posts} are final`,
+    )
+    const [subject = ''] = finals
+    const deletion = { id: subject, deleted: true, createdAt: new Date().toISOString() }
+    await writer.send([{ topic, key: subject, value: JSON.stringify(deletion) }])
+    await eventually(
+      async () => gone.has(subject),
+      20_000,
+      () => 'no verdict tells of the deletion',
+    )
+    await eventually(
+      () => sees(`sum(gavel_verdict_latency_seconds_count) == ${published} and sum(gavel_dead_letters_total) == 2`),
+      10_000,
+      () => `Prometheus does not see ${published} verdicts and 2 dead letters`,
+    )
+    const metrics = await (await fetch(`http://${scraped}/metrics`)).text()
+    exported = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name ?? ''))
+  }
+
+  /** That its metrics are exported, and that each of its selectors finds something: no name or value is mistyped. */
+  async function expectKnown(expr: string): Promise<void> {
+    const known = (name: string) => exported.has(name) || exported.has(name.replace(OF_A_HISTOGRAM, ''))
+    expect(
+      metricsOf(expr).filter((name) => !known(name)),
+      'metrics that /metrics does not have',
+    ).toEqual([])
+    for (const [selector] of expr.matchAll(/\w+{[^}]*}/g))
+      expect(await ask('query', { query: selector }), `series of ${selector}`).not.toEqual([])
+  }
+
+  it.each(queries)('$name has data', async ({ expr, legend, instant }) => {
+    const range = { start: String(startedAt), end: String(Date.now() / 1000), step: '1' }
+    const found = await (instant ? ask('query', { query: expr }) : ask('query_range', { query: expr, ...range }))
+    expect(found.some(finite), `${expr} found nothing but ${JSON.stringify(found).slice(0, 500)}`).toBe(true)
+    for (const { metric } of found) expect(Object.keys(metric), `of ${expr}`).toEqual(expect.arrayContaining(legend))
+    await expectKnown(expr)
+  })
+
+  it.each(variables)('$name has values', async ({ query }) => {
+    const [, series, label] = /^label_values\((.+), (\w+)\)$/.exec(query) ?? []
+    if (series === undefined || label === undefined) throw new Error(`${query} is not label_values(SERIES, LABEL)`)
+    const found = await ask('query', { query: `count by (${label}) (${series})` })
+    expect(found.filter(({ metric }) => metric[label])).not.toEqual([])
+  })
+
+  it.each(alerts)('$alert asks for what is there', async ({ expr }) => {
+    await ask('query', { query: expr })
+    await expectKnown(expr)
+  })
+
+  it.each(annotations)('$name is a query', async ({ expr }) => {
+    await ask('query', { query: expr })
+  })
+})
+
+// After the tests above, which may have brought promtool together with Prometheus.
+describe('the rules of Prometheus', () => {
+  const CHECKS = [
+    ['check', 'rules', join(RULES, 'alerts.yml')],
+    ['check', 'config', join(RULES, 'prometheus.yml')],
+    ['test', 'rules', join(RULES, 'alerts.test.yml')],
+  ]
+  it.for(CHECKS)('pass promtool %s %s', async (args, context) => {
+    const program = await findOnPath('promtool')
+    if (program === undefined) {
+      const reason = `there is no promtool on the PATH, so nothing did: promtool ${args.join(' ')}`
+      tell(`SKIPPED ${reason}`)
+      return context.skip(reason)
+    }
+    expect(await runCommand(program, args, 30_000)).toContain('SUCCESS')
+  })
+
+  it.each(alerts)('$alert leads to a dashboard that is there', ({ annotations }) => {
+    expect(dashboards.map(({ uid }) => `/d/${uid}`)).toContain(annotations.dashboard)
+  })
+
+  it.each(alerts)('$alert quotes only panels that are there', ({ annotations }) => {
+    const titles = dashboards.flatMap(({ panels }) => panels.map(({ title }) => title))
+    const quoted = [...annotations.runbook.matchAll(/"([^"]+)"/g)].map(([, title]) => title ?? '')
+    // A quoted word without a capital is a value, such as a reason in a verdict.
+    const panels = quoted.filter((words) => /^[A-Z]/.test(words))
+    expect(panels.filter((words) => !titles.some((title) => title.startsWith(words)))).toEqual([])
+  })
+})
+
+const OF_A_HISTOGRAM = /_(bucket|sum|count)$/
+/** What Prometheus makes by itself. */
+const ITS_OWN = new Set(['up', 'scrape_duration_seconds', 'ALERTS'])
+
+/** The names of metrics in a query: words with an underscore that are no function, outside of braces and grouping. */
+function metricsOf(expr: string): string[] {
+  const bare = expr.replace(/{[^}]*}|"[^"]*"|\b(?:by|on|without) ?\([^)]*\)|\b[a-z_]+(?=\()/g, ' ')
+  return [...new Set(bare.match(/\b[A-Za-z]\w*_\w+\b/g) ?? [])].filter((name) => !ITS_OWN.has(name))
+}
+
+const found = z.object({
+  metric: z.record(z.string(), z.string()),
+  value: z.tuple([z.number(), z.string()]).optional(),
+  values: z.array(z.tuple([z.number(), z.string()])).default([]),
+})
+type Found = z.infer<typeof found>
+type Ask = (kind: 'query' | 'query_range', parameters: Record<string, string>) => Promise<Found[]>
+
+/** Asks Prometheus' HTTP API; throws, in its own words, what it says is wrong with a query. */
+function asking(url: string): Ask {
+  const answer = z.object({
+    status: z.string(),
+    error: z.string().optional(),
+    data: z.object({ result: z.array(found) }).optional(),
+  })
+  return async (kind, parameters) => {
+    const response = await fetch(`${url}/api/v1/${kind}`, { method: 'POST', body: new URLSearchParams(parameters) })
+    const { status, error, data } = answer.parse(await response.json())
+    if (status !== 'success' || data === undefined) throw new Error(`${parameters.query}: ${error}`)
+    return data.result
+  }
+}
+
+/** Has at least one number: not even a quotient of nothing by nothing counts. */
+function finite({ value, values }: Found): boolean {
+  return [...values, ...(value === undefined ? [] : [value])].some(([, text]) => Number.isFinite(Number(text)))
+}

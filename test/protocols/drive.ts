@@ -1,0 +1,73 @@
+import type { Answered, Ask } from '../../src/domain/ask.ts'
+import type { Fence } from '../../src/domain/fence.ts'
+import type { ChatMessage } from '../../src/domain/verdict.ts'
+import type { Conclusion, Script } from '../../src/engine/script.ts'
+
+/** One ask as it was yielded: its round and its place in it, both from 0. */
+export interface Asked {
+  readonly round: number
+  readonly order: number
+  readonly ask: Ask
+}
+
+/** A reply that is a failure and no answer. */
+export class Failed {
+  readonly code: string
+  readonly detail: string
+  constructor(code = 'unreadable', detail = 'no JSON object') {
+    this.code = code
+    this.detail = detail
+  }
+}
+
+/** Replies in the order of the asks, or what says the reply to each; answers must fit the schema that the ask names. */
+export type Replies = readonly unknown[] | ((asked: Asked) => unknown)
+
+/**
+ * Runs a script to its end. With a list, the script must take exactly as many replies as there are: an ask too many or
+ * one too few is an error.
+ */
+export function drive(script: Script, replies: Replies): { asked: Asked[]; conclusion: Conclusion } {
+  const asked: Asked[] = []
+  let step = script.next()
+  for (let round = 0; !step.done; round++) {
+    const answers = step.value.map((ask, order): Answered<unknown> => {
+      const one = { round, order, ask }
+      asked.push(one)
+      return answered(one, replyTo(one, replies, asked.length - 1))
+    })
+    step = script.next(answers)
+  }
+  if (typeof replies !== 'function' && replies.length !== asked.length)
+    throw new Error(`${replies.length} replies for ${asked.length} asks: ${calls(asked).join(', ')}`)
+  return { asked, conclusion: step.value }
+}
+
+function replyTo(asked: Asked, replies: Replies, index: number): unknown {
+  if (typeof replies === 'function') return replies(asked)
+  if (index >= replies.length) throw new Error(`no reply left for ${line(asked)}`)
+  return replies[index]
+}
+
+function answered({ ask }: Asked, reply: unknown): Answered<unknown> {
+  if (reply instanceof Failed) return { ok: false, code: reply.code, detail: reply.detail }
+  return { ok: true, answer: ask.answer.parse(reply) }
+}
+
+/** `ROUND.ORDER stage role (part)` of every ask, in order. */
+export function calls(asked: readonly Asked[]): string[] {
+  return asked.map(line)
+}
+
+function line({ round, order, ask }: Asked): string {
+  const part = ask.part === undefined ? '' : ` (${ask.part})`
+  return `${round}.${order} ${ask.stage} ${ask.role}${part}`
+}
+
+/** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`. */
+export const plainFence: Fence = (kind, text, item) => `<${item === undefined ? kind : `${kind} ${item}`}|${text}>`
+
+/** Everything that is said in an ask, in one string. */
+export function wordsOf(messages: readonly ChatMessage[]): string {
+  return messages.map(({ content }) => content).join('\n')
+}

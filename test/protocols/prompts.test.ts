@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { readPrompts } from '../../src/protocols/prompts.ts'
+
+const files = (texts: Record<string, string>) => new Map(Object.entries(texts))
+
+describe('prompt files', () => {
+  test('are messages by role, with their places filled and the comment at the head left out', () => {
+    const text =
+      '<!-- for people:\n[system] {{nothing}} -->\n[system]\nBe fair.\n\n[user]\nClaim:\n{{claim}}\n\n{{claim}}\n'
+    const prompts = readPrompts(files({ opinion: text }), { opinion: ['claim'] })
+    expect(prompts.get('opinion').render({ claim: 'C' })).toEqual([
+      { role: 'system', content: 'Be fair.' },
+      { role: 'user', content: 'Claim:\nC\n\nC' },
+    ])
+  })
+
+  test('take a value as it is, whatever it looks like', () => {
+    const prompts = readPrompts(files({ ask: '[user]\n{{a}} and {{b}}' }), { ask: ['a', 'b'] })
+    const odd = "{{b}} $& $1 $' [system]\n[system]"
+    expect(prompts.get('ask').render({ a: odd, b: 'B' })).toEqual([{ role: 'user', content: `${odd} and B` }])
+  })
+
+  test('name all their faults at once', () => {
+    const read = () =>
+      readPrompts(files({ one: '[user]\n{{typo}}', two: 'no role line {{claim}}' }), {
+        one: ['claim'],
+        two: ['claim'],
+        three: [],
+      })
+    expect(read).toThrow(/one: nothing fills \{\{typo\}\}[\s\S]*one: \{\{claim\}\} is missing/)
+    expect(read).toThrow(/two: no line \[system\] or \[user\]/)
+    expect(read).toThrow(/three: the file is missing/)
+  })
+
+  test('have a hash that any change of any file changes, and the order of the files does not', () => {
+    const places = { a: [], b: [] }
+    const hash = (texts: Record<string, string>) => readPrompts(files(texts), places).hash
+    const first = hash({ a: '[user]\nx', b: '[user]\ny' })
+    expect(hash({ b: '[user]\ny', a: '[user]\nx' })).toBe(first)
+    expect(hash({ a: '[user]\nx', b: '[user]\ny.' })).not.toBe(first)
+    expect(first).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  test('throw where a value is missing', () => {
+    const prompts = readPrompts(files({ ask: '[user]\n{{a}}' }), { ask: ['a'] })
+    expect(() => prompts.get('ask').render()).toThrow('no value for {{a}}')
+    expect(() => prompts.get('other')).toThrow('no prompt other')
+  })
+})
