@@ -5,6 +5,7 @@ import { ROLES, type Role } from './app.ts'
 import { bench } from './bench/bench.ts'
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
 import { demo } from './commands/demo.ts'
+import { doctor } from './commands/doctor.ts'
 import { judgeFile } from './commands/judge.ts'
 import { produce } from './commands/produce.ts'
 import { run } from './commands/run.ts'
@@ -192,6 +193,13 @@ subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until i
       )
     },
   )
+
+subcommand(program, 'doctor', 'checks settings, prompts, Kafka, Redis and the model, and says what to fix')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nAsks each model one tiny question, which costs a few tokens.\n\nExample:\n  $ gavel doctor')
+  .action(async ({ json = false }: { json?: boolean }, command: Command) => {
+    if (!(await doctor(settingsOf(command), { json }, io))) throw new OperatorError('Something is broken; see above.')
+  })
 
 subcommand(program, 'bench', 'load on the whole pipeline, with a model of set latency; prints one JSON report')
   .option('--protocol <name>', 'by which protocol', 'rumor')

@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import type { Settings } from '../../config/schema.ts'
+import { kafkaClient } from '../adapters/kafka/client.ts'
+import { openAiModel } from '../adapters/openai/model.ts'
+import { connect } from '../adapters/redis/connect.ts'
+import { topicsOf } from '../assembly.ts'
+import { fences } from '../domain/fence.ts'
+import { makeProtocols } from '../protocols/make.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+/** One thing looked at: how it is, and what to do where it is not well. */
+export interface Finding {
+  readonly what: string
+  readonly state: 'well' | 'warning' | 'broken'
+  readonly detail: string
+  readonly todo?: string
+}
+
+const WAIT_MS = 10_000
+
+/** `gavel doctor`: looks at everything that a running service needs. Resolves to whether nothing is broken. */
+export async function doctor(settings: Settings, options: { json: boolean }, terminal: Terminal): Promise<boolean> {
+  const findings = (
+    await Promise.all([
+      protocolsFinding(settings),
+      redisFindings(settings),
+      kafkaFindings(settings),
+      modelFindings(settings),
+    ])
+  ).flat()
+  if (options.json) terminal.out(JSON.stringify(findings))
+  else
+    for (const { what, state, detail, todo } of findings) {
+      const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
+      terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
+      if (todo !== undefined) terminal.out(`         → ${todo}`)
+    }
+  return findings.every(({ state }) => state !== 'broken')
+}
+
+async function protocolsFinding(settings: Settings): Promise<Finding[]> {
+  try {
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).map(({ name }) => name)
+    if (names.length > 0)
+      return [{ what: 'settings and prompts', state: 'well', detail: `protocols: ${names.join(', ')}` }]
+    return [
+      {
+        what: 'settings and prompts',
+        state: 'warning',
+        detail: 'every protocol is off',
+        todo: 'Set protocols.rumor.enabled to true.',
+      },
+    ]
+  } catch (error) {
+    return [broken('settings and prompts', error, 'Mend the prompt files that are named.')]
+  }
+}
+
+async function redisFindings(settings: Settings): Promise<Finding[]> {
+  const { url } = settings.redis
+  if (url === '')
+    return [
+      {
+        what: 'Redis',
+        state: 'broken',
+        detail: 'is not set',
+        todo: 'Set REDIS_URL, or start local servers with "gavel stack".',
+      },
+    ]
+  const client = connect(url, () => {}, 'impatient')
+  try {
+    const info = await within(client.info())
+    const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? 'unknown'
+    const found: Finding[] = [{ what: 'Redis', state: 'well', detail: `version ${field('redis_version')}` }]
+    if (field('maxmemory_policy') !== 'noeviction')
+      found.push({
+        what: 'Redis',
+        state: 'broken',
+        detail: `may throw away keys at its memory limit (maxmemory-policy ${field('maxmemory_policy')})`,
+        todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
+      })
+    if (field('aof_enabled') !== '1')
+      found.push({
+        what: 'Redis',
+        state: 'warning',
+        detail: 'keeps no append-only file: what was accepted is lost if it restarts',
+        todo: 'Set appendonly to yes.',
+      })
+    return found
+  } catch (error) {
+    return [broken('Redis', error, 'Check REDIS_URL, and that Redis is running.')]
+  } finally {
+    client.disconnect()
+  }
+}
+
+async function kafkaFindings(settings: Settings): Promise<Finding[]> {
+  const { brokers, clientId } = settings.kafka
+  if (brokers.length === 0)
+    return [
+      {
+        what: 'Kafka',
+        state: 'broken',
+        detail: 'is not set',
+        todo: 'Set KAFKA_BROKERS, or start local servers with "gavel stack".',
+      },
+    ]
+  const admin = kafkaClient(brokers, clientId, () => {}).admin({ retry: { retries: 1 } })
+  try {
+    await within(admin.connect())
+    const cluster = await within(admin.describeCluster())
+    const present = new Set(await within(admin.listTopics()))
+    const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
+    return [
+      { what: 'Kafka', state: 'well', detail: `${cluster.brokers.length} brokers` },
+      absent.length === 0
+        ? { what: 'topics', state: 'well', detail: 'all there' }
+        : {
+            what: 'topics',
+            state: 'warning',
+            detail: `absent: ${absent.join(', ')}`,
+            todo: '"gavel run" makes them when it starts, if it may.',
+          },
+    ]
+  } catch (error) {
+    return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]
+  } finally {
+    await admin.disconnect().catch(() => undefined)
+  }
+}
+
+/** Asks each model in use one tiny question, in the form that the settings promise. */
+async function modelFindings(settings: Settings): Promise<Finding[]> {
+  if (settings.openai.apiKey === '')
+    return [
+      {
+        what: 'model',
+        state: 'broken',
+        detail: 'is not set',
+        todo: 'Set OPENAI_API_KEY and OPENAI_BASE_URL, or start the understudy with "gavel stack".',
+      },
+    ]
+  const answer = z.object({ answer: z.enum(['Yes', 'No']) })
+  const model = openAiModel(settings.openai)
+  const names = [...new Set(Object.values(settings.models.roles).flat())]
+  return Promise.all(
+    names.map(async (name): Promise<Finding> => {
+      try {
+        const { $schema: _, ...schema } = z.toJSONSchema(answer)
+        const reply = await model.complete({
+          model: name,
+          messages: [
+            {
+              role: 'user',
+              content: `Is water wet? Answer in this form: {"answer": "Yes" or "No"}\n\nAnswer format (doctor): ${JSON.stringify(schema)}`,
+            },
+          ],
+          temperature: 0,
+          maxTokens: 32,
+          answer: { name: 'doctor', schema },
+          callId: 'doctor',
+          timeoutMs: WAIT_MS,
+          signal: new AbortController().signal,
+        })
+        const tokens = reply.promptTokens + reply.completionTokens
+        return { what: `model ${name}`, state: 'well', detail: `answers as ${reply.model} (${tokens} tokens spent)` }
+      } catch (error) {
+        return broken(
+          `model ${name}`,
+          error,
+          'Check OPENAI_BASE_URL, OPENAI_API_KEY, models.roles, and openai.answerFormat: a server without json_schema needs json_object or text.',
+        )
+      }
+    }),
+  )
+}
+
+function broken(what: string, error: unknown, todo: string): Finding {
+  const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
+  return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }
+}
+
+async function within<Result>(work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${WAIT_MS / 1000} s`)), WAIT_MS)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
