@@ -39,7 +39,7 @@ export function groupReader(deps: {
 
   function applyPause(): void {
     const topics = settings.topics.map((topic) => ({ topic }))
-    if (consumer === undefined) return
+    if (consumer === undefined || downSince !== null) return
     if (paused) consumer.pause(topics)
     else consumer.resume(topics)
   }
@@ -47,6 +47,7 @@ export function groupReader(deps: {
   type Handle = Parameters<TopicReader['start']>[0]
 
   async function begin(handle: Handle, reviveMs: number): Promise<void> {
+    if (closing) return
     const fresh = kafka.consumer({
       groupId: settings.group,
       sessionTimeout: settings.sessionTimeoutMs,
@@ -58,6 +59,7 @@ export function groupReader(deps: {
       allowAutoTopicCreation: false,
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
     })
+    let wait = reviveMs
     const revive = (error: unknown) => {
       if (closing || consumer !== fresh) return
       consumer = undefined
@@ -66,14 +68,15 @@ export function groupReader(deps: {
       report('trouble:met', { where: 'kafka consumer', error })
       void fresh.disconnect().catch(() => undefined)
       setTimeout(() => {
-        void begin(handle, Math.min(reviveMs * 2, REVIVE_MS.most))
-      }, reviveMs)
+        void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
+      }, wait)
     }
     consumer = fresh
     fresh.on(fresh.events.CRASH, ({ payload }) => revive(payload.error))
     fresh.on(fresh.events.GROUP_JOIN, ({ payload }) => {
       assigned = payload.memberAssignment
       downSince = null
+      wait = REVIVE_MS.first
       // A rebalance forgets what was paused.
       applyPause()
     })
@@ -110,7 +113,7 @@ export function groupReader(deps: {
         timestamp: Number(message.timestamp),
       }),
     )
-    const next = BigInt(last.offset) + 1n
+    const next = BigInt(batch.lastOffset()) + 1n
     await handle({ topic, partition, messages, atEnd: next >= BigInt(batch.highWatermark) }, heartbeat)
     resolveOffset(last.offset)
     await from.commitOffsets([{ topic, partition, offset: String(next) }])

@@ -25,7 +25,7 @@ export function readMessage<Message extends { createdAt: number }>(
 ): Read<Message> {
   const dead = (reason: DeadLetterReason, detail: string): Read<Message> => ({ ok: false, reason, detail, from })
   const corrupt = from.headers[CORRUPT_BATCH]
-  if (corrupt !== undefined) return dead('corrupt-batch', corrupt)
+  if (corrupt !== undefined) return dead('corrupt-batch', corrupt.slice(0, 1_000))
   if (from.value === null) return dead('invalid', 'the message has no value')
   if (from.value.length > limits.maxBytes)
     return dead('too-large', `${from.value.length} bytes, at most ${limits.maxBytes} are taken`)
@@ -65,7 +65,8 @@ export function deadLetterOf(
         .slice(0, MAX_HEADERS)
         .map(([name, value]) => [name.slice(0, MAX_HEADER_CHARS), value.slice(0, MAX_HEADER_CHARS)]),
     ),
-    ...why,
+    reason: why.reason,
+    detail: why.detail.slice(0, 1_000),
     raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
     rawBytes: raw.length,
     truncated: raw.length > MAX_RAW_BYTES,

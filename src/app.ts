@@ -158,7 +158,6 @@ async function assemble(
     marks,
     cases,
     queues,
-    outbox,
     clock,
     report,
     settings: openerSettings(settings, await partitionsOf(kafka, inputs)),

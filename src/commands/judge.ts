@@ -116,7 +116,6 @@ async function judgeWith(
     marks,
     cases,
     queues,
-    outbox,
     clock,
     report,
     settings: { ...openerSettings(settings, () => 0), clock: { idleAfter: 0, atEnd: 'finish' } },

@@ -7,6 +7,7 @@ const id = z
   .string()
   .min(1)
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
+  .refine((value) => value.isWellFormed(), 'holds half a character')
 
 const tenant = z
   .string()

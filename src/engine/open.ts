@@ -1,7 +1,7 @@
 import type { CaseRecord } from '../domain/case.ts'
 import type { Snapshot, ThreadRef } from '../domain/thread.ts'
 import { verdictId } from '../domain/verdict.ts'
-import type { CaseStore, Outbox } from '../ports/cases.ts'
+import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
@@ -34,13 +34,12 @@ export function opener(deps: {
   marks: StreamMarks
   cases: CaseStore
   queues: StageQueues
-  outbox: Outbox
   clock: Clock
   report: Report
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
-  const { protocols, threads, marks, cases, queues, outbox, clock, report, settings, orphanLetter } = deps
+  const { protocols, threads, marks, cases, queues, clock, report, settings, orphanLetter } = deps
 
   async function now(): Promise<number> {
     const known = [...(await marks.read()).values()]
@@ -52,8 +51,7 @@ export function opener(deps: {
     const state = await threads.read(ref)
     if (state === null) return []
     if (state.post === null) {
-      const origins = await threads.expireOrphans(ref)
-      if (origins.length > 0) await outbox.putDeadLetters(origins.map(orphanLetter))
+      await threads.expireOrphans(ref, orphanLetter)
       return []
     }
     const { final, nextDue } = dueAt(state.post.createdAt, streamNow, settings.checkpoints)

@@ -59,7 +59,11 @@ export function broadcast(listeners: readonly Listener[], complain: (error: unkn
       try {
         listen(name, event)
       } catch (error) {
-        complain(error)
+        try {
+          complain(error)
+        } catch {
+          // Whoever would be told is gone too.
+        }
       }
     }
   }

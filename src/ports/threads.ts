@@ -33,7 +33,7 @@ export interface ThreadState {
   /** Null while only comments have come. */
   readonly post: Post | null
   readonly comments: readonly Comment[]
-  /** Comments accepted, whether kept or sampled out. */
+  /** Comments accepted, whether kept or sampled out; one that comes again after it was sampled out counts again. */
   readonly accepted: number
   /** Raised by each change. */
   readonly version: number
@@ -41,6 +41,8 @@ export interface ThreadState {
   readonly countStage: number
   /** The final snapshot has been opened. */
   readonly final: boolean
+  /** Raised each time the thread became due at once. */
+  readonly asks: number
   /** When what is due now became due, ms of wall time; null where only stream time passed. */
   readonly dueSince: number | null
   /** By protocol: revisions opened so far, version of the thread at the last, what the last one left. */
@@ -75,8 +77,11 @@ export interface ThreadStore {
     state: ThreadState,
     opening: { cases: readonly CaseRecord[]; waiting: readonly string[]; nextDue: number | null; final: boolean },
   ): Promise<string[]>
-  /** Takes away comments whose post never came; returns where they came from. */
-  expireOrphans(ref: ThreadRef): Promise<Origin[]>
+  /**
+   * Takes away comments whose post never came and puts a dead letter for each into the outbox, in one atomic step. Returns
+   * how many; 0 if the post has come.
+   */
+  expireOrphans(ref: ThreadRef, letterOf: (origin: Origin) => { key: string; letter: string }): Promise<number>
   /** How many threads are due at or before `until` (stream time) and not yet opened. */
   countDue(until: number): Promise<number>
 }

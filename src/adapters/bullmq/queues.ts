@@ -20,6 +20,8 @@ interface CaseJob {
 }
 interface AskJob extends StagedAsk {
   readonly heldMs: number
+  /** Since when it may be taken up, ms since 1970. */
+  readonly readyAt: number
 }
 
 const CASES = 'cases'
@@ -39,7 +41,7 @@ export function bullQueues(deps: {
   report: Report
 }): StageQueues {
   const { connection, stages, settings, clock, report } = deps
-  const shared = { connection, prefix: settings.prefix, skipVersionCheck: true }
+  const shared = { connection, prefix: settings.prefix }
   const streams = { events: { maxLen: 100 } }
   const cases = new Queue<CaseJob>(CASES, { ...shared, streams })
   const asks = new Map(
@@ -63,7 +65,7 @@ export function bullQueues(deps: {
         return target.queue.addBulk(
           group.map((ask) => ({
             name: ask.stage,
-            data: { ...ask, heldMs: 0 },
+            data: { ...ask, heldMs: 0, readyAt: clock() },
             opts: {
               jobId: jobId(ask.caseId, String(ask.run), ask.key),
               parent: { id: idOf(parent), queue: cases.qualifiedName },
@@ -92,18 +94,24 @@ export function bullQueues(deps: {
   }
 
   async function runAsk(work: Work, job: Job<AskJob>, token: string | undefined): Promise<void> {
-    const { heldMs, ...ask } = job.data
+    const { heldMs, readyAt, ...ask } = job.data
     const { attempts = 1 } = job.opts
     const end = await work.answer(ask, {
       number: job.attemptsMade + 1,
       last: job.attemptsMade + 1 >= attempts,
-      waitSeconds: Math.max(0, clock() - (job.timestamp + heldMs)) / 1000,
+      waitSeconds: Math.max(0, clock() - readyAt) / 1000,
       heldMs,
       signal: stopping.signal,
     })
     if (end.end === 'done') return
-    if (end.end === 'again') throw new TryAgain()
-    await job.updateData({ ...job.data, heldMs: heldMs + end.delayMs })
+    if (end.end === 'again') {
+      await job.updateData({
+        ...job.data,
+        readyAt: clock() + stageSettings(settings, ask).backoffMs * 2 ** job.attemptsMade,
+      })
+      throw new TryAgain()
+    }
+    await job.updateData({ ...job.data, heldMs: heldMs + end.delayMs, readyAt: clock() + end.delayMs })
     await job.moveToDelayed(clock() + end.delayMs, token)
     throw new DelayedError()
   }
@@ -120,7 +128,6 @@ export function bullQueues(deps: {
       lockDuration: settings.lockMs,
       stalledInterval: settings.stalledCheckMs,
       maxStalledCount: Number.MAX_SAFE_INTEGER,
-      skipVersionCheck: true,
       drainDelay: 2,
     })
     worker.on('error', (error) => report('trouble:met', { where: `worker ${name}`, error }))

@@ -24,7 +24,26 @@ const zstdPack: Pack = {
   compress: (data) => promisify<Buffer, Buffer>(zstdCompress)(data),
   decompress: (data) => promisify<Buffer, typeof limit, Buffer>(zstdDecompress)(data, limit),
 }
-const lz4Pack: Pack = { compress: (data) => compressFrame(data), decompress: (data) => decompressFrame(data) }
+const lz4Pack: Pack = {
+  compress: (data) => compressFrame(data),
+  async decompress(data) {
+    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('it would unpack to too much')
+    return decompressFrame(data)
+  },
+}
+
+/** The most bytes that an LZ4 frame can unpack to: its blocks, but for the last, times their greatest size. */
+function lz4Bound(frame: Buffer): number {
+  const flags = frame[4] ?? 0
+  const blockBytes = 2 ** (8 + 2 * (((frame[5] ?? 0) >> 4) & 7))
+  let blocks = 0
+  for (let at = 7 + (flags & 8 ? 8 : 0); at + 4 <= frame.length; blocks++) {
+    const size = frame.readUInt32LE(at) & 0x7fffffff
+    if (size === 0) break
+    at += 4 + size + (flags & 16 ? 4 : 0)
+  }
+  return Math.max(0, blocks - 1) * blockBytes
+}
 
 /** Kafka's Snappy is a stream of blocks, each after its length, behind this magic and two version numbers. */
 const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
@@ -40,9 +59,12 @@ const snappyPack: Pack = {
   async decompress(data) {
     if (!data.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return snappy.uncompress(data, MAX_UNPACKED_BYTES)
     const blocks: Buffer[] = []
+    let room = MAX_UNPACKED_BYTES
     for (let at = SNAPPY_HEADER.length; at < data.length; ) {
       const length = data.readUInt32BE(at)
-      blocks.push(snappy.uncompress(data.subarray(at + 4, at + 4 + length), MAX_UNPACKED_BYTES))
+      const block = snappy.uncompress(data.subarray(at + 4, at + 4 + length), room)
+      room -= block.length
+      blocks.push(block)
       at += 4 + length
     }
     return Buffer.concat(blocks)
@@ -67,7 +89,9 @@ function codec(pack: Pack) {
     compress: (encoder: { buffer: Buffer }) => pack.compress(encoder.buffer),
     async decompress(data: Buffer): Promise<Buffer> {
       try {
-        return await pack.decompress(data)
+        const records = await pack.decompress(data)
+        if (!holdsRecords(records, recordCount(data))) throw new Error('what came out is no batch of records')
+        return records
       } catch (error) {
         const why = error instanceof Error ? error.message : 'unknown'
         const count = recordCount(data)
@@ -88,6 +112,25 @@ function recordCount(data: Buffer): number | null {
   if (data.byteOffset < BATCH_HEADER_BYTES) return null
   const header = Buffer.from(data.buffer, data.byteOffset - BATCH_HEADER_BYTES, BATCH_HEADER_BYTES)
   return header[MAGIC_AT] === 2 ? header.readInt32BE(COUNT_AT) : null
+}
+
+/** Whether these bytes are that many records, each behind its length, and nothing else: kafkajs would read on and on. */
+function holdsRecords(records: Buffer, count: number | null): boolean {
+  let at = 0
+  for (let record = 0; count !== null && record < count; record++) {
+    let [length, shift] = [0, 0]
+    for (;;) {
+      const byte = records[at++]
+      if (byte === undefined || shift > 28) return false
+      length += (byte & 0x7f) * 2 ** shift
+      shift += 7
+      if (byte < 0x80) break
+    }
+    if (length % 2 !== 0) return false
+    at += length / 2
+    if (at > records.length) return false
+  }
+  return count === null || at === records.length
 }
 
 /** Uncompressed version-2 records: the first holds the bytes that could not be read, the rest are empty. */

@@ -14,25 +14,35 @@ export function memoryQueues(deps: {
   const live = new Set<string>()
   const waiting: string[] = []
   const stopping = new AbortController()
-  const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  const running = new Set<Promise<void>>()
+  let closing = false
+  const wake = Promise.withResolvers<void>()
+  const rest = (ms: number) => Promise.race([wake.promise, new Promise((resolve) => setTimeout(resolve, ms))])
   let doing: Work | undefined
 
+  function begin(work: Work, caseId: string): void {
+    const one = run(work, caseId).finally(() => running.delete(one))
+    running.add(one)
+  }
+
   async function answer(work: Work, ask: StagedAsk): Promise<void> {
-    const added = clock()
+    let readyAt = clock()
     let heldMs = 0
     for (let number = 1; ; ) {
       const end = await work.answer(ask, {
         number,
         last: number >= attempts,
-        waitSeconds: Math.max(0, clock() - added - heldMs) / 1000,
+        waitSeconds: Math.max(0, clock() - readyAt) / 1000,
         heldMs,
         signal: stopping.signal,
       })
-      if (end.end === 'done' || stopping.signal.aborted) return
+      if (end.end === 'done' || closing) return
       if (end.end === 'held') {
         heldMs += end.delayMs
+        readyAt = clock() + end.delayMs
         await rest(end.delayMs)
       } else {
+        readyAt = clock() + backoffMs * 2 ** (number - 1)
         await rest(backoffMs * 2 ** (number - 1))
         number++
       }
@@ -41,7 +51,7 @@ export function memoryQueues(deps: {
 
   async function run(work: Work, caseId: string): Promise<void> {
     try {
-      while (!stopping.signal.aborted) {
+      while (!closing) {
         const advance = await work.advance(caseId)
         if (advance.next === 'done') return
         if (advance.next === 'later') await rest(advance.delayMs)
@@ -60,12 +70,12 @@ export function memoryQueues(deps: {
         if (live.has(caseId)) continue
         live.add(caseId)
         if (doing === undefined) waiting.push(caseId)
-        else void run(doing, caseId)
+        else begin(doing, caseId)
       }
     },
     work(work) {
       doing = work
-      for (const caseId of waiting.splice(0)) void run(work, caseId)
+      for (const caseId of waiting.splice(0)) begin(work, caseId)
     },
     stranded: async (caseIds) => caseIds.filter((caseId) => !live.has(caseId)),
     backlog: async () =>
@@ -75,8 +85,12 @@ export function memoryQueues(deps: {
         states: { waiting: 0, active: 0, delayed: 0 },
         oldestWaitingSeconds: 0,
       })),
-    async close() {
-      stopping.abort(new Error('the queues are closing'))
+    async close(graceMs) {
+      closing = true
+      wake.resolve()
+      const abort = setTimeout(() => stopping.abort(new Error('the queues are closing')), graceMs)
+      await Promise.all(running)
+      clearTimeout(abort)
     },
   }
 }

@@ -25,6 +25,7 @@ interface HeldThread {
   final: boolean
   gone: boolean
   dueSince: number | null
+  asks: number
   readonly revisions: Map<
     string,
     { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }
@@ -75,6 +76,7 @@ export function memoryStores(clock: Clock): {
       final: false,
       gone: false,
       dueSince: null,
+      asks: 0,
       revisions: new Map(),
     }
     threads.set(nameOf(ref), fresh)
@@ -83,6 +85,7 @@ export function memoryStores(clock: Clock): {
   const dueNow = (thread: HeldThread, now: number) => {
     due.set(nameOf(thread.ref), 0)
     thread.dueSince ??= now
+    thread.asks++
   }
   const passCounts = (thread: HeldThread, now: number, { counts }: ThreadRules) => {
     const passed = counts.filter((count) => thread.accepted >= count).length
@@ -108,6 +111,8 @@ export function memoryStores(clock: Clock): {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
       thread.orphans.delete(id)
+      if (thread.post === null && !due.has(nameOf(thread.ref)))
+        due.set(nameOf(thread.ref), change.createdAt + rules.orphanWait)
       return { outcome: 'deleted', again: thread.final && old !== undefined }
     }
     const { comment, origin } = change
@@ -141,6 +146,11 @@ export function memoryStores(clock: Clock): {
       }
       due.set(nameOf(ref), firstDue)
       thread.orphans.clear()
+      for (const [id, comment] of thread.comments)
+        if (comment !== null && comment.createdAt > post.createdAt + rules.window) {
+          thread.comments.delete(id)
+          thread.accepted--
+        }
       passCounts(thread, now, rules)
       return 'judged'
     },
@@ -201,6 +211,7 @@ export function memoryStores(clock: Clock): {
         countStage: thread.countStage,
         final: thread.final,
         dueSince: thread.dueSince,
+        asks: thread.asks,
         revisions: new Map(
           [...thread.revisions].map(([protocol, { revision, seen, openId, carry }]) => [
             protocol,
@@ -216,9 +227,11 @@ export function memoryStores(clock: Clock): {
       if (thread === undefined || thread.gone || thread.post === null) return []
       const opened: string[] = []
       let final = opening.final
+      let missed = false
       for (const protocol of opening.waiting) {
         const held = thread.revisions.get(protocol)
-        if (held !== undefined) held.again = true
+        if (held?.openId != null) held.again = true
+        else missed = true
       }
       for (const record of opening.cases) {
         const held = thread.revisions.get(record.protocol) ?? {
@@ -238,7 +251,7 @@ export function memoryStores(clock: Clock): {
           opened.push(id)
         }
       }
-      if (thread.countStage === state.countStage && thread.dueSince === state.dueSince) {
+      if (!missed && thread.asks === state.asks) {
         thread.dueSince = null
         if (opening.nextDue === null) due.delete(nameOf(state.ref))
         else due.set(nameOf(state.ref), opening.nextDue)
@@ -247,12 +260,13 @@ export function memoryStores(clock: Clock): {
       return opened
     },
 
-    async expireOrphans(ref) {
+    async expireOrphans(ref, letterOf) {
       const thread = threads.get(nameOf(ref))
-      if (thread === undefined || thread.post !== null) return []
+      if (thread === undefined || thread.post !== null) return 0
       threads.delete(nameOf(ref))
       due.delete(nameOf(ref))
-      return [...thread.orphans.values()]
+      for (const origin of thread.orphans.values()) put({ id: nextId(), kind: 'dead-letter', ...letterOf(origin) })
+      return thread.orphans.size
     },
 
     countDue: async (until) => [...due.values()].filter((at) => at <= until).length,

@@ -136,10 +136,10 @@ function translated(error: unknown, timedOut: boolean, request: ModelRequest): E
 /** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, however long. */
 function retryAfterMs(headers: Headers | undefined): number | undefined {
   const exact = Number(headers?.get('retry-after-ms') ?? Number.NaN)
-  if (Number.isFinite(exact)) return Math.max(0, exact)
+  if (exact > 0 && Number.isFinite(exact)) return exact
   const said = headers?.get('retry-after')
   if (said === null || said === undefined) return undefined
   const seconds = Number(said)
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(said) - Date.now()
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }

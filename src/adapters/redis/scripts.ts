@@ -9,6 +9,8 @@ const DUE_NOW = `
 local function due_now(thread, due, member, now)
   redis.call('ZADD', due, 0, member)
   redis.call('HSETNX', thread, 'since', now)
+  redis.call('HINCRBY', thread, 'asks', 1)
+  redis.call('PERSIST', thread)
 end
 local function pass_counts(thread, due, member, now, n, stage, counts)
   local passed = stage
@@ -25,8 +27,8 @@ end
 `
 
 const PUT_POST = `${DUE_NOW}
-local thread, due, orphans = KEYS[1], KEYS[2], KEYS[3]
-local member, post, at, first_due, now, counts = unpack(ARGV)
+local thread, due, orphans, comments, sample = unpack(KEYS)
+local member, post, at, first_due, now, window, counts = unpack(ARGV)
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone')
 if held[4] then return 'deleted' end
 if held[1] == post then return 'duplicate' end
@@ -34,11 +36,24 @@ redis.call('HSET', thread, 'post', post, 'at', at)
 redis.call('HINCRBY', thread, 'v', 1)
 if held[1] then
   due_now(thread, due, member, now)
+  redis.call('PERSIST', comments)
+  redis.call('PERSIST', sample)
   return 'updated'
 end
 redis.call('ZADD', due, first_due, member)
 redis.call('DEL', orphans)
-pass_counts(thread, due, member, now, tonumber(held[2] or '0'), tonumber(held[3] or '0'), counts)
+local n = tonumber(held[2] or '0')
+local said = redis.call('HGETALL', comments)
+for i = 1, #said, 2 do
+  local created = cjson.decode(said[i + 1]).createdAt
+  if created and created > tonumber(at) + tonumber(window) then
+    redis.call('HDEL', comments, said[i])
+    redis.call('ZREM', sample, said[i])
+    n = n - 1
+  end
+end
+redis.call('HSET', thread, 'n', n)
+pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts)
 return 'judged'
 `
 
@@ -64,6 +79,7 @@ for i = 8, #ARGV, 6 do
       redis.call('HDEL', orphans, id)
       outcome, changed = 'deleted', true
       again = again or (final and old)
+      if not at then redis.call('ZADD', due, 'NX', tonumber(created) + tonumber(orphan_wait), member) end
     end
   elseif old == json then outcome = 'duplicate'
   elseif old == TOMBSTONE then outcome = 'deleted'
@@ -100,28 +116,39 @@ if changed then
   end
   redis.call('HSET', thread, 'n', n)
   redis.call('HINCRBY', thread, 'v', 1)
-  if again and reopen == '1' then due_now(thread, due, member, now)
+  if again and reopen == '1' then
+    due_now(thread, due, member, now)
+    redis.call('PERSIST', comments)
+    redis.call('PERSIST', sample)
   elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
 end
 return outcomes
 `
 
 const EXPIRE_ORPHANS = `
-local thread, comments, sample, due, orphans = unpack(KEYS)
-if redis.call('HEXISTS', thread, 'post') == 1 then return {} end
-local origins = redis.call('HVALS', orphans)
+local thread, comments, sample, due, orphans, outbox = unpack(KEYS)
+if redis.call('HEXISTS', thread, 'post') == 1 then return 0 end
+local waiting = redis.call('HLEN', orphans)
+if waiting ~= tonumber(ARGV[2]) then return -1 end
+for i = 3, #ARGV, 2 do
+  redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', ARGV[i], 'letter', ARGV[i + 1])
+end
 redis.call('DEL', thread, comments, sample, orphans)
 redis.call('ZREM', due, ARGV[1])
-return origins
+return waiting
 `
 
 const OPEN = `
 local thread, due, open, case_prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local member, stage, since, version, next_due, final, now, waiting = unpack(ARGV, 1, 8)
+local member, asks, version, next_due, final, now, waiting = unpack(ARGV, 1, 7)
 local opened = {}
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
-for protocol in string.gmatch(waiting, '%S+') do redis.call('HSET', thread, 'again:' .. protocol, 1) end
-for i = 9, #ARGV, 4 do
+local missed = false
+for protocol in string.gmatch(waiting, '%S+') do
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  else missed = true end
+end
+for i = 8, #ARGV, 4 do
   local protocol, id, revision, record = unpack(ARGV, i, i + 3)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -133,8 +160,7 @@ for i = 9, #ARGV, 4 do
     opened[#opened + 1] = id
   end
 end
-local held = redis.call('HMGET', thread, 'stage', 'since')
-if (held[1] or '0') == stage and (held[2] or '') == since then
+if not missed and (redis.call('HGET', thread, 'asks') or '0') == asks then
   redis.call('HDEL', thread, 'since')
   if next_due == '' then redis.call('ZREM', due, member) else redis.call('ZADD', due, next_due, member) end
 end
@@ -236,6 +262,7 @@ if redis.call('HGET', thread, 'open:' .. protocol) == id then
   if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then
     redis.call('ZADD', due, 0, member)
     redis.call('HSETNX', thread, 'since', now)
+    redis.call('HINCRBY', thread, 'asks', 1)
   end
 end
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
@@ -263,9 +290,9 @@ export interface Scripts {
 }
 
 const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
-  putPost: { lua: PUT_POST, keys: 3 },
+  putPost: { lua: PUT_POST, keys: 5 },
   putComments: { lua: PUT_COMMENTS, keys: 5 },
-  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 5 },
+  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
   openCases: { lua: OPEN, keys: 4 },
   deletePost: { lua: DELETE_POST },
   takeCase: { lua: TAKE, keys: 4 },

@@ -5,7 +5,7 @@ import type { CaseRecord } from '../../domain/case.ts'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
 import { verdictId } from '../../domain/verdict.ts'
-import type { CommentChange, Origin, StreamMarks, ThreadState, ThreadStore } from '../../ports/threads.ts'
+import type { CommentChange, StreamMarks, ThreadState, ThreadStore } from '../../ports/threads.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
 
@@ -26,11 +26,14 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
           keys.thread(member),
           keys.due,
           keys.orphans(member),
+          keys.comments(member),
+          keys.sample(member),
           member,
           JSON.stringify(value),
           value.createdAt,
           put.firstDue,
           put.now,
+          rules.window,
           rules.counts.join(','),
         ),
       )
@@ -123,6 +126,7 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
         version: Number(held.v ?? 0),
         countStage: Number(held.stage ?? 0),
         final: held.final !== undefined,
+        asks: Number(held.asks ?? 0),
         dueSince: held.since === undefined ? null : Number(held.since),
         revisions: revisionsOf(held),
       }
@@ -137,8 +141,7 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
         keys.open,
         keys.case(''),
         member,
-        String(state.countStage),
-        state.dueSince === null ? '' : String(state.dueSince),
+        String(state.asks),
         state.version,
         nextDue === null ? '' : nextDue,
         final ? 1 : 0,
@@ -149,20 +152,25 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
       return z.array(z.string()).parse(opened)
     },
 
-    async expireOrphans(ref) {
+    async expireOrphans(ref, letterOf) {
       const member = memberOf(ref)
-      const origins = await scripts.expireOrphans(
-        keys.thread(member),
-        keys.comments(member),
-        keys.sample(member),
-        keys.due,
-        keys.orphans(member),
-        member,
-      )
-      return z
-        .array(z.string())
-        .parse(origins)
-        .map((json): Origin => origin.parse(JSON.parse(json)))
+      for (;;) {
+        const origins = await client.hvals(keys.orphans(member))
+        const letters = origins.map((json) => letterOf(origin.parse(JSON.parse(json))))
+        const expired = await scripts.expireOrphans(
+          keys.thread(member),
+          keys.comments(member),
+          keys.sample(member),
+          keys.due,
+          keys.orphans(member),
+          keys.outbox,
+          member,
+          letters.length,
+          ...letters.flatMap(({ key, letter }) => [key, letter]),
+        )
+        // Less than none: another comment came while the letters were written.
+        if (Number(expired) >= 0) return Number(expired)
+      }
     },
 
     countDue: (until) => client.zcount(keys.due, '-inf', until === Number.POSITIVE_INFINITY ? '+inf' : until),

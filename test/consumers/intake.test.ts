@@ -1,0 +1,333 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { comments } from '../../consumers/comments.ts'
+import { type AnyIntake, intake } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { deadLetter, type Outcome } from '../../src/domain/messages.ts'
+import type { Events, Report } from '../../src/ports/report.ts'
+import type { StreamMark } from '../../src/ports/threads.ts'
+import type { Batch, Incoming, Position, TopicReader } from '../../src/ports/topic.ts'
+import { farewellOf, HOUR, MINUTE, RULES, T0, thread } from '../contracts/samples.ts'
+
+const NOW = T0 + HOUR
+const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 5 * MINUTE }
+const at = (ms: number) => new Date(T0 + ms).toISOString()
+
+const postJson = (id: string, change: object = {}) => ({ id, text: `about ${id}`, createdAt: at(0), ...change })
+const commentJson = (id: string, change: object = {}) => ({
+  id,
+  postId: 'p1',
+  text: id,
+  createdAt: at(1_000),
+  ...change,
+})
+
+function batchOf(topic: string, values: readonly unknown[], change: Partial<Batch> = {}): Batch {
+  const messages = values.map(
+    (value, index): Incoming => ({
+      topic,
+      partition: change.partition ?? 0,
+      offset: String(index),
+      key: `k${index}`,
+      value: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
+      headers: {},
+      timestamp: NOW - 2_000,
+    }),
+  )
+  return { topic, partition: 0, messages, atEnd: false, ...change }
+}
+
+/** A reader that the test turns by hand. */
+function handReader() {
+  let handle: Parameters<TopicReader['start']>[0] = async () => {}
+  let positions: Position[] = []
+  const reader: TopicReader = {
+    async start(given) {
+      handle = given
+    },
+    positions: async () => positions,
+    setPaused() {},
+    downSince: null,
+    async close() {},
+  }
+  let alive = 0
+  return {
+    reader,
+    give: (batch: Batch) => handle(batch, async () => void alive++),
+    alive: () => alive,
+    setPositions(given: Position[]) {
+      positions = given
+    },
+  }
+}
+
+describe('the intake', () => {
+  let hand: ReturnType<typeof handReader>
+  let stores: ReturnType<typeof memoryStores>
+  let steps: string[]
+  let failing: Set<string>
+  let told: { [Name in keyof Events]: { name: Name; event: Events[Name] } }[keyof Events][]
+  let taking: ReturnType<typeof intake>
+
+  const report: Report = (name, event) => void told.push({ name, event } as (typeof told)[number])
+  /** Notes that the step was done, or fails in its place. */
+  async function step<Result>(name: string, done: () => Promise<Result>): Promise<Result> {
+    if (failing.has(name)) throw new Error(`${name} failed`)
+    const result = await done()
+    steps.push(name)
+    return result
+  }
+
+  beforeEach(async () => {
+    hand = handReader()
+    stores = memoryStores(() => NOW)
+    steps = []
+    failing = new Set()
+    told = []
+    const { threads, outbox, marks } = stores
+    const deps = { threads, rules: RULES, checkpoints: { counts: [], ages: [], finalAge: HOUR }, clock: () => NOW }
+    const farewell = (ref: { tenant: string; postId: string }, protocol: string, revision: number) =>
+      farewellOf(ref)(protocol, revision)
+    const noted = (name: string, one: AnyIntake): AnyIntake => ({
+      ...one,
+      take: (read) => step(name, () => one.take(read)),
+    })
+    taking = intake({
+      reader: hand.reader,
+      intakes: new Map([
+        ['posts', noted('posts', posts({ ...deps, farewell }))],
+        ['comments', noted('comments', comments(deps))],
+      ]),
+      outbox: { ...outbox, putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
+      marks: { read: marks.read, write: (changed) => step('marks', () => marks.write(changed)) },
+      limits: LIMITS,
+      clock: () => NOW,
+      report,
+    })
+    await taking.start()
+  })
+
+  const settled = () => {
+    const counts: Partial<Record<`${string} ${Outcome}`, number>> = {}
+    for (const { name, event } of told)
+      if (name === 'messages:settled') {
+        const key = `${event.topic} ${event.outcome}` as const
+        counts[key] = (counts[key] ?? 0) + event.count
+      }
+    return counts
+  }
+  const markOf = async (partition: string) => (await stores.marks.read()).get(partition)
+  const letters = async () =>
+    (await stores.outbox.next('one', 10_000, 1)).map((entry) =>
+      deadLetter.parse(JSON.parse(entry.kind === 'dead-letter' ? entry.letter : '')),
+    )
+
+  it('counts each message’s outcome once', async () => {
+    await hand.give(
+      batchOf('posts', [
+        postJson('p1'),
+        postJson('p1'),
+        postJson('p1', { text: 'edited' }),
+        '{',
+        postJson('p2'),
+        postJson('p2', { deleted: true }),
+      ]),
+    )
+    expect(settled()).toEqual({
+      'posts judged': 2,
+      'posts duplicate': 1,
+      'posts updated': 1,
+      'posts deleted': 1,
+      'posts dead-letter': 1,
+    })
+    const late = commentJson('c4', { createdAt: at(2 * HOUR - HOUR + 1) })
+    await hand.give(
+      batchOf('comments', [
+        commentJson('c1'),
+        commentJson('c2', { postId: 'p9' }),
+        commentJson('c1'),
+        commentJson('c1', { text: 'edited' }),
+        late,
+        commentJson('c1', { deleted: true }),
+        commentJson('c5', { postId: 'p2' }),
+        commentJson('c6', { createdAt: '3000-01-01T00:00:00Z' }),
+        'null',
+      ]),
+    )
+    const {
+      'posts judged': _1,
+      'posts duplicate': _2,
+      'posts updated': _3,
+      'posts deleted': _4,
+      'posts dead-letter': _5,
+      ...ofComments
+    } = settled()
+    expect(ofComments).toEqual({
+      'comments judged': 1,
+      'comments orphan': 1,
+      'comments duplicate': 1,
+      'comments updated': 1,
+      'comments late': 1,
+      'comments deleted': 2,
+      'comments dead-letter': 2,
+    })
+    expect((await letters()).map(({ topic, offset, reason }) => `${topic} ${offset} ${reason}`)).toEqual([
+      'posts 3 not-json',
+      'comments 7 future',
+      'comments 8 invalid',
+    ])
+    expect(told.filter(({ name }) => name === 'message:dead')).toHaveLength(3)
+  })
+
+  it('has effects and dead letters durable before the mark moves, and the mark before the batch is done', async () => {
+    await hand.give(batchOf('posts', [postJson('p1'), 'no JSON']))
+    expect(steps).toEqual(['posts', 'dead letters', 'marks'])
+  })
+
+  it.each(['posts', 'dead letters', 'marks'])(
+    'fails the batch where the %s can’t be written, and takes it whole when it comes again',
+    async (what) => {
+      const batch = batchOf('posts', [postJson('p1'), 'no JSON', postJson('p2', { createdAt: at(5) })])
+      failing.add(what)
+      await expect(hand.give(batch)).rejects.toThrow(`${what} failed`)
+      expect(await markOf('posts/0')).toBeUndefined()
+      failing.clear()
+      await hand.give(batch)
+      expect((await stores.threads.read(thread('p1')))?.post?.text).toBe('about p1')
+      expect((await stores.threads.read(thread('p2')))?.post?.text).toBe('about p2')
+      expect((await letters()).map(({ offset }) => offset)).toContain('1')
+      expect(await markOf('posts/0')).toEqual({ newest: T0 + 5, second: T0, endSince: null })
+    },
+  )
+
+  it('goes on when nothing in a batch can be read', async () => {
+    await hand.give(batchOf('posts', ['a', 'b']))
+    expect(steps).toEqual(['dead letters', 'marks'])
+    expect(settled()).toEqual({ 'posts dead-letter': 2 })
+    expect(await markOf('posts/0')).toEqual({ newest: null, second: null, endSince: null })
+  })
+
+  it('takes a topic that it does not know for a mistake of its own', async () => {
+    await expect(hand.give(batchOf('verdicts', [{}]))).rejects.toThrow(/verdicts/)
+  })
+
+  it('gives a sign of life in long batches, and takes each of their messages', async () => {
+    const many = Array.from({ length: 5_000 }, (_, index) => commentJson(`c${index}`, { postId: `p${index % 9}` }))
+    await hand.give(batchOf('comments', many))
+    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(settled()).toEqual({ 'comments orphan': 5_000 })
+    expect((await stores.threads.read(thread('p3')))?.accepted).toBe(
+      many.filter(({ postId }) => postId === 'p3').length,
+    )
+  })
+
+  it('keeps the order of one thread’s changes, also where other threads’ stand between', async () => {
+    await hand.give(
+      batchOf('comments', [
+        commentJson('c1', { text: 'first' }),
+        commentJson('c1', { postId: 'p2' }),
+        commentJson('c1', { text: 'second' }),
+        commentJson('c2', { deleted: true }),
+        commentJson('c2', { postId: 'p2' }),
+        commentJson('c2'),
+      ]),
+    )
+    const state = await stores.threads.read(thread('p1'))
+    expect(state?.comments.map(({ id, text }) => `${id} ${text}`)).toEqual(['c1 second'])
+    expect((await stores.threads.read(thread('p2')))?.comments).toHaveLength(2)
+  })
+
+  it('keeps two tenants’ threads apart within a batch', async () => {
+    await hand.give(
+      batchOf('comments', [
+        commentJson('c1', { tenant: 'a', text: 'to a' }),
+        commentJson('c1', { tenant: 'b', text: 'to b' }),
+      ]),
+    )
+    expect((await stores.threads.read(thread('p1', 'a')))?.comments[0]?.text).toBe('to a')
+    expect((await stores.threads.read(thread('p1', 'b')))?.comments[0]?.text).toBe('to b')
+  })
+
+  it('publishes the farewell of a deleted post', async () => {
+    await hand.give(batchOf('posts', [postJson('p1')]))
+    const state = await stores.threads.read(thread('p1'))
+    expect(state?.post).toMatchObject({ id: 'p1', text: 'about p1', createdAt: T0 })
+    await hand.give(batchOf('posts', [{ id: 'p1', createdAt: at(9), deleted: true }]))
+    expect(await stores.threads.read(thread('p1'))).toBeNull()
+  })
+
+  describe('marks', () => {
+    const mark = (newest: number | null, second: number | null, endSince: number | null = null): StreamMark => ({
+      newest,
+      second,
+      endSince,
+    })
+
+    it('the newest and second-newest time of each partition, and the end where nothing stands behind', async () => {
+      await hand.give(
+        batchOf(
+          'comments',
+          [1, 9, 4, 9].map((ms, index) => commentJson(`c${index}`, { createdAt: at(ms) })),
+        ),
+      )
+      await hand.give(batchOf('comments', [commentJson('x', { createdAt: at(2) })], { partition: 1, atEnd: true }))
+      expect(await stores.marks.read()).toEqual(
+        new Map([
+          ['comments/0', mark(T0 + 9, T0 + 4)],
+          ['comments/1', mark(T0 + 2, null, NOW)],
+        ]),
+      )
+    })
+
+    it('goes on from the mark that another process left, and no message moves it back', async () => {
+      await stores.marks.write(new Map([['comments/0', mark(T0 + 50, T0 + 40, NOW - 5)]]))
+      await hand.give(
+        batchOf('comments', [commentJson('c1', { createdAt: at(7) }), commentJson('c2', { createdAt: at(45) })]),
+      )
+      expect(await markOf('comments/0')).toEqual(mark(T0 + 50, T0 + 45))
+    })
+
+    it('is not moved by what went to the dead letters', async () => {
+      await hand.give(
+        batchOf('comments', [commentJson('c1'), commentJson('c2', { createdAt: '3000-01-01T00:00:00Z' })]),
+      )
+      expect(await markOf('comments/0')).toEqual(mark(T0 + 1_000, null))
+    })
+
+    it('the end of partitions that have nothing to read, and that there is more in others', async () => {
+      await stores.marks.write(new Map([['comments/1', mark(T0, null, NOW - 9)]]))
+      hand.setPositions([
+        { topic: 'posts', partition: 0, lag: 0 },
+        { topic: 'comments', partition: 1, lag: 3 },
+        { topic: 'comments', partition: 2, lag: 4 },
+      ])
+      await taking.watch()
+      expect(await stores.marks.read()).toEqual(
+        new Map([
+          ['comments/1', mark(T0, null)],
+          ['posts/0', mark(null, null, NOW)],
+        ]),
+      )
+      expect(told.flatMap(({ name, event }) => (name === 'kafka:lag' ? [event] : []))).toMatchObject([
+        { topic: 'posts', messages: 0, seconds: 0 },
+        { topic: 'comments', messages: 7 },
+      ])
+    })
+
+    it('keeps the moment at which a partition ended', async () => {
+      hand.setPositions([{ topic: 'posts', partition: 0, lag: 0 }])
+      await stores.marks.write(new Map([['posts/0', mark(T0, null, NOW - 777)]]))
+      await taking.watch()
+      expect(await markOf('posts/0')).toEqual(mark(T0, null, NOW - 777))
+    })
+
+    it('reads a partition’s mark anew when it comes back from another process', async () => {
+      await hand.give(batchOf('comments', [commentJson('c1', { createdAt: at(3) })]))
+      hand.setPositions([])
+      await taking.watch()
+      await stores.marks.write(new Map([['comments/0', mark(T0 + 90, T0 + 80)]]))
+      await hand.give(batchOf('comments', [commentJson('c2', { createdAt: at(4) })]))
+      expect(await markOf('comments/0')).toEqual(mark(T0 + 90, T0 + 80))
+    })
+  })
+})

@@ -1,0 +1,260 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { deadLetterOf, readMessage } from '../../consumers/read-message.ts'
+import { CORRUPT_BATCH } from '../../src/adapters/kafka/codecs.ts'
+import { commentMessage, deadLetter, postMessage } from '../../src/domain/messages.ts'
+import type { Incoming } from '../../src/ports/topic.ts'
+
+const NOW = Date.parse('2024-05-01T12:00:00Z')
+const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 300_000 }
+const MIB = 1 << 20
+
+const post = (change: object = {}) => ({ id: 'p1', text: 'hello', createdAt: '2024-05-01T11:59:00Z', ...change })
+const comment = (change: object = {}) => ({
+  id: 'c1',
+  postId: 'p1',
+  text: 'hm',
+  createdAt: '2024-05-01T11:59:00Z',
+  ...change,
+})
+
+const incoming = (value: unknown, change: Partial<Incoming> = {}): Incoming => ({
+  topic: 'posts',
+  partition: 2,
+  offset: '99',
+  key: 'p1',
+  value:
+    Buffer.isBuffer(value) || value === null
+      ? value
+      : Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
+  headers: {},
+  timestamp: NOW,
+  ...change,
+})
+const readPost = (value: unknown, change?: Partial<Incoming>) =>
+  readMessage(incoming(value, change), postMessage, LIMITS, NOW)
+const readComment = (value: unknown) => readMessage(incoming(value), commentMessage, LIMITS, NOW)
+
+describe('a message is read', () => {
+  it('with its times in ms, its tenant, and without fields that nobody knows', () => {
+    const from = incoming(post({ extra: 1, authorSince: '2020-02-29T00:00:00+02:00' }))
+    expect(readMessage(from, postMessage, LIMITS, NOW)).toEqual({
+      ok: true,
+      message: {
+        id: 'p1',
+        tenant: 'default',
+        text: 'hello',
+        createdAt: NOW - 60_000,
+        authorSince: Date.parse('2020-02-28T22:00:00Z'),
+      },
+      from,
+    })
+  })
+
+  it.each([
+    ['from 1970', { createdAt: '1970-01-01T00:00:00Z' }, 0],
+    ['from before 1970', { createdAt: '1969-12-31T23:59:59.5Z' }, -500],
+    ['with an offset', { createdAt: '2024-05-01T13:00:00.123456+01:00' }, NOW + 123],
+    ['from a little ahead', { createdAt: '2024-05-01T12:05:00Z' }, NOW + 300_000],
+  ])('that is %s', (_, change, createdAt) => {
+    expect(readPost(post(change))).toMatchObject({ ok: true, message: { createdAt } })
+  })
+
+  it.each([
+    ['of a colon and more', 'at://did:plc:abc/app.bsky.feed.post/3k'],
+    ['of digits', '1234567890'],
+    ['in another script', '評論🔥'],
+    ['of 512 bytes', 'é'.repeat(256)],
+  ])('with an id %s', (_, id) => {
+    expect(readPost(post({ id }))).toMatchObject({ ok: true, message: { id } })
+    expect(readComment(comment({ id, postId: id, parentId: id }))).toMatchObject({
+      ok: true,
+      message: { id, postId: id },
+    })
+  })
+
+  it('behind a byte order mark, and at exactly the longest', () => {
+    expect(
+      readPost(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(post()))])),
+    ).toMatchObject({ ok: true })
+    const filler = LIMITS.maxBytes - JSON.stringify(post({ text: '' })).length
+    expect(readPost(post({ text: 'x'.repeat(filler) }))).toMatchObject({ ok: true })
+    expect(readPost(post({ text: 'x'.repeat(filler + 1) }))).toMatchObject({ ok: false, reason: 'too-large' })
+  })
+
+  it.each([
+    ['a text', post()],
+    ['an image', post({ text: undefined, media: [{ kind: 'image', url: 'https://x.org/a.png' }] })],
+    ['an alt text', post({ text: '', media: [{ kind: 'image', alt: 'a fire' }] })],
+    ['nothing but its deletion', { id: 'p1', createdAt: '2024-05-01T11:59:00Z', deleted: true }],
+  ])('as a post that has %s', (_, value) => {
+    expect(readPost(value).ok).toBe(true)
+  })
+})
+
+describe('a message is put aside', () => {
+  it.each([
+    ['no JSON', 'hello', 'not-json'],
+    ['nothing', '', 'not-json'],
+    ['half of JSON', JSON.stringify(post()).slice(0, -5), 'not-json'],
+    ['two JSONs', `${JSON.stringify(post())}\n${JSON.stringify(post())}`, 'not-json'],
+    ['no UTF-8', Buffer.from([...Buffer.from('{"id":"'), 0xc3, 0x28, ...Buffer.from('"}')]), 'not-json'],
+    ['UTF-16', Buffer.from(JSON.stringify(post()), 'utf16le'), 'not-json'],
+    ['brackets without end', '['.repeat(500_000), 'not-json'],
+    ['deep brackets', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, undefined],
+    ['no value', null, 'invalid'],
+    ['null', 'null', 'invalid'],
+    ['a list', '[]', 'invalid'],
+    ['a number', '7', 'invalid'],
+    ['no id', post({ id: undefined }), 'invalid'],
+    ['an empty id', post({ id: '' }), 'invalid'],
+    ['a number for an id', post({ id: 7 }), 'invalid'],
+    ['an id of 10,000 characters', post({ id: 'x'.repeat(10_000) }), 'invalid'],
+    ['an id of 513 bytes', post({ id: `${'é'.repeat(256)}x` }), 'invalid'],
+    ['no time', post({ createdAt: undefined }), 'invalid'],
+    ['a number for a time', post({ createdAt: NOW }), 'invalid'],
+    ['words for a time', post({ createdAt: 'yesterday' }), 'invalid'],
+    ['a day that is none', post({ createdAt: '2023-02-29T00:00:00Z' }), 'invalid'],
+    ['a time without a zone', post({ createdAt: '2024-05-01T12:00:00' }), 'invalid'],
+    ['an empty post', post({ text: '' }), 'invalid'],
+    ['a text that is none', post({ text: { $ne: 1 } }), 'invalid'],
+    ['a tenant with a colon', post({ tenant: 'a:b' }), 'invalid'],
+    ['a tenant with an @', post({ tenant: 'a@b' }), 'invalid'],
+    ['a file for an image', post({ media: [{ kind: 'image', url: 'file:///etc/passwd' }] }), 'invalid'],
+    ['http for an image', post({ media: [{ kind: 'image', url: 'http://169.254.169.254/' }] }), 'invalid'],
+    ['an image of nothing', post({ media: [{ kind: 'image' }] }), 'invalid'],
+    ['a deletion of another kind', post({ deleted: 'yes' }), 'invalid'],
+    ['the year 3000', post({ createdAt: '3000-01-01T00:00:00Z' }), 'future'],
+    ['a moment too far ahead', post({ createdAt: '2024-05-01T12:05:00.001Z' }), 'future'],
+    ['5 MB', post({ text: 'x'.repeat(5 * MIB) }), 'too-large'],
+    ['5 MB of no JSON', Buffer.alloc(5 * MIB, 7), 'too-large'],
+  ] as const)('that is or has %s', (_, value, reason) => {
+    const from = incoming(value)
+    const read = readMessage(from, postMessage, LIMITS, NOW)
+    expect(read.ok).toBe(false)
+    expect(read.from).toBe(from)
+    if (!read.ok && reason !== undefined) expect(read.reason).toBe(reason)
+  })
+
+  it.each([
+    ['no post', comment({ postId: undefined })],
+    ['no text', comment({ text: undefined })],
+    ['a parent of 10,000 characters', comment({ parentId: 'x'.repeat(10_000) })],
+  ])('as a comment that has %s', (_, value) => {
+    expect(readComment(value)).toMatchObject({ ok: false, reason: 'invalid' })
+  })
+
+  it('as part of a corrupt batch', () => {
+    const why = 'the batch of 3 could not be decompressed: incorrect header check'
+    const read = readPost(null, { headers: { [CORRUPT_BATCH]: why } })
+    expect(read).toMatchObject({ ok: false, reason: 'corrupt-batch', detail: why })
+  })
+
+  it('with the place of each fault and not a word of the text', () => {
+    const secret = 'SECRET words'
+    for (const value of [
+      post({ id: 7, createdAt: secret, tenant: secret, deleted: secret, media: [{ kind: secret, url: secret }] }),
+      `{"text": "${secret}"`,
+      post({ createdAt: '3000-01-01T00:00:00Z', text: secret }),
+    ]) {
+      const read = readPost(value)
+      expect(read.ok ? secret : read.detail).not.toContain('SECRET')
+    }
+    const read = readPost(post({ id: 7, createdAt: 'x', media: [{ kind: 'image', url: 'ftp:' }] }))
+    expect(read.ok ? '' : read.detail).toMatch(/id: .*createdAt: .*media\.0\.url: /)
+  })
+
+  it('or read with a true time, whatever its time says', () => {
+    const odd = fc.oneof(
+      fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+      fc
+        .tuple(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 99 }))
+        .map(([year, n]) => `${String(year).padStart(4, '0')}-${String(n).padStart(2, '0')}-01T00:00:00Z`),
+      fc.string(),
+      fc.constantFrom(
+        '2024-05-01T23:59:60Z',
+        '2024-05-01T24:00:00Z',
+        '2024-05-01T00:00:00+23:59',
+        '2024-05-01T00:00Z',
+        '+012024-05-01T00:00:00Z',
+      ),
+    )
+    fc.assert(
+      fc.property(odd, (createdAt) => {
+        const read = readPost(post({ createdAt }))
+        if (read.ok) expect(Number.isFinite(read.message.createdAt)).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('a dead letter', () => {
+  const why = { reason: 'invalid', detail: 'id: too long' } as const
+  const letterOf = (from: Incoming, about: Parameters<typeof deadLetterOf>[1] = why) => {
+    const { key, letter } = deadLetterOf(from, about, NOW)
+    return { key, bytes: Buffer.byteLength(letter), letter: deadLetter.parse(JSON.parse(letter)) }
+  }
+  /** A broker takes a record of this size at its defaults, with the key and the record's own fields. */
+  const MAX_LETTER_BYTES = 1_000_000
+
+  it('holds the message whole, and where it came from', () => {
+    const value = Buffer.from([0, 255, 10, 34, 92])
+    const { key, letter } = letterOf(incoming(value, { headers: { trace: 'abc' } }))
+    expect(key).toBe('p1')
+    expect(letter).toEqual({
+      schema: 1,
+      topic: 'posts',
+      partition: 2,
+      offset: '99',
+      key: 'p1',
+      headers: { trace: 'abc' },
+      ...why,
+      raw: value.toString('base64'),
+      rawBytes: 5,
+      truncated: false,
+      at: '2024-05-01T12:00:00.000Z',
+    })
+  })
+
+  it('holds the first 256 KiB of a longer one, and says so', () => {
+    const value = Buffer.alloc(5 * MIB, 'abcdefg')
+    const { letter, bytes } = letterOf(incoming(value))
+    expect(Buffer.from(letter.raw, 'base64')).toEqual(value.subarray(0, 256 * 1024))
+    expect(letter).toMatchObject({ rawBytes: 5 * MIB, truncated: true })
+    expect(bytes).toBeLessThan(MAX_LETTER_BYTES)
+    expect(letterOf(incoming(value.subarray(0, 256 * 1024))).letter).toMatchObject({ truncated: false })
+  })
+
+  it('has a key where the message had none', () => {
+    expect(letterOf(incoming('x', { key: null }))).toMatchObject({ key: 'posts/2/99', letter: { key: null } })
+    expect(letterOf(incoming(null))).toMatchObject({ letter: { raw: '', rawBytes: 0, truncated: false } })
+  })
+
+  it('fits a broker’s default limit, however large the key and the headers', () => {
+    const text = '\u0000'.repeat(100_000)
+    const headers = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`${index}${text}`, text]))
+    const { key, bytes, letter } = letterOf(incoming(Buffer.alloc(MIB), { key: text, headers }))
+    expect(bytes + key.length).toBeLessThan(MAX_LETTER_BYTES)
+    expect(letter.truncated).toBe(true)
+  })
+
+  it('fits it also when a producer has forged the mark of a corrupt batch', () => {
+    // A control character takes one byte on the way in and six in JSON.
+    const from = incoming('x', { headers: { [CORRUPT_BATCH]: '\u0001'.repeat(300_000) } })
+    const read = readMessage(from, postMessage, LIMITS, NOW)
+    if (read.ok) return
+    expect(letterOf(from, { reason: read.reason, detail: read.detail }).bytes).toBeLessThan(MAX_LETTER_BYTES)
+    expect(read.detail.length).toBeLessThanOrEqual(1_000)
+  })
+
+  it('of any message is one that can be read again', () => {
+    const headers = fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }))
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.option(fc.string({ unit: 'binary' })), headers, (bytes, key, given) => {
+        const { letter } = letterOf(incoming(Buffer.from(bytes), { key, headers: given }))
+        expect(Buffer.from(letter.raw, 'base64')).toEqual(Buffer.from(bytes))
+        expect(letter.key).toBe(key)
+      }),
+    )
+  })
+})

@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { bullQueues, type QueueSettings } from '../../src/adapters/bullmq/queues.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import type { StageQueues } from '../../src/ports/queues.ts'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { ATTEMPTS, askOf, BACKOFF_MS, notedWork, STAGES, stageQueuesContract } from './stage-queues.ts'
+import { KILL_SETTINGS } from './worker-settings.ts'
+
+const SOON = { timeout: 10_000, interval: 10 }
+let server: RestartableServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+const freshPrefix = () => keysUnder(`test-${randomUUID()}`).queues
+
+function makeQueues(prefix: string, change: Partial<QueueSettings> = {}, ahead = 0): StageQueues {
+  return bullQueues({
+    connection: client,
+    stages: STAGES,
+    settings: {
+      prefix,
+      caseConcurrency: 8,
+      stages: { default: { concurrency: 8, attempts: ATTEMPTS, backoffMs: BACKOFF_MS } },
+      lockMs: 5_000,
+      stalledCheckMs: 2_500,
+      ...change,
+    },
+    clock: () => Date.now() + ahead,
+    report: () => {},
+  })
+}
+
+stageQueuesContract('in BullMQ', async () => makeQueues(freshPrefix()))
+
+describe('in BullMQ', () => {
+  let prefix: string
+  const opened: StageQueues[] = []
+  const children: ChildProcess[] = []
+
+  beforeEach(() => {
+    prefix = freshPrefix()
+  })
+  afterEach(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+    await Promise.all(opened.splice(0).map((queues) => queues.close(0)))
+  })
+
+  function queuesHere(change?: Partial<QueueSettings>, ahead?: number): StageQueues {
+    const queues = makeQueues(prefix, change, ahead)
+    opened.push(queues)
+    return queues
+  }
+  it('a stage runs at most its set number of asks at once, in each process', async () => {
+    const queues = queuesHere({
+      stages: {
+        default: { concurrency: 8, attempts: 1, backoffMs: 1 },
+        'rumor.stance': { concurrency: 2, attempts: 1, backoffMs: 1 },
+      },
+    })
+    let [now, most] = [0, 0]
+    const noted = notedWork((caseId) => Array.from({ length: 6 }, (_, index) => askOf(caseId, `0.${index}`)), {
+      async answer() {
+        most = Math.max(most, ++now)
+        await sleep(15)
+        now--
+        return { end: 'done' }
+      },
+    })
+    queues.work(noted.work)
+    await queues.push(['c1', 'c2'])
+    await expect.poll(() => noted.advanced.length, SOON).toBe(4)
+    expect(most).toBe(2)
+  })
+
+  it('the backlog tells how many wait, and for how long the oldest has', async () => {
+    const queues = queuesHere(
+      { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoffMs: 1 } } },
+      30_000,
+    )
+    await queues.push(['c1', 'c2', 'c3'])
+    const [cases] = await queues.backlog()
+    expect(cases).toMatchObject({ stage: 'case', states: { waiting: 3, active: 0, delayed: 0 } })
+    expect(cases?.oldestWaitingSeconds).toBeGreaterThan(25)
+    expect(cases?.oldestWaitingSeconds).toBeLessThan(60)
+    const noted = notedWork((caseId) => [askOf(caseId, '0.0'), askOf(caseId, '0.1'), askOf(caseId, '0.2', 'judge')], {
+      answer: async ({ stage }, { signal }) =>
+        stage === 'judge'
+          ? { end: 'held', delayMs: 60_000 }
+          : new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'done' }))),
+    })
+    queues.work(noted.work)
+    const states = async () =>
+      Object.fromEntries((await queues.backlog()).map(({ stage, states: counts }) => [stage, counts]))
+    await expect.poll(states, SOON).toEqual({
+      case: { waiting: 0, active: 0, delayed: 0 },
+      stance: { waiting: 5, active: 1, delayed: 0 },
+      judge: { waiting: 0, active: 0, delayed: 3 },
+    })
+  })
+
+  it('jobs hold ids and no content, and none is left when all has ended', async () => {
+    const queues = queuesHere()
+    const noted = notedWork((caseId) => [askOf(caseId)])
+    queues.work(noted.work)
+    await queues.push(['c1', 'c2'])
+    await expect.poll(() => noted.advanced.length, SOON).toBe(4)
+    await expect.poll(() => client.keys(`${prefix}:*:j*`), SOON).toEqual([])
+  })
+
+  it('another worker goes on where one was closed', async () => {
+    const first = queuesHere()
+    const left = notedWork((caseId) => [askOf(caseId)], {
+      answer: (_, { signal }) =>
+        new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'held', delayMs: 0 }))),
+    })
+    first.work(left.work)
+    await first.push(['c1'])
+    await expect.poll(() => left.answered.length, SOON).toBe(1)
+    await first.close(0)
+    const second = queuesHere()
+    const noted = notedWork(() => [], { advance: async () => ({ next: 'done' }) })
+    second.work(noted.work)
+    await expect.poll(() => noted.advanced.length, SOON).toBe(1)
+    expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1])
+  })
+
+  it('a case whose job was lost while it waited is found stranded, and goes on when it is pushed', async () => {
+    const queues = queuesHere()
+    await queues.push(['lost'])
+    const [job = ''] = await client.keys(`${prefix}:cases:j*`)
+    await queues.push(['kept'])
+    expect(await client.del(job)).toBe(1)
+    expect(await queues.stranded(['lost', 'kept'])).toEqual(['lost'])
+    await queues.push(['lost'])
+    const noted = notedWork((caseId) => [askOf(caseId)])
+    queues.work(noted.work)
+    await expect.poll(() => noted.timesAdvanced('lost'), SOON).toBe(2)
+  })
+
+  it('a case whose asks’ jobs were all lost is found stranded, and goes on when it is pushed', async () => {
+    const first = queuesHere()
+    const noted = notedWork((caseId) => [askOf(caseId, '0.0'), askOf(caseId, '0.1'), askOf(caseId, '0.2', 'judge')], {
+      answer: async () => ({ end: 'held', delayMs: 3_600_000 }),
+    })
+    first.work(noted.work)
+    await first.push(['c1'])
+    await expect.poll(async () => (await first.backlog()).map(({ states }) => states.delayed), SOON).toEqual([0, 2, 1])
+    await first.close(0)
+    const second = queuesHere()
+    for (const [stage, stranded] of [
+      ['rumor.stance', []],
+      ['rumor.judge', ['c1']],
+    ] as const) {
+      await client.del(...(await client.keys(`${prefix}:${stage}:*`)))
+      expect(await second.stranded(['c1'])).toEqual(stranded)
+    }
+    const after = notedWork((caseId) => [askOf(caseId, '1.0')])
+    second.work(after.work)
+    await second.push(['c1'])
+    await expect.poll(() => after.advanced, SOON).toEqual(['c1', 'c1'])
+  })
+
+  it('a case whose every key was lost is found stranded', async () => {
+    const queues = queuesHere()
+    await queues.push(['c1'])
+    await client.del(...(await client.keys(`${prefix}:*`)))
+    expect(await queues.stranded(['c1'])).toEqual(['c1'])
+    await queues.push(['c1'])
+    const noted = notedWork((caseId) => [askOf(caseId)])
+    queues.work(noted.work)
+    await expect.poll(() => noted.advanced.length, SOON).toBe(2)
+  })
+
+  it('a killed worker’s case and ask start again elsewhere within 10 s, at no attempt’s cost', async () => {
+    const url = server.settings.REDIS_URL ?? ''
+    const doomed = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('./doomed-worker.ts', import.meta.url)), url, prefix],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    children.push(doomed)
+    let said = ''
+    doomed.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+    })
+    const queues = queuesHere(KILL_SETTINGS)
+    await queues.push(['hangs in advance', 'hangs in answer'])
+    await expect.poll(() => said.trim().split('\n').sort(), SOON).toEqual(['hangs in advance', 'hangs in answer'])
+    const again = new Map<string, number>()
+    const noted = notedWork(() => [], {
+      async advance(caseId) {
+        again.set(`${caseId}, advanced`, performance.now())
+        return { next: 'done' }
+      },
+      async answer({ caseId }) {
+        again.set(`${caseId}, asked`, performance.now())
+        return { end: 'done' }
+      },
+    })
+    queues.work(noted.work)
+    await sleep(2_500)
+    expect(again.size, 'a living worker keeps its jobs').toBe(0)
+    doomed.kill('SIGKILL')
+    const killed = performance.now()
+    await expect.poll(() => again.size, { timeout: 20_000, interval: 20 }).toBe(3)
+    const seconds = [...again].map(([what, at]) => `${what}: ${((at - killed) / 1_000).toFixed(1)} s`)
+    process.stdout.write(`after SIGKILL of a worker, ${seconds.join('; ')}\n`)
+    for (const at of again.values()) expect(at - killed).toBeLessThan(10_000)
+    expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1])
+  })
+})

@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { CaseRecord } from '../../src/domain/case.ts'
+import { endOf, entryOf, postOf, RULES, T0, thread } from './samples.ts'
+import { type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
+
+/** What every case store promises. */
+export function caseStoreContract(name: string, make: MakeStores): void {
+  describe(`the case store, ${name}`, () => {
+    let stores: Stores
+    let record: CaseRecord
+
+    async function open(postId: string): Promise<CaseRecord> {
+      const ref = thread(postId)
+      await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+      return openCase(stores, ref)
+    }
+    const end = (words?: string) => endOf(record, words)
+
+    beforeEach(async () => {
+      stores = await make()
+      record = await open('p1')
+    })
+    afterEach(async () => {
+      await stores.close()
+    })
+
+    it('hands a case over as it was opened', async () => {
+      const taken = await takeCase(stores, record.id)
+      expect(taken).toEqual({ record, epoch: 1, run: taken.run, journal: new Map(), lostCalls: [] })
+    })
+
+    it('raises the epoch with each taking over and with nothing else', async () => {
+      expect((await takeCase(stores, record.id)).epoch).toBe(1)
+      expect((await stores.cases.peek(record.id))?.epoch).toBe(1)
+      await stores.cases.answer(record.id, 0, '0.0', entryOf(1))
+      expect((await takeCase(stores, record.id)).epoch).toBe(2)
+    })
+
+    it('gives every one of many takers at once an epoch of its own', async () => {
+      const epochs = await Promise.all(
+        Array.from({ length: 20 }, async () => (await takeCase(stores, record.id)).epoch),
+      )
+      expect(new Set(epochs).size).toBe(20)
+    })
+
+    it('lets the latest taker alone conclude, and once', async () => {
+      const { epoch: old } = await takeCase(stores, record.id)
+      const { epoch } = await takeCase(stores, record.id)
+      expect(await stores.cases.conclude(record.id, old, end('the old one'))).toBe(false)
+      expect(await stores.outbox.size()).toBe(0)
+      expect(await stores.cases.conclude(record.id, epoch, end('the latest'))).toBe(true)
+      expect(await stores.cases.conclude(record.id, epoch, end('once more'))).toBe(false)
+      const entries = await stores.outbox.next('one', 10, 10)
+      expect(entries).toEqual([
+        {
+          id: expect.any(String),
+          kind: 'verdict',
+          caseId: record.id,
+          verdict: end('the latest').verdict,
+          transcript: end().transcript,
+        },
+      ])
+    })
+
+    it('lets one of many racing takers conclude', async () => {
+      const ended = await Promise.all(
+        Array.from({ length: 20 }, async (_, index) => {
+          const { epoch } = await takeCase(stores, record.id)
+          return stores.cases.conclude(record.id, epoch, end(String(index)))
+        }).map((each) => each.catch(() => false)),
+      )
+      expect(ended.filter(Boolean)).toHaveLength(1)
+      expect(await stores.outbox.size()).toBe(1)
+    })
+
+    it('knows no concluded case any more, neither before its publication nor after it', async () => {
+      const { epoch, run } = await takeCase(stores, record.id)
+      await stores.cases.conclude(record.id, epoch, end())
+      for (const moment of ['concluded', 'published']) {
+        expect(await stores.cases.take(record.id), moment).toBeNull()
+        expect(await stores.cases.peek(record.id)).toBeNull()
+        expect(await stores.cases.answer(record.id, run, '0.0', entryOf(1))).toBe('stale')
+        expect(await stores.cases.restart(record.id, epoch, record)).toBe(false)
+        expect(await stores.cases.idle(0, 10)).toEqual([])
+        expect(await stores.cases.countOpen()).toBe(0)
+        await publishAll(stores)
+      }
+    })
+
+    it('knows no case that was never opened', async () => {
+      expect(await stores.cases.take('rumor~nobody~r1')).toBeNull()
+      expect(await stores.cases.peek('rumor~nobody~r1')).toBeNull()
+      expect(await stores.cases.answer('rumor~nobody~r1', 0, '0.0', entryOf(1))).toBe('stale')
+      await stores.cases.loseCalls('rumor~nobody~r1', [{ key: '0.0', id: 'x', outcome: 'failed' }])
+      expect(await stores.cases.countOpen()).toBe(1)
+    })
+
+    it('takes the first answer to an ask, whole', async () => {
+      const { run } = await takeCase(stores, record.id)
+      const first = {
+        ...entryOf({ stance: 'support', reason: '火 "\\ \u0000' }),
+        failed: { code: 'refused', detail: 'no' },
+        raw: null,
+      }
+      expect(await stores.cases.answer(record.id, run, '0.0', first)).toBe('stored')
+      expect(await stores.cases.answer(record.id, run, '0.0', entryOf('second'))).toBe('exists')
+      expect(await stores.cases.answer(record.id, run, '0.10', entryOf('other'))).toBe('stored')
+      const { journal } = await takeCase(stores, record.id)
+      expect([...journal].sort(([a], [b]) => (a < b ? -1 : 1))).toEqual([
+        ['0.0', first],
+        ['0.10', entryOf('other')],
+      ])
+    })
+
+    it('starts afresh: without the journal, in a new run that takes no answer to the old one', async () => {
+      const { epoch, run } = await takeCase(stores, record.id)
+      await stores.cases.answer(record.id, run, '0.0', entryOf('old'))
+      const renewed = { ...record, versions: { script: 2, prompts: 'q', settings: 't' } }
+      expect(await stores.cases.restart(record.id, epoch, renewed)).toBe(true)
+      expect(await stores.cases.answer(record.id, run, '0.1', entryOf('too late'))).toBe('stale')
+      const taken = await takeCase(stores, record.id)
+      expect(taken).toMatchObject({ record: renewed, run: run + 1 })
+      expect(taken.journal.size).toBe(0)
+      expect(await stores.cases.answer(record.id, taken.run, '0.0', entryOf('new'))).toBe('stored')
+    })
+
+    it('starts afresh for the latest taker alone', async () => {
+      const { epoch: old, run } = await takeCase(stores, record.id)
+      await takeCase(stores, record.id)
+      await stores.cases.answer(record.id, run, '0.0', entryOf('kept'))
+      expect(await stores.cases.restart(record.id, old, record)).toBe(false)
+      expect((await takeCase(stores, record.id)).journal.size).toBe(1)
+    })
+
+    it('remembers lost calls in order, also over a fresh start', async () => {
+      const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout' })
+      await stores.cases.loseCalls(record.id, [])
+      await stores.cases.loseCalls(record.id, [lost('a'), lost('b')])
+      const { epoch } = await takeCase(stores, record.id)
+      await stores.cases.restart(record.id, epoch, record)
+      await stores.cases.loseCalls(record.id, [lost('c'), lost('a')])
+      expect((await takeCase(stores, record.id)).lostCalls).toEqual([lost('a'), lost('b'), lost('c'), lost('a')])
+    })
+
+    it('lists open cases that nobody took for a while, the longest untouched first', async () => {
+      await stores.pass(50)
+      const second = await open('p2')
+      await stores.pass(50)
+      const third = await open('p3')
+      await stores.pass(50)
+      await takeCase(stores, record.id)
+      await stores.cases.peek(second.id)
+      await stores.pass(100)
+      expect(await stores.cases.countOpen()).toBe(3)
+      expect(await stores.cases.idle(0, 10)).toEqual([second.id, third.id, record.id])
+      expect(await stores.cases.idle(0, 2)).toEqual([second.id, third.id])
+      expect(await stores.cases.idle(140, 10)).toEqual([second.id, third.id])
+      expect(await stores.cases.idle(100_000, 10)).toEqual([])
+    })
+
+    it('keeps a big journal whole', async () => {
+      const { run } = await takeCase(stores, record.id)
+      const keys = Array.from({ length: 300 }, (_, index) => `0.${index}`)
+      await Promise.all(
+        keys.map((key) => stores.cases.answer(record.id, run, key, entryOf({ key, text: 'x'.repeat(1_000) }))),
+      )
+      const { journal } = await takeCase(stores, record.id)
+      expect(new Map(keys.map((key) => [key, journal.get(key)?.answer]))).toEqual(
+        new Map(keys.map((key) => [key, { key, text: 'x'.repeat(1_000) }])),
+      )
+    })
+
+    it('says in the thread that the subject is free only after publication', async () => {
+      const { epoch } = await takeCase(stores, record.id)
+      await stores.cases.conclude(record.id, epoch, end())
+      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({ revision: 1, open: true })
+      await publishAll(stores)
+      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({
+        revision: 1,
+        open: false,
+      })
+    })
+  })
+}

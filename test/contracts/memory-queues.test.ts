@@ -1,0 +1,6 @@
+import { memoryQueues } from '../../src/adapters/memory/queues.ts'
+import { ATTEMPTS, BACKOFF_MS, STAGES, stageQueuesContract } from './stage-queues.ts'
+
+stageQueuesContract('in memory', async () =>
+  memoryQueues({ stages: STAGES, attempts: ATTEMPTS, backoffMs: BACKOFF_MS, clock: Date.now, report: () => {} }),
+)

@@ -1,0 +1,23 @@
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { caseStoreContract } from './case-store.ts'
+import { outboxContract } from './outbox.ts'
+import { T0 } from './samples.ts'
+import type { MakeStores } from './stores.ts'
+import { streamMarksContract } from './stream-marks.ts'
+import { threadStoreContract } from './thread-store.ts'
+
+const make: MakeStores = async () => {
+  let now = T0
+  return {
+    ...memoryStores(() => now),
+    async pass(ms) {
+      now += ms
+    },
+    close: async () => {},
+  }
+}
+
+threadStoreContract('in memory', make)
+caseStoreContract('in memory', make)
+outboxContract('in memory', make)
+streamMarksContract('in memory', make)

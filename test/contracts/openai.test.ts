@@ -1,0 +1,299 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type OpenAiSettings, openAiModel } from '../../src/adapters/openai/model.ts'
+import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import type { Model } from '../../src/ports/model.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { failureOf, requestOf, SCHEMA, SECRET } from './model.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const FORMATS = ['json_schema', 'json_object', 'text'] as const
+const settings = (baseUrl: string, answerFormat: OpenAiSettings['answerFormat'] = 'json_schema'): OpenAiSettings => ({
+  baseUrl,
+  apiKey: 'KEY-of-the-endpoint',
+  answerFormat,
+})
+
+async function understudy(options: UnderstudyOptions = {}, answerFormat?: OpenAiSettings['answerFormat']) {
+  const endpoint = await startUnderstudy(options)
+  closing.push(() => endpoint.close())
+  return { endpoint, model: openAiModel(settings(endpoint.settings.OPENAI_BASE_URL, answerFormat)) }
+}
+const faulty = (kind: NonNullable<NonNullable<UnderstudyOptions['faults']>['kinds']>[number], retryAfterSeconds = 30) =>
+  understudy({ faults: { rate: 1, kinds: [kind], retryAfterSeconds } })
+
+/** An endpoint that does just this; `seen` are the requests that it got, with their bodies. */
+async function endpoint(
+  respond: (response: ServerResponse, body: string) => void,
+  answerFormat?: OpenAiSettings['answerFormat'],
+) {
+  const seen: { headers: IncomingMessage['headers']; body: unknown }[] = []
+  const server: Server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    seen.push({ headers: request.headers, body: JSON.parse(body) })
+    respond(response, body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const model = openAiModel(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, answerFormat))
+  return { model, seen }
+}
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}) =>
+  (response: ServerResponse) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(JSON.stringify(body))
+  }
+const completion = (change: object = {}) => ({
+  model: 'gpt-x-2024',
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'hm' } }],
+  ...change,
+})
+const choice = (message: object, finish_reason = 'stop') =>
+  completion({ choices: [{ index: 0, finish_reason, message }] })
+
+async function retryOf(model: Model, change?: Parameters<typeof failureOf>[1]): Promise<RetryLaterError> {
+  const error = await failureOf(model, change)
+  expect(error).toBeInstanceOf(RetryLaterError)
+  return error as RetryLaterError
+}
+async function refusalOf(model: Model): Promise<PermanentError> {
+  const error = await failureOf(model)
+  expect(error).toBeInstanceOf(PermanentError)
+  return error as PermanentError
+}
+
+describe('the OpenAI model', () => {
+  it.each(FORMATS)('gives the answer with its usage and the name that answered, asked for %s', async (format) => {
+    const { model, endpoint: one } = await understudy({}, format)
+    const reply = await model.complete(requestOf())
+    const answer = z
+      .object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
+      .parse(JSON.parse(reply.text ?? ''))
+    expect(answer.reasoning).not.toBe('')
+    const [call] = one.calls()
+    expect(reply).toEqual({
+      text: reply.text,
+      finish: 'stop',
+      model: 'understudy',
+      promptTokens: call?.promptTokens,
+      cachedTokens: 0,
+      completionTokens: call?.completionTokens,
+    })
+    expect(call).toMatchObject({ call: 'call-7', stage: 'opinion', status: 'answered' })
+  })
+
+  it.each([
+    ['json_schema', { type: 'json_schema', json_schema: { name: 'opinion', schema: SCHEMA, strict: true } }],
+    ['json_object', { type: 'json_object' }],
+    ['text', undefined],
+  ] as const)('sends what was asked and nothing else: rung %s', async (format, responseFormat) => {
+    const { model, seen } = await endpoint(json(200, completion()), format)
+    const { messages } = requestOf()
+    await model.complete(requestOf())
+    expect(seen[0]?.body).toEqual({
+      model: 'gpt-x',
+      messages,
+      temperature: 0.2,
+      max_tokens: 500,
+      ...(responseFormat === undefined ? {} : { response_format: responseFormat }),
+    })
+    expect(seen[0]?.headers).toMatchObject({ 'x-gavel-call': 'call-7', authorization: 'Bearer KEY-of-the-endpoint' })
+  })
+
+  it.each([
+    ['429 with Retry-After', '429', 'rate-limited', 30_000, false],
+    ['500', '500', 'unavailable', undefined, true],
+    ['503', '503', 'unavailable', undefined, true],
+    ['reset', 'reset', 'unavailable', undefined, true],
+    ['HTML with status 200', 'html', 'unavailable', undefined, true],
+  ] as const)('makes one call and may be tried later: %s', async (_, fault, code, delayMs, costsAttempt) => {
+    const { model, endpoint: one } = await faulty(fault)
+    expect(await retryOf(model)).toMatchObject({ code, delayMs, costsAttempt })
+    expect(one.calls()).toHaveLength(1)
+  })
+
+  it.each([
+    ['Retry-After in seconds', { 'retry-after': '120' }, 120_000],
+    ['Retry-After of more than OpenAI’s client heeds', { 'retry-after': '86400' }, 86_400_000],
+    ['Retry-After of a fraction', { 'retry-after': '0.5' }, 500],
+    ['retry-after-ms before Retry-After', { 'retry-after': '9', 'retry-after-ms': '1250' }, 1_250],
+  ])('waits as it is told: %s', async (_, headers, delayMs) => {
+    const { model } = await endpoint(json(429, { error: { message: 'slow down' } }, headers))
+    expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs, costsAttempt: false })
+  })
+
+  it('waits until the date it is told', async () => {
+    const { model } = await endpoint(json(429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }))
+    const { delayMs = 0, costsAttempt } = await retryOf(model)
+    expect(costsAttempt).toBe(false)
+    expect(delayMs).toBeGreaterThan(50_000)
+    expect(delayMs).toBeLessThanOrEqual(60_000)
+  })
+
+  it.each([
+    ['none', {}],
+    ['no time at all', { 'retry-after': 'soon' }],
+    ['nothing', { 'retry-after': '' }],
+    ['not to wait: else it would ask on and on', { 'retry-after': '0' }],
+  ])('counts a 429 as an attempt, with the queue’s own back-off, where it is told %s', async (_, headers) => {
+    const { model } = await endpoint(json(429, {}, headers))
+    expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs: undefined, costsAttempt: true })
+  })
+
+  it.each([
+    ['a bad request', 400, {}, 'rejected'],
+    ['a bad key', 401, {}, 'rejected'],
+    ['a forbidden one', 403, {}, 'rejected'],
+    ['an unknown model', 404, { code: 'model_not_found' }, 'rejected'],
+    ['too much text', 400, { code: 'context_length_exceeded' }, 'rejected'],
+    ['a filtered prompt', 400, { code: 'content_filter' }, 'content-filter'],
+    ['an empty purse', 429, { code: 'insufficient_quota' }, 'rejected'],
+  ] as const)('can’t be tried later, and says no word of what was sent: %s', async (_, status, error, code) => {
+    const { model, seen } = await endpoint((response, body) =>
+      json(status, { error: { message: `bad: ${body}`, ...error } })(response),
+    )
+    const failure = await refusalOf(model)
+    expect(failure.code).toBe(code)
+    expect(failure.message).toContain(String(status))
+    expect(failure.message).not.toContain(SECRET)
+    expect(failure.message).not.toContain('KEY-of')
+    expect(seen).toHaveLength(1)
+  })
+
+  it.each([408, 409, 502, 504, 529])('may be tried later: status %i', async (status) => {
+    const { model, seen } = await endpoint(json(status, { error: { message: SECRET } }))
+    const failure = await retryOf(model)
+    expect(failure).toMatchObject({ code: 'unavailable', costsAttempt: true })
+    expect(failure.message).not.toContain(SECRET)
+    expect(seen).toHaveLength(1)
+  })
+
+  it('ends at its time-out where nothing comes', async () => {
+    const { model, endpoint: one } = await faulty('timeout')
+    const started = performance.now()
+    expect(await retryOf(model, { timeoutMs: 150 })).toMatchObject({ code: 'timeout', costsAttempt: true })
+    expect(performance.now() - started).toBeLessThan(3_000)
+    await expect.poll(() => one.calls()).toMatchObject([{ status: 'aborted' }])
+  })
+
+  it('ends at its time-out where the answer begins and never ends', async () => {
+    const { model } = await endpoint((response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.write('{"model": "gpt-x", "choices": [')
+    })
+    const started = performance.now()
+    expect(await retryOf(model, { timeoutMs: 200 })).toMatchObject({ code: 'timeout' })
+    expect(performance.now() - started).toBeLessThan(3_000)
+  })
+
+  it.each(['headers', 'body'] as const)(
+    'ends at once when it is aborted while it waits for the %s, at no attempt’s cost',
+    async (what) => {
+      const { model } = await endpoint((response) => {
+        if (what === 'headers') return
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.write('{')
+      })
+      const abort = new AbortController()
+      setTimeout(() => abort.abort(), 150)
+      const started = performance.now()
+      expect(await retryOf(model, { signal: abort.signal })).toMatchObject({ code: 'aborted', costsAttempt: false })
+      expect(performance.now() - started).toBeLessThan(3_000)
+    },
+  )
+
+  it('makes no call that was aborted before', async () => {
+    const { model, seen } = await endpoint(json(200, completion()))
+    expect(await retryOf(model, { signal: AbortSignal.abort() })).toMatchObject({
+      code: 'aborted',
+      costsAttempt: false,
+    })
+    expect(seen).toEqual([])
+  })
+
+  it.each([
+    [
+      'an answer that is cut off',
+      (response: ServerResponse) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '500' })
+        response.write('{"model":', () => response.destroy())
+      },
+    ],
+    [
+      'an answer that is no JSON',
+      (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"model":'),
+    ],
+    ['no choice', json(200, completion({ choices: [] }))],
+    ['another kind of object', json(200, { object: 'list', data: [] })],
+    ['an error with status 200', json(200, { error: { message: SECRET } })],
+    ['null', json(200, null)],
+    ['nothing', (response: ServerResponse) => response.writeHead(200).end()],
+    ['no content', (response: ServerResponse) => response.writeHead(204).end()],
+  ] as const)('may be tried later: %s', async (_, respond) => {
+    const { model } = await endpoint(respond)
+    const failure = await retryOf(model, { timeoutMs: 2_000 })
+    expect(failure.code).toBe('unavailable')
+    expect(failure.message).not.toContain(SECRET)
+  })
+
+  it('may be tried later where no one listens', async () => {
+    const one = await startUnderstudy()
+    await one.close()
+    expect(await retryOf(openAiModel(settings(one.settings.OPENAI_BASE_URL)))).toMatchObject({
+      code: 'unavailable',
+      costsAttempt: true,
+    })
+  })
+
+  it.each([
+    ['refusal', 'refusal', null],
+    ['content-filter', 'content-filter', null],
+    ['truncated', 'length', expect.stringMatching(/^\{"reasoning"/)],
+    ['empty', 'stop', ''],
+    ['fenced', 'stop', expect.stringMatching(/^```json/)],
+  ] as const)('tells how the answer ended, with its cost: %s', async (fault, finish, text) => {
+    const { model } = await faulty(fault)
+    const reply = await model.complete(requestOf())
+    expect(reply).toMatchObject({ finish, text })
+    expect(reply.promptTokens).toBeGreaterThan(0)
+  })
+
+  it.each([
+    ['no usage', completion({ usage: null }), {}],
+    ['no model', { ...completion(), model: undefined }, { model: 'unknown' }],
+    ['no finish reason', choice({ content: 'hm' }, undefined as unknown as string), { finish: 'stop' }],
+    ['a finish reason of its own', choice({ content: 'hm' }, 'eos'), { finish: 'stop' }],
+    ['an empty refusal', choice({ content: 'hm', refusal: '' }), { finish: 'stop' }],
+    ['usage in words', completion({ usage: { prompt_tokens: 'many', completion_tokens: 3 } }), { completionTokens: 3 }],
+    [
+      'cached tokens',
+      completion({ usage: { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 8 } } }),
+      { promptTokens: 9, cachedTokens: 8, completionTokens: 3 },
+    ],
+  ] as const)('takes what compatible servers send: %s', async (_, body, expected) => {
+    const { model } = await endpoint(json(200, body))
+    expect(await model.complete(requestOf())).toEqual({
+      text: 'hm',
+      finish: 'stop',
+      model: 'gpt-x-2024',
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: 0,
+      ...expected,
+    })
+  })
+})

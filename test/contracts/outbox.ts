@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { OutboxEntry } from '../../src/ports/cases.ts'
+import { postOf, RULES, T0, thread } from './samples.ts'
+import { concludeCase, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
+
+const WAIT_MS = 20
+
+/** What every outbox promises. */
+export function outboxContract(name: string, make: MakeStores): void {
+  describe(`the outbox, ${name}`, () => {
+    let stores: Stores
+
+    beforeEach(async () => {
+      stores = await make()
+    })
+    afterEach(async () => {
+      await stores.close()
+    })
+
+    const next = (publisher: string, limit = 100, waitMs = WAIT_MS) => stores.outbox.next(publisher, limit, waitMs)
+    const letters = (...keys: string[]) =>
+      stores.outbox.putDeadLetters(keys.map((key) => ({ key, letter: `letter of ${key}` })))
+    const keysOf = (entries: readonly OutboxEntry[]) =>
+      entries.map((entry) => (entry.kind === 'dead-letter' ? entry.key : entry.caseId))
+    const verdict = async (postId: string) => {
+      const ref = thread(postId)
+      await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+      await concludeCase(stores, await openCase(stores, ref))
+    }
+
+    it('gives verdicts and dead letters in the order in which they came, each once', async () => {
+      await letters('a', 'b')
+      await verdict('p1')
+      await letters('c')
+      expect(await stores.outbox.size()).toBe(4)
+      const entries = await next('one', 3)
+      expect(keysOf(entries)).toEqual(['a', 'b', 'rumor~p1~r1'])
+      expect(entries[0]).toMatchObject({ kind: 'dead-letter', key: 'a', letter: 'letter of a' })
+      expect(keysOf(await next('one', 3))).toEqual(['c'])
+      expect(await next('one')).toEqual([])
+      expect(await stores.outbox.size()).toBe(4)
+    })
+
+    it('gives each entry to one publisher alone', async () => {
+      await letters(...Array.from({ length: 40 }, (_, index) => `k${index}`))
+      const taken = await Promise.all(['one', 'two', 'one', 'two'].map((publisher) => next(publisher, 10)))
+      expect(new Set(taken.flat().map(({ id }) => id)).size).toBe(40)
+    })
+
+    it('wakes a waiting publisher at the first entry', async () => {
+      const waiting = next('one', 10, 5_000)
+      const started = performance.now()
+      await stores.pass(30)
+      await letters('a')
+      expect(keysOf(await waiting)).toEqual(['a'])
+      expect(performance.now() - started).toBeLessThan(2_000)
+    })
+
+    it('waits no longer than it was told', async () => {
+      const started = performance.now()
+      expect(await next('one', 10, 50)).toEqual([])
+      expect(performance.now() - started).toBeGreaterThan(30)
+      expect(performance.now() - started).toBeLessThan(2_000)
+    })
+
+    it('does not wait when it was told not to', async () => {
+      const late = new Promise<'still waiting'>((resolve) => setTimeout(resolve, 500, 'still waiting'))
+      expect(await Promise.race([next('one', 10, 0), late])).toEqual([])
+    })
+
+    it('gives what a publisher left behind to another, not sooner', async () => {
+      await letters('a', 'b', 'c')
+      const taken = await next('one')
+      expect(await stores.outbox.adopt('two', 10, 100)).toEqual([])
+      await stores.pass(150)
+      const adopted = await stores.outbox.adopt('two', 2, 100)
+      expect(adopted).toEqual(taken.slice(0, 2))
+      expect(await stores.outbox.adopt('three', 10, 100)).toEqual(taken.slice(2))
+      expect(await stores.outbox.adopt('three', 10, 100)).toEqual([])
+      await stores.outbox.done(taken)
+      expect(await stores.outbox.size()).toBe(0)
+    })
+
+    it('leaves entries with a publisher that says it is still sending them', async () => {
+      await letters('a', 'b')
+      const [a, b] = await next('one')
+      await stores.pass(100)
+      await stores.outbox.keep('one', [a?.id ?? ''])
+      await stores.outbox.keep('one', [])
+      await stores.pass(60)
+      expect(keysOf(await stores.outbox.adopt('two', 10, 120))).toEqual(['b'])
+      expect(b).toBeDefined()
+    })
+
+    it('does not bring back by a late sign of life what is done', async () => {
+      await letters('a')
+      const entries = await next('one')
+      await stores.outbox.done(entries)
+      await stores.outbox.keep(
+        'one',
+        entries.map(({ id }) => id),
+      )
+      await stores.pass(50)
+      expect(await stores.outbox.adopt('two', 10, 10)).toEqual([])
+      expect(await stores.outbox.size()).toBe(0)
+    })
+
+    it('forgets what is done, also when it is done twice', async () => {
+      await letters('a', 'b')
+      const [a, ...rest] = await next('one')
+      await stores.outbox.done(a === undefined ? [] : [a, a])
+      expect(await stores.outbox.size()).toBe(1)
+      await stores.outbox.done(rest)
+      await stores.outbox.done(rest)
+      expect(await stores.outbox.size()).toBe(0)
+      expect(await stores.outbox.adopt('two', 10, 0)).toEqual([])
+    })
+
+    it('frees the subject of a verdict that another publisher has finished', async () => {
+      await verdict('p1')
+      await next('one')
+      await stores.pass(50)
+      const adopted = await stores.outbox.adopt('two', 10, 20)
+      await stores.outbox.done(adopted)
+      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')?.open).toBe(false)
+      expect(await stores.cases.countOpen()).toBe(0)
+    })
+
+    it('frees a subject by its own verdict alone', async () => {
+      await verdict('p1')
+      await verdict('p2')
+      await letters('a')
+      const entries = await next('one')
+      await stores.outbox.done(
+        entries.filter((entry) => entry.kind === 'dead-letter' || entry.caseId === 'rumor~p2~r1'),
+      )
+      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')?.open).toBe(true)
+      expect((await readThread(stores, thread('p2'))).revisions.get('rumor')?.open).toBe(false)
+    })
+
+    it('keeps dead letters byte for byte', async () => {
+      const letter = JSON.stringify({ raw: Buffer.alloc(256 * 1024, 7).toString('base64'), detail: '火 \u2028 "' })
+      await stores.outbox.putDeadLetters([{ key: '評論:1', letter }])
+      await stores.outbox.putDeadLetters([])
+      expect(await next('one')).toEqual([{ id: expect.any(String), kind: 'dead-letter', key: '評論:1', letter }])
+    })
+  })
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { caseStoreContract } from './case-store.ts'
+import { outboxContract } from './outbox.ts'
+import { farewellOf, postOf, RULES, said, T0, thread } from './samples.ts'
+import { judgeOnce, type MakeStores, openCase, type Stores } from './stores.ts'
+import { streamMarksContract } from './stream-marks.ts'
+import { threadStoreContract } from './thread-store.ts'
+
+const KEEP_JOURNAL = 60_000
+const KEEP_THREAD = 120_000
+const KEEP_TOMBSTONE = 180_000
+
+let server: RestartableServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+/** Stores under a prefix that no other test has. */
+async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder> }> {
+  const keys = keysUnder(`test-${randomUUID()}`)
+  const blocking = client.duplicate()
+  let now = T0
+  const clock = () => now
+  return {
+    keys,
+    threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
+    cases: redisCases(client, keys, clock),
+    outbox: redisOutbox(client, blocking, keys, { keepJournalMs: KEEP_JOURNAL, keepThreadMs: KEEP_THREAD, clock }),
+    marks: redisMarks(client, keys),
+    async pass(ms) {
+      now += ms
+      await sleep(ms)
+    },
+    traces: async (text) => {
+      const held = await Promise.all((await client.keys(`${keys.queues.replace(/:bull$/, '')}*`)).map(whole))
+      return held.flatMap(([key, content]) => (`${key} ${content}`.includes(text) ? [key] : []))
+    },
+    async close() {
+      blocking.disconnect()
+    },
+  }
+}
+const make: MakeStores = makeRedis
+
+/** A key and everything that is in it, whatever its type. */
+async function whole(key: string): Promise<[string, string]> {
+  const type = await client.type(key)
+  const read: Record<string, () => Promise<unknown>> = {
+    string: () => client.get(key),
+    hash: () => client.hgetall(key),
+    list: () => client.lrange(key, 0, -1),
+    set: () => client.smembers(key),
+    zset: () => client.zrange(key, '0', '-1'),
+    stream: () => client.xrange(key, '-', '+'),
+  }
+  const reader = read[type]
+  if (reader === undefined) throw new Error(`${key} is a ${type}`)
+  return [key, JSON.stringify(await reader())]
+}
+
+threadStoreContract('in Redis', make)
+caseStoreContract('in Redis', make)
+outboxContract('in Redis', make)
+streamMarksContract('in Redis', make)
+
+describe('in Redis', () => {
+  const p1 = thread('p1')
+  let stores: Awaited<ReturnType<typeof makeRedis>>
+  beforeEach(async () => {
+    stores = await makeRedis()
+    await stores.threads.putPost(p1, postOf(p1), { firstDue: T0, now: T0 }, RULES)
+    await stores.threads.putComments(p1, [said('c1')], T0, RULES)
+  })
+  afterEach(() => stores.close())
+
+  const lifetimes = async () => {
+    const { keys } = stores
+    const member = memberOf(p1)
+    const threadKeys = [keys.thread(member), keys.comments(member), keys.sample(member)]
+    const caseKeys = [keys.case('rumor~p1~r1')]
+    return {
+      thread: await Promise.all(threadKeys.map((key) => client.pttl(key))),
+      case: await Promise.all(caseKeys.map((key) => client.pttl(key))),
+    }
+  }
+  const NEVER = -1
+
+  it('a thread lives until its final verdict is published, and its journal a set time after each', async () => {
+    await judgeOnce(stores, p1)
+    const early = await lifetimes()
+    expect(early.thread).toEqual([NEVER, NEVER, NEVER])
+    for (const ms of early.case) expect(ms).toBeGreaterThan(KEEP_JOURNAL - 10_000)
+    await judgeOnce(stores, p1, { final: true })
+    for (const ms of (await lifetimes()).thread) {
+      expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
+      expect(ms).toBeLessThanOrEqual(KEEP_THREAD)
+    }
+  })
+
+  it('a thread that re-opens does not expire while it is judged again: its revision number would be lost', async () => {
+    await judgeOnce(stores, p1, { final: true })
+    await stores.threads.putComments(p1, [said('c2')], T0, RULES)
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    await openCase(stores, p1, { final: true })
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+  })
+
+  it('a tombstone lives a set time', async () => {
+    await judgeOnce(stores, p1)
+    await stores.threads.deletePost(p1, farewellOf(p1))
+    const [left = 0] = (await lifetimes()).thread
+    expect(left).toBeGreaterThan(KEEP_TOMBSTONE - 10_000)
+    expect(left).toBeLessThanOrEqual(KEEP_TOMBSTONE)
+  })
+
+  it('what was written stands after the server was killed and started again, but for the last second', async () => {
+    const record = await openCase(stores, p1)
+    await sleep(1_300)
+    await server.kill()
+    await server.restart()
+    const state = await stores.threads.read(p1)
+    expect(state?.comments.map(({ id }) => id)).toEqual(['c1'])
+    expect((await stores.cases.take(record.id))?.record).toEqual(record)
+  })
+
+  it('a publisher that finds its group gone makes it again and gets what stands there', async () => {
+    await stores.outbox.putDeadLetters([{ key: 'a', letter: 'x' }])
+    await client.del(stores.keys.outbox)
+    await stores.outbox.putDeadLetters([{ key: 'b', letter: 'y' }])
+    expect(await stores.outbox.next('one', 10, 10)).toMatchObject([{ key: 'b' }])
+  })
+})

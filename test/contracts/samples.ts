@@ -1,0 +1,95 @@
+import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
+import type { Comment, Post, ThreadRef } from '../../src/domain/thread.ts'
+import { noUsage, verdictId } from '../../src/domain/verdict.ts'
+import type { CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
+
+// Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
+
+export const T0 = Date.parse('2024-05-01T12:00:00Z')
+const SECOND = 1_000
+export const MINUTE = 60 * SECOND
+export const HOUR = 60 * MINUTE
+
+export const RULES: ThreadRules = { window: HOUR, counts: [], cap: 100, reopen: true, orphanWait: 10 * MINUTE }
+
+export const thread = (postId: string, tenant = 'default'): ThreadRef => ({ tenant, postId })
+
+export const postOf = ({ postId }: ThreadRef, change: Partial<Post> = {}): Post => ({
+  id: postId,
+  text: `what ${postId} says`,
+  createdAt: T0,
+  ...change,
+})
+
+export function said(id: string, change: Partial<Comment> = {}): CommentChange & { kind: 'said' } {
+  const comment: Comment = { id, text: `words of ${id}`, createdAt: T0 + MINUTE, ...change }
+  return { kind: 'said', comment, origin: originOf(id) }
+}
+
+export const originOf = (id: string) => ({
+  topic: 'comments',
+  partition: 3,
+  offset: '17',
+  raw: Buffer.from(id).toString('base64'),
+})
+
+export const unsaid = (id: string): CommentChange => ({ kind: 'deleted', id, createdAt: T0 + 2 * MINUTE })
+
+/** The next revision's record for a protocol, as an opener would make it. */
+export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial<CaseRecord> = {}): CaseRecord {
+  const { tenant, postId } = state.ref
+  const revision = (state.revisions.get(protocol)?.revision ?? 0) + 1
+  const id = (number: number) => verdictId({ protocol, tenant, subjectId: postId, revision: number })
+  return {
+    id: id(revision),
+    protocol,
+    tenant,
+    subjectId: postId,
+    revision,
+    final: false,
+    supersedes: revision === 1 ? null : id(revision - 1),
+    subject: { post: state.post, comments: state.comments, leftOut: 0 },
+    carry: state.revisions.get(protocol)?.carry ?? null,
+    versions: { script: 1, prompts: 'p', settings: 's' },
+    createdAt: T0,
+    receivedAt: T0,
+    openedAt: T0,
+    deadline: T0 + HOUR,
+    ...change,
+  }
+}
+
+/** A verdict and its transcript, as far as the stores look into them. */
+export function endOf(record: CaseRecord, words = 'so it is', carry: string | null = null) {
+  const { id, protocol, tenant, subjectId, revision } = record
+  return {
+    verdict: JSON.stringify({ id, protocol, tenant, subjectId, revision, rationale: words }),
+    transcript: JSON.stringify({ verdictId: id, subject: record.subject }),
+    carry,
+  }
+}
+
+export function farewellOf(ref: ThreadRef) {
+  return (protocol: string, revision: number) => {
+    const { tenant, postId: subjectId } = ref
+    const caseId = verdictId({ protocol, tenant, subjectId, revision })
+    const verdict = JSON.stringify({ id: caseId, protocol, tenant, subjectId, revision, degraded: ['deleted'] })
+    return { caseId, verdict, transcript: JSON.stringify({ verdictId: caseId }) }
+  }
+}
+
+export function entryOf(answer: unknown): JournalEntry {
+  return {
+    stage: 'stance',
+    role: 'stance',
+    model: 'm',
+    answer,
+    raw: JSON.stringify(answer),
+    calls: [{ id: 'call-1', outcome: 'answered' }],
+    usage: noUsage(),
+    startedAt: T0,
+    ms: 5,
+    heldMs: 0,
+    memo: false,
+  }
+}

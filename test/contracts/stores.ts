@@ -1,0 +1,69 @@
+import type { CaseRecord } from '../../src/domain/case.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { CaseStore, Outbox, TakenCase } from '../../src/ports/cases.ts'
+import type { StreamMarks, ThreadState, ThreadStore } from '../../src/ports/threads.ts'
+import { endOf, recordOf } from './samples.ts'
+
+/** The stores of one Gavel: they share their state, and a contract of one needs the others. */
+export interface Stores {
+  readonly threads: ThreadStore
+  readonly cases: CaseStore
+  readonly outbox: Outbox
+  readonly marks: StreamMarks
+  /** Lets this much time pass, for the clock that was handed in and for the server's own. */
+  pass(ms: number): Promise<void>
+  /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */
+  readonly traces?: (text: string) => Promise<string[]>
+  close(): Promise<void>
+}
+
+/** Empty stores, apart from those of every other test. */
+export type MakeStores = () => Promise<Stores>
+
+export async function readThread({ threads }: Stores, ref: ThreadRef): Promise<ThreadState> {
+  const state = await threads.read(ref)
+  if (state === null) throw new Error(`there is no thread ${ref.postId}`)
+  return state
+}
+
+/** Opens one case on a thread as it stands, and gives its record. */
+export async function openCase(
+  stores: Stores,
+  ref: ThreadRef,
+  how: { protocol?: string; nextDue?: number | null; final?: boolean } = {},
+): Promise<CaseRecord> {
+  const { protocol = 'rumor', nextDue = null, final = false } = how
+  const state = await readThread(stores, ref)
+  const record = recordOf(state, protocol, { final })
+  const opened = await stores.threads.open(state, { cases: [record], waiting: [], nextDue, final })
+  if (opened[0] !== record.id) throw new Error(`${record.id} was not opened`)
+  return record
+}
+
+export async function takeCase({ cases }: Stores, caseId: string): Promise<TakenCase> {
+  const taken = await cases.take(caseId)
+  if (taken === null) throw new Error(`${caseId} is not open`)
+  return taken
+}
+
+export async function concludeCase(stores: Stores, record: CaseRecord, carry: string | null = null): Promise<void> {
+  const { epoch } = await takeCase(stores, record.id)
+  if (!(await stores.cases.conclude(record.id, epoch, endOf(record, 'so it is', carry)))) throw new Error('fenced')
+}
+
+/** Publishes whatever waits. */
+export async function publishAll({ outbox }: Stores): Promise<void> {
+  while ((await outbox.size()) > 0) await outbox.done(await outbox.next('the publisher', 100, 10))
+}
+
+/** A case from its opening to its publication. */
+export async function judgeOnce(
+  stores: Stores,
+  ref: ThreadRef,
+  how: Parameters<typeof openCase>[2] = {},
+): Promise<CaseRecord> {
+  const record = await openCase(stores, ref, how)
+  await concludeCase(stores, record)
+  await publishAll(stores)
+  return record
+}

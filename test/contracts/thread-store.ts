@@ -1,0 +1,570 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
+import {
+  endOf,
+  entryOf,
+  farewellOf,
+  HOUR,
+  MINUTE,
+  originOf,
+  postOf,
+  RULES,
+  recordOf,
+  said,
+  T0,
+  thread,
+  unsaid,
+} from './samples.ts'
+import {
+  concludeCase,
+  judgeOnce,
+  type MakeStores,
+  openCase,
+  publishAll,
+  readThread,
+  type Stores,
+  takeCase,
+} from './stores.ts'
+
+const FOREVER = Number.POSITIVE_INFINITY
+/** "At once" for the due set, whatever the stream's clock says. */
+const AT_ONCE = 0
+const FIRST_DUE = T0 + 15 * MINUTE
+
+const letterOf = (origin: Origin) => ({ key: origin.offset, letter: JSON.stringify(origin) })
+
+/** What every thread store promises. */
+export function threadStoreContract(name: string, make: MakeStores): void {
+  describe(`the thread store, ${name}`, () => {
+    let stores: Stores
+    const p1 = thread('p1')
+
+    beforeEach(async () => {
+      stores = await make()
+    })
+    afterEach(async () => {
+      await stores.close()
+    })
+
+    const putPost = (ref: ThreadRef = p1, change = {}, rules: ThreadRules = RULES) =>
+      stores.threads.putPost(ref, postOf(ref, change), { firstDue: FIRST_DUE, now: T0 }, rules)
+    const put = (changes: readonly CommentChange[], rules: ThreadRules = RULES, ref: ThreadRef = p1) =>
+      stores.threads.putComments(ref, changes, T0 + 5, rules)
+    const kept = async (ref: ThreadRef = p1) => (await readThread(stores, ref)).comments.map(({ id }) => id)
+    const isDue = async (until: number, ref: ThreadRef = p1) =>
+      (await stores.threads.due(until, 1_000)).some(
+        ({ tenant, postId }) => tenant === ref.tenant && postId === ref.postId,
+      )
+
+    describe('takes', () => {
+      it('a post and then its comments, in the order of time and id', async () => {
+        expect(await putPost()).toBe('judged')
+        const late = said('a', { createdAt: T0 + 3 })
+        const changes = [late, said('c', { createdAt: T0 + 1 }), said('b', { createdAt: T0 + 1 })]
+        expect(await put(changes)).toEqual(['judged', 'judged', 'judged'])
+        const state = await readThread(stores, p1)
+        expect(state.post).toEqual(postOf(p1))
+        expect(state.comments.map(({ id }) => id)).toEqual(['b', 'c', 'a'])
+        expect(state.comments[2]).toEqual(late.comment)
+        expect(state).toMatchObject({ ref: p1, accepted: 3, final: false, dueSince: null, countStage: 0 })
+      })
+
+      it('comments before their post as orphans, and keeps them for it', async () => {
+        expect(await put([said('c1'), said('c2')])).toEqual(['orphan', 'orphan'])
+        expect((await readThread(stores, p1)).post).toBeNull()
+        expect(await putPost()).toBe('judged')
+        expect(await kept()).toEqual(['c1', 'c2'])
+      })
+
+      it('nothing twice', async () => {
+        await putPost()
+        await put([said('c1')])
+        const before = await readThread(stores, p1)
+        expect(await put([said('c1'), said('c2'), said('c2')])).toEqual(['duplicate', 'judged', 'duplicate'])
+        const after = await readThread(stores, p1)
+        expect(await put([said('c1'), said('c2')])).toEqual(['duplicate', 'duplicate'])
+        expect(await putPost()).toBe('duplicate')
+        expect(await readThread(stores, p1)).toEqual(after)
+        expect(after.version).toBeGreaterThan(before.version)
+        expect(after.accepted).toBe(2)
+      })
+
+      it('an edited comment in place of the old one', async () => {
+        await putPost()
+        await put([said('c1')])
+        const { version } = await readThread(stores, p1)
+        expect(await put([said('c1', { text: 'on second thought' })])).toEqual(['updated'])
+        const state = await readThread(stores, p1)
+        expect(state.comments.map(({ text }) => text)).toEqual(['on second thought'])
+        expect(state.accepted).toBe(1)
+        expect(state.version).toBeGreaterThan(version)
+      })
+
+      it('an edited post, and is due at once', async () => {
+        await putPost()
+        await judgeOnce(stores, p1)
+        expect(await isDue(FOREVER)).toBe(false)
+        const { version } = await readThread(stores, p1)
+        expect(await putPost(p1, { text: 'corrected' })).toBe('updated')
+        const state = await readThread(stores, p1)
+        expect(state.post?.text).toBe('corrected')
+        expect(state.dueSince).toBe(T0)
+        expect(state.version).toBeGreaterThan(version)
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('a deleted comment out, and does not let a redelivery bring it back', async () => {
+        await putPost()
+        await put([said('c1'), said('c2')])
+        expect(await put([unsaid('c1')])).toEqual(['deleted'])
+        expect(await kept()).toEqual(['c2'])
+        expect(await put([said('c1'), unsaid('c1')])).toEqual(['deleted', 'duplicate'])
+        expect(await kept()).toEqual(['c2'])
+      })
+
+      it('a comment whose deletion came first not at all', async () => {
+        await putPost()
+        expect(await put([unsaid('c1'), said('c1')])).toEqual(['deleted', 'deleted'])
+        expect(await kept()).toEqual([])
+      })
+
+      it('no comment from beyond the window', async () => {
+        await putPost()
+        const edge = said('edge', { createdAt: T0 + RULES.window })
+        const beyond = said('beyond', { createdAt: T0 + RULES.window + 1 })
+        expect(await put([edge, beyond])).toEqual(['judged', 'late'])
+        expect(await put([beyond])).toEqual(['late'])
+        expect(await kept()).toEqual(['edge'])
+      })
+
+      it('every id that is allowed: colons, digits alone, other scripts, the names of objects, 512 bytes', async () => {
+        const ids = [
+          'at://did:plc:z/post/3k',
+          '0',
+          '12345',
+          'a~b@c',
+          '評論 🔥',
+          '__proto__',
+          'constructor',
+          'x y\n\t"',
+          '{}',
+          '%s',
+          'é'.repeat(256),
+        ]
+        for (const id of ids) {
+          const ref = thread(id)
+          expect(await putPost(ref)).toBe('judged')
+          expect(
+            await put(
+              ids.map((one) => said(one)),
+              RULES,
+              ref,
+            ),
+          ).toEqual(ids.map(() => 'judged'))
+          expect(await isDue(FIRST_DUE, ref)).toBe(true)
+          const record = await openCase(stores, ref)
+          expect((await takeCase(stores, record.id)).record).toEqual(record)
+        }
+        for (const id of ids) {
+          const state = await readThread(stores, thread(id))
+          expect(state.post?.id).toBe(id)
+          expect(new Set(state.comments.map((one) => one.id))).toEqual(new Set(ids))
+        }
+      })
+
+      it('the threads of two tenants apart', async () => {
+        const [a, b] = [thread('p1', 'a'), thread('p1', 'b')]
+        await putPost(a, { text: 'from a' })
+        await put([said('c1', { text: 'to a' })], RULES, a)
+        expect(await put([said('c1', { text: 'to b' })], RULES, b)).toEqual(['orphan'])
+        expect(await putPost(b, { text: 'from b' })).toBe('judged')
+        const record = await openCase(stores, a)
+        await stores.threads.deletePost(b, farewellOf(b))
+        const state = await readThread(stores, a)
+        expect([state.post?.text, state.comments[0]?.text]).toEqual(['from a', 'to a'])
+        expect(await stores.cases.peek(record.id)).not.toBeNull()
+        expect(await stores.threads.read(b)).toBeNull()
+      })
+    })
+
+    describe('keeps of a thread', () => {
+      const cap: ThreadRules = { ...RULES, cap: 7 }
+      const many = Array.from({ length: 30 }, (_, index) => said(`c${index}`))
+
+      it('the same sample in whatever order and batches the comments came', async () => {
+        await putPost(thread('straight'))
+        await put(many, cap, thread('straight'))
+        const sample = await kept(thread('straight'))
+        expect(sample).toHaveLength(7)
+        let round = 0
+        const orders = fc.shuffledSubarray(many, { minLength: many.length })
+        await fc.assert(
+          fc.asyncProperty(orders, fc.integer({ min: 1, max: 30 }), fc.boolean(), async (order, size, postFirst) => {
+            const ref = thread(`shuffled ${round++}`)
+            if (postFirst) await putPost(ref)
+            for (let start = 0; start < order.length; start += size)
+              await put(order.slice(start, start + size), cap, ref)
+            if (!postFirst) await putPost(ref)
+            const state = await readThread(stores, ref)
+            expect(new Set(state.comments.map(({ id }) => id))).toEqual(new Set(sample))
+            expect(state.accepted).toBe(30)
+          }),
+          { numRuns: 25 },
+        )
+      })
+
+      it('nothing from beyond the window, whether it came before the post or after it', async () => {
+        const beyond = Array.from({ length: 5 }, (_, index) => said(`late${index}`, { createdAt: T0 + 2 * HOUR }))
+        const within = many.slice(0, 5)
+        const [before, after] = [thread('before'), thread('after')]
+        await put([...beyond, ...within], RULES, before)
+        await putPost(before)
+        await putPost(after)
+        await put([...beyond, ...within], RULES, after)
+        expect(await kept(before)).toEqual(await kept(after))
+        expect((await readThread(stores, before)).accepted).toBe(5)
+      })
+
+      it('the same sample when a comment that was sampled out comes again', async () => {
+        await putPost()
+        await put(many, cap)
+        const before = await kept()
+        await put(many, cap)
+        expect(await kept()).toEqual(before)
+      })
+
+      it('its deleted ones deleted, also where they had been sampled out', async () => {
+        await putPost()
+        await put(many, cap)
+        await put(
+          many.map(({ comment }) => unsaid(comment.id)),
+          cap,
+        )
+        await put(many, cap)
+        expect(await kept()).toEqual([])
+      })
+    })
+
+    describe('has due', () => {
+      it('a new post from its first due time on, the earliest first', async () => {
+        const [b, c] = [thread('b'), thread('c')]
+        const at = (ref: ThreadRef, firstDue: number) =>
+          stores.threads.putPost(ref, postOf(ref), { firstDue, now: T0 }, RULES)
+        await at(c, FIRST_DUE + 2)
+        await at(b, FIRST_DUE + 1)
+        await at(p1, FIRST_DUE)
+        expect(await stores.threads.due(FIRST_DUE - 1, 10)).toEqual([])
+        expect(await stores.threads.due(FIRST_DUE, 10)).toEqual([p1])
+        expect(await stores.threads.due(FIRST_DUE + 5, 2)).toEqual([p1, b])
+        expect(await stores.threads.due(FOREVER, 10)).toEqual([p1, b, c])
+        expect(await stores.threads.countDue(FIRST_DUE - 1)).toBe(0)
+        expect(await stores.threads.countDue(FIRST_DUE)).toBe(1)
+        expect(await stores.threads.countDue(FOREVER)).toBe(3)
+        expect(await stores.threads.countDue(-FOREVER)).toBe(0)
+        expect(await stores.threads.due(-FOREVER, 10)).toEqual([])
+      })
+
+      const counting: ThreadRules = { ...RULES, counts: [2, 4] }
+
+      it('a thread at each count checkpoint, once', async () => {
+        await putPost(p1, {}, counting)
+        await put([said('c1')], counting)
+        expect(await isDue(AT_ONCE)).toBe(false)
+        await put([said('c2')], counting)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect(await readThread(stores, p1)).toMatchObject({ countStage: 1, dueSince: T0 + 5 })
+        await openCase(stores, p1, { nextDue: T0 + HOUR })
+        await put([said('c3'), said('c2')], counting)
+        expect(await isDue(AT_ONCE)).toBe(false)
+        expect(await isDue(T0 + HOUR)).toBe(true)
+        await put([said('c4')], counting)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect((await readThread(stores, p1)).countStage).toBe(2)
+      })
+
+      it('a thread whose orphans alone had passed a checkpoint, as soon as its post comes', async () => {
+        await put([said('c1'), said('c2'), said('c3'), said('c4'), said('c5')], counting)
+        expect(await isDue(AT_ONCE)).toBe(false)
+        await putPost(p1, {}, counting)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect((await readThread(stores, p1)).countStage).toBe(2)
+      })
+
+      it.each([
+        ['a late comment', [said('c9')], 'late'],
+        ['an edited comment', [said('c1', { text: 'no, wait' })], 'updated'],
+        ['a deleted comment', [unsaid('c1')], 'deleted'],
+      ] as const)('a final thread again for %s, where the rules re-open', async (_, changes, outcome) => {
+        for (const [ref, reopen] of [
+          [thread('opens again'), true],
+          [thread('stays shut'), false],
+        ] as const) {
+          const rules = { ...RULES, reopen }
+          await putPost(ref)
+          await put([said('c1')], rules, ref)
+          await judgeOnce(stores, ref, { final: true })
+          expect((await readThread(stores, ref)).final).toBe(true)
+          expect(await put(changes, rules, ref)).toEqual([outcome])
+          expect(await isDue(FOREVER, ref)).toBe(reopen)
+        }
+      })
+
+      it('a final thread not again for a comment from beyond the window', async () => {
+        await putPost()
+        await judgeOnce(stores, p1, { final: true })
+        await put([said('c1', { createdAt: T0 + RULES.window + 1 })])
+        expect(await isDue(FOREVER)).toBe(false)
+      })
+
+      it('orphans when they have waited, and gives up where they came from once', async () => {
+        await put([said('c1', { createdAt: T0 }), said('c2', { createdAt: T0 })])
+        await put([unsaid('c2')])
+        expect(await isDue(T0 + RULES.orphanWait - 1)).toBe(false)
+        expect(await isDue(T0 + RULES.orphanWait)).toBe(true)
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(1)
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
+        expect(await stores.outbox.next('one', 10, 10)).toMatchObject([
+          { kind: 'dead-letter', ...letterOf(originOf('c1')) },
+        ])
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await stores.threads.read(p1)).toBeNull()
+      })
+
+      it('no orphans whose post came just before they expired', async () => {
+        await put([said('c1')])
+        await putPost()
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
+        expect(await kept()).toEqual(['c1'])
+        expect(await isDue(FIRST_DUE)).toBe(true)
+      })
+
+      it('also what only deletions of unknown comments have left, so that it does not stay for ever', async () => {
+        expect(await put([unsaid('c1')])).toEqual(['deleted'])
+        expect(await isDue(FOREVER)).toBe(true)
+        await stores.threads.expireOrphans(p1, letterOf)
+        expect(await stores.threads.read(p1)).toBeNull()
+      })
+    })
+
+    describe('opens', () => {
+      it('one case a protocol, and says so in the thread', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        const cases = [recordOf(state, 'rumor'), recordOf(state, 'hate')]
+        const opened = await stores.threads.open(state, { cases, waiting: [], nextDue: T0 + HOUR, final: false })
+        expect(opened).toEqual(['rumor~p1~r1', 'hate~p1~r1'])
+        const after = await readThread(stores, p1)
+        expect(after.revisions.get('rumor')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
+        expect(after.revisions.get('hate')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
+        expect((await takeCase(stores, 'hate~p1~r1')).record).toEqual(cases[1])
+        expect(await stores.cases.countOpen()).toBe(2)
+        expect(await isDue(T0 + HOUR - 1)).toBe(false)
+        expect(await isDue(T0 + HOUR)).toBe(true)
+      })
+
+      it('a revision once, however many open it from the same state', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        const opening = { cases: [recordOf(state)], waiting: [], nextDue: null, final: false }
+        expect(await stores.threads.open(state, opening)).toEqual(['rumor~p1~r1'])
+        const { epoch } = await takeCase(stores, 'rumor~p1~r1')
+        expect(await stores.threads.open(state, opening)).toEqual([])
+        expect(await stores.cases.conclude('rumor~p1~r1', epoch, endOf(recordOf(state)))).toBe(true)
+        await publishAll(stores)
+        expect(await stores.threads.open(state, opening)).toEqual([])
+        expect(await stores.cases.countOpen()).toBe(0)
+      })
+
+      it('the next revision only when the last is published, and is due for it then', async () => {
+        await putPost()
+        const record = await openCase(stores, p1)
+        await put([said('c1')])
+        const state = await readThread(stores, p1)
+        const opening = { cases: [], waiting: ['rumor'], nextDue: null, final: false }
+        expect(await stores.threads.open(state, opening)).toEqual([])
+        expect(await isDue(FOREVER)).toBe(false)
+        await concludeCase(stores, record)
+        expect(await isDue(FOREVER)).toBe(false)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.open).toBe(true)
+        await publishAll(stores)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        const after = await readThread(stores, p1)
+        expect(after.revisions.get('rumor')?.open).toBe(false)
+        expect(after.dueSince).not.toBeNull()
+        expect((await openCase(stores, p1)).id).toBe('rumor~p1~r2')
+      })
+
+      it('again for a protocol that was found open in the act', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        const record = await openCase(stores, p1)
+        const second = { cases: [{ ...recordOf(state), final: true }], waiting: [], nextDue: null, final: true }
+        expect(await stores.threads.open(state, second)).toEqual([])
+        expect((await readThread(stores, p1)).final).toBe(false)
+        await concludeCase(stores, record)
+        await publishAll(stores)
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('nothing away: what waits for a case that was published meanwhile stays due', async () => {
+        await putPost()
+        const record = await openCase(stores, p1, { nextDue: T0 + HOUR })
+        await put([said('c1')])
+        const state = await readThread(stores, p1)
+        expect(state.revisions.get('rumor')?.open).toBe(true)
+        await concludeCase(stores, record)
+        await publishAll(stores)
+        await stores.threads.open(state, { cases: [], waiting: ['rumor'], nextDue: null, final: false })
+        expect(await isDue(FOREVER)).toBe(true)
+      })
+
+      it.each([
+        ['a count checkpoint passed', [said('c1'), said('c2')]],
+        ['an edit of the post', 'edit'],
+      ] as const)('nothing away: %s between reading and opening stays due', async (_, change) => {
+        const rules = { ...RULES, counts: [2] }
+        await putPost(p1, {}, rules)
+        const state = await readThread(stores, p1)
+        if (change === 'edit') await putPost(p1, { text: 'corrected' }, rules)
+        else await put(change, rules)
+        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: T0 + HOUR, final: false })
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('nothing away: a second late comment between reading and opening stays due', async () => {
+        await putPost()
+        await judgeOnce(stores, p1, { final: true })
+        await put([said('c1')])
+        const state = await readThread(stores, p1)
+        await put([said('c2')])
+        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: null, final: true })
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('nothing away: a second edit of the post between reading and opening stays due', async () => {
+        await putPost()
+        await judgeOnce(stores, p1, { final: true })
+        await putPost(p1, { text: 'second' })
+        const state = await readThread(stores, p1)
+        await putPost(p1, { text: 'third' })
+        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: null, final: true })
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('due no longer what it has opened for', async () => {
+        await putPost(p1, {}, { ...RULES, counts: [1] })
+        await put([said('c1')], { ...RULES, counts: [1] })
+        await openCase(stores, p1, { nextDue: T0 + HOUR })
+        expect(await isDue(T0 + HOUR - 1)).toBe(false)
+        expect((await readThread(stores, p1)).dueSince).toBeNull()
+      })
+
+      it('the final snapshot as such', async () => {
+        await putPost()
+        await judgeOnce(stores, p1)
+        expect((await readThread(stores, p1)).final).toBe(false)
+        await openCase(stores, p1, { final: true })
+        expect((await readThread(stores, p1)).final).toBe(true)
+        expect(await isDue(FOREVER)).toBe(false)
+      })
+
+      it('with what the revision before it left', async () => {
+        await putPost()
+        const record = await openCase(stores, p1)
+        await concludeCase(stores, record, JSON.stringify({ scores: { c1: 1 } }))
+        await publishAll(stores)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.carry).toEqual({ scores: { c1: 1 } })
+        const next = await openCase(stores, p1)
+        await concludeCase(stores, next, null)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.carry).toBeNull()
+      })
+
+      it('nothing on a thread that is gone or never had a post', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        const opening = { cases: [recordOf(state)], waiting: [], nextDue: T0 + HOUR, final: false }
+        expect(await stores.threads.open(state, opening)).toEqual([])
+        expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
+        expect(await isDue(FOREVER)).toBe(false)
+      })
+    })
+
+    describe('deletes', () => {
+      it('a post with its comments, and stays deaf to redeliveries', async () => {
+        await putPost()
+        await put([said('c1')])
+        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
+        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('duplicate')
+        expect(await stores.threads.read(p1)).toBeNull()
+        expect(await putPost()).toBe('deleted')
+        expect(await put([said('c1'), said('c2'), unsaid('c3')])).toEqual(['deleted', 'deleted', 'deleted'])
+        expect(await stores.threads.read(p1)).toBeNull()
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await stores.outbox.size()).toBe(0)
+      })
+
+      it('a post that has not come yet', async () => {
+        await put([said('c1')])
+        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
+        expect(await putPost()).toBe('deleted')
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
+        expect(await isDue(FOREVER)).toBe(false)
+      })
+
+      it('open cases, fences their workers, and publishes the next revision of each protocol once', async () => {
+        await putPost()
+        await judgeOnce(stores, p1, { protocol: 'rumor' })
+        const rumor = await openCase(stores, p1, { protocol: 'rumor' })
+        const hate = await openCase(stores, p1, { protocol: 'hate' })
+        const { epoch, run } = await takeCase(stores, rumor.id)
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        expect(await stores.cases.take(rumor.id)).toBeNull()
+        expect(await stores.cases.peek(hate.id)).toBeNull()
+        expect(await stores.cases.countOpen()).toBe(0)
+        expect(await stores.cases.idle(0, 10)).toEqual([])
+        expect(await stores.cases.answer(rumor.id, run, '0.0', entryOf(1))).toBe('stale')
+        expect(await stores.cases.conclude(rumor.id, epoch, endOf(rumor))).toBe(false)
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        const entries = await stores.outbox.next('one', 10, 10)
+        expect(new Set(entries.map((entry) => (entry.kind === 'verdict' ? entry.caseId : entry.kind)))).toEqual(
+          new Set(['rumor~p1~r3', 'hate~p1~r2']),
+        )
+        await stores.outbox.done(entries)
+        expect(await stores.outbox.size()).toBe(0)
+        expect(await putPost()).toBe('deleted')
+      })
+
+      it('every trace of the text', async ({ skip }) => {
+        const { traces } = stores
+        if (traces === undefined) return skip('nobody can look into this store')
+        const [secret, other] = ['SECRET-words', 'OTHER-words']
+        await putPost(p1, { text: secret, author: secret })
+        await putPost(thread('p2'), { text: other })
+        const first = await openCase(stores, p1)
+        await stores.cases.answer(first.id, 0, '0.0', entryOf({ reason: secret }))
+        await concludeCase(stores, first, JSON.stringify({ said: secret }))
+        await publishAll(stores)
+        await put([said('c1', { text: secret }), said('c2', { text: secret }), said('c3', { text: secret })])
+        await put([unsaid('c3')])
+        const second = await openCase(stores, p1)
+        const taken = await takeCase(stores, second.id)
+        await stores.cases.answer(second.id, taken.run, '0.0', entryOf({ reason: secret }))
+        await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
+        await put([said('c9', { text: secret })], RULES, thread('only an orphan'))
+        expect((await traces(secret)).length).toBeGreaterThan(4)
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(thread('only an orphan'), farewellOf(thread('only an orphan')))
+        expect(await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).toBe('stale')
+        await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
+        await stores.cases.conclude(second.id, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))
+        await put([said('c1', { text: secret })])
+        await putPost(p1, { text: secret })
+        expect(await traces(secret)).toEqual([])
+        expect(await traces(other)).not.toEqual([])
+      })
+    })
+  })
+}

@@ -1,0 +1,9 @@
+import type { QueueSettings } from '../../src/adapters/bullmq/queues.ts'
+
+/** As config/gavel.yaml has them. */
+export const KILL_SETTINGS: Omit<QueueSettings, 'prefix'> = {
+  caseConcurrency: 32,
+  stages: { default: { concurrency: 64, attempts: 3, backoffMs: 800 } },
+  lockMs: 4_000,
+  stalledCheckMs: 2_000,
+}

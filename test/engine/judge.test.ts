@@ -1,0 +1,545 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { memoryQueues } from '../../src/adapters/memory/queues.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import type { Ask } from '../../src/domain/ask.ts'
+import type { CaseRecord } from '../../src/domain/case.ts'
+import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
+import { type JudgeSettings, judge } from '../../src/engine/judge.ts'
+import { reconciler } from '../../src/engine/reconcile.ts'
+import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
+import { gateway } from '../../src/gateway/gateway.ts'
+import type { CaseStore } from '../../src/ports/cases.ts'
+import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
+import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
+import type { Events, Report } from '../../src/ports/report.ts'
+import { farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from '../contracts/samples.ts'
+
+const word = z.object({ word: z.string() })
+const ask = (stage: string, content: string): Ask<{ word: string }> => ({
+  stage,
+  role: 'speaker',
+  messages: [{ role: 'user', content }],
+  answer: word,
+  temperature: 0,
+  maxTokens: 10,
+})
+const concluded = (rationale: string, label: string | null = 'good'): Conclusion => ({
+  ruling: {
+    label,
+    scores: {},
+    rationale,
+    decidedBy: label === null ? 'none' : 'judge',
+    rounds: 1,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: label === null ? [rationale] : [],
+  },
+  carry: { rationale },
+})
+
+/** Two words at once, then a last one; the first that failed ends it without a label. */
+function* sentence(): Script {
+  const words = yield* round([ask('word', 'first'), ask('word', 'second')])
+  for (const one of words) if (!one.ok) return concluded(`word failed: ${one.code}`, null)
+  const [last] = yield* round([ask('end', 'last')])
+  if (!last.ok) return concluded(`end failed: ${last.code}`, null)
+  return concluded([...words, last].map((one) => (one.ok ? one.answer.word : '?')).join(' '))
+}
+
+const protocolOf = (change: Partial<Protocol> = {}): Protocol => ({
+  name: 'talk',
+  version: 1,
+  stages: ['word', 'end'],
+  subject: 'thread',
+  labels: ['good'],
+  promptsHash: 'p',
+  settingsHash: 's',
+  script: sentence,
+  ...change,
+})
+
+const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBackMs: 30_000, transcriptBytes: 900_000 }
+
+const reply = (text: string): ModelReply => ({
+  text,
+  finish: 'stop',
+  model: 'm-2026',
+  promptTokens: 100,
+  cachedTokens: 40,
+  completionTokens: 10,
+})
+/** What a model says to a question: the question's own last words. */
+const echo = (request: ModelRequest): ModelReply => {
+  const asked = request.messages.at(-1)?.content.split('\n', 1)[0]
+  return reply(JSON.stringify({ word: asked }))
+}
+
+type Model = (request: ModelRequest, nth: number) => ModelReply | Error
+
+interface Parts {
+  readonly protocol?: Protocol
+  readonly settings?: Partial<JudgeSettings>
+  readonly model?: Model
+  readonly postId?: string
+}
+
+/** One open case on the stores in memory, and what its worker needs. The model takes 5 ms of a clock that stands still. */
+async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
+  const clock = { now: T0 }
+  const stores = memoryStores(() => clock.now)
+  const ref = thread(parts.postId ?? 'P')
+  await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+  await stores.threads.putComments(ref, [said('c1'), said('c2')], T0, RULES)
+  const state = await stores.threads.read(ref)
+  if (state === null) throw new Error('no thread')
+  const record = recordOf(state, 'talk', change)
+  const [id = ''] = await stores.threads.open(state, { cases: [record], waiting: [], nextDue: null, final: false })
+  const requests: ModelRequest[] = []
+  const events: { name: keyof Events; event: unknown }[] = []
+  const report: Report = (name, event) => void events.push({ name, event })
+  const model = {
+    async complete(request: ModelRequest) {
+      requests.push(request)
+      clock.now += 5
+      const said = (parts.model ?? echo)(request, requests.length)
+      if (said instanceof Error) throw said
+      return said
+    },
+  }
+  const gatewaySettings = { slots: 8, callTimeoutMs: 1_000, roles: { default: ['m'] }, prices: {} }
+  const worker = (over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings> } = {}): Work =>
+    judge({
+      protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
+      cases: over.cases ?? stores.cases,
+      gateway: gateway({ model, settings: gatewaySettings, clock: () => clock.now, report }),
+      clock: () => clock.now,
+      report,
+      settings: { ...SETTINGS, ...parts.settings, ...over.settings },
+    })
+  const published = async () =>
+    (await stores.outbox.next('test', 100, 1)).flatMap((entry) =>
+      entry.kind === 'verdict' ? [{ verdict: entry.verdict, transcript: entry.transcript }] : [],
+    )
+  return { ...stores, ref, id, clock, requests, worker, published, report, events: () => events }
+}
+
+const attempt = (change: Partial<Attempt> = {}): Attempt => ({
+  number: 1,
+  last: false,
+  waitSeconds: 0,
+  heldMs: 0,
+  signal: new AbortController().signal,
+  ...change,
+})
+
+async function asksOf(work: Work, id: string): Promise<readonly StagedAsk[]> {
+  const advance = await work.advance(id)
+  if (advance.next !== 'asks') throw new Error(`the case is at ${JSON.stringify(advance)}`)
+  return advance.asks
+}
+
+/** Works on the case until it is done. */
+async function workOff(work: Work, id: string): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) {
+    const advance = await work.advance(id)
+    if (advance.next === 'done') return
+    if (advance.next === 'later') throw new Error('handed back')
+    for (const staged of advance.asks) await work.answer(staged, attempt())
+  }
+  throw new Error('no end')
+}
+
+async function only(
+  published: () => Promise<{ verdict: string; transcript: string }[]>,
+): Promise<{ verdict: Verdict; transcript: Transcript; bytes: number }> {
+  const all = await published()
+  expect(all).toHaveLength(1)
+  const [{ verdict: decided, transcript: argued } = { verdict: '', transcript: '' }] = all
+  return {
+    verdict: verdict.parse(JSON.parse(decided)),
+    transcript: transcript.parse(JSON.parse(argued)),
+    bytes: Buffer.byteLength(argued),
+  }
+}
+
+describe('a case on its way', () => {
+  test('asks round after round and ends in one verdict with its whole argument', async () => {
+    const { worker, id, published, events, requests } = await caseOf()
+    const work = worker()
+    const first = await asksOf(work, id)
+    expect(first.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['word 0.0', 'word 0.1'])
+    for (const staged of first) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    const second = await asksOf(work, id)
+    expect(second.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['end 1.0'])
+    for (const staged of second) await work.answer(staged, attempt())
+    expect(await work.advance(id)).toEqual({ next: 'done' })
+
+    const end = await only(published)
+    expect(end.verdict).toMatchObject({ id: 'talk~P~r1', label: 'good', rationale: 'first second last', final: false })
+    expect(end.transcript.turns.map(({ round: at, stage, answer }) => ({ at, stage, answer }))).toEqual([
+      { at: 0, stage: 'word', answer: { word: 'first' } },
+      { at: 0, stage: 'word', answer: { word: 'second' } },
+      { at: 1, stage: 'end', answer: { word: 'last' } },
+    ])
+    expect(requests).toHaveLength(3)
+    expect(events().filter(({ name }) => name === 'case:concluded')).toHaveLength(1)
+  })
+
+  test('goes on from the journal in another worker, without a call made twice', async () => {
+    const { worker, id, published, requests } = await caseOf()
+    const before = worker()
+    const [first] = await asksOf(before, id)
+    if (first === undefined) throw new Error('no ask')
+    await before.answer(first, attempt())
+    await workOff(worker(), id)
+    const end = await only(published)
+    expect(end.verdict.rationale).toBe('first second last')
+    expect(requests).toHaveLength(3)
+  })
+
+  test('answers an ask once, though its job runs twice', async () => {
+    const { worker, id, requests } = await caseOf()
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    await work.answer(first, attempt())
+    await asksOf(work, id)
+    expect(await worker().answer(first, attempt())).toEqual({ end: 'done' })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('counts usage and names every call, those that failed among them', async () => {
+    const failures = [new RetryLaterError('unavailable', 'status 500'), undefined, undefined, reply('no JSON at all')]
+    const { worker, id, published, requests } = await caseOf({
+      model: (request, nth) => failures[nth - 1] ?? echo(request),
+    })
+    const work = worker()
+    const [first, second] = await asksOf(work, id)
+    if (first === undefined || second === undefined) throw new Error('no asks')
+    expect(await work.answer(first, attempt())).toEqual({ end: 'again' })
+    await work.answer(first, attempt({ number: 2 }))
+    await work.answer(second, attempt())
+    await workOff(work, id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(requests).toHaveLength(5)
+    // Tokens are known of answered calls only: four of the five.
+    expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 400, cachedTokens: 160, completionTokens: 40 })
+    expect(argued.turns.map(({ calls }) => calls.map(({ outcome }) => outcome))).toEqual([
+      ['unavailable', 'answered'],
+      ['answered'],
+      ['unreadable', 'answered'],
+    ])
+    expect(argued.turns.flatMap(({ calls }) => calls.map((call) => call.id)).sort()).toEqual(
+      requests.map(({ callId }) => callId).sort(),
+    )
+  })
+})
+
+describe('a fenced worker', () => {
+  test('has its conclusion thrown away, and says so', async () => {
+    const { worker, id, cases, published, events } = await caseOf()
+    const late: CaseStore = {
+      ...cases,
+      async conclude(caseId, epoch, end) {
+        await cases.take(caseId)
+        return cases.conclude(caseId, epoch, end)
+      },
+    }
+    await workOff(worker({ cases: late }), id)
+    expect(await published()).toEqual([])
+    expect(events().filter(({ name }) => name === 'case:fenced')).toHaveLength(1)
+    expect(events().filter(({ name }) => name === 'case:concluded')).toHaveLength(0)
+    await workOff(worker(), id)
+    await only(published)
+  })
+
+  test('writes no answer into a run that was started afresh meanwhile', async () => {
+    const { worker, id, cases } = await caseOf()
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    const taken = await cases.take(id)
+    if (taken === null) throw new Error('no case')
+    await cases.restart(id, taken.epoch, taken.record)
+    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect((await cases.peek(id))?.journal.size).toBe(0)
+  })
+})
+
+describe('a case of other versions', () => {
+  test('that is older is started afresh, under the new ones', async () => {
+    const { worker, id, published } = await caseOf()
+    const before = worker()
+    for (const staged of await asksOf(before, id)) await before.answer(staged, attempt())
+    await workOff(worker({ protocol: protocolOf({ version: 2, promptsHash: 'q' }) }), id)
+    const { verdict: decided } = await only(published)
+    expect(decided.versions).toEqual({ script: 2, prompts: 'q', settings: 's' })
+  })
+
+  test('keeps the calls of the run that was thrown away on its bill', async () => {
+    const { worker, id, published, requests } = await caseOf()
+    const before = worker()
+    for (const staged of await asksOf(before, id)) await before.answer(staged, attempt())
+    await workOff(worker({ protocol: protocolOf({ version: 2 }) }), id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(requests).toHaveLength(5)
+    expect(decided.usage.calls).toBe(5)
+    expect(argued.turns.flatMap(({ calls }) => calls)).toHaveLength(5)
+  })
+
+  test('of the same script is handed back for a while and then started afresh', async () => {
+    const { worker, id, clock, published } = await caseOf()
+    const work = worker({ protocol: protocolOf({ settingsHash: 'other' }) })
+    expect(await work.advance(id)).toEqual({ next: 'later', delayMs: expect.any(Number) })
+    clock.now += SETTINGS.handBackMs
+    await workOff(work, id)
+    expect((await only(published)).verdict.versions.settings).toBe('other')
+  })
+
+  test('that is newer is handed back however often, and then judged by a newer worker', async () => {
+    const { worker, id, clock, published } = await caseOf({}, { versions: { script: 2, prompts: 'p', settings: 's' } })
+    const old = worker()
+    // A slow roll-out: older workers see it far more often than a case may be taken over.
+    for (let seen = 0; seen < SETTINGS.maxTakeovers * 2; seen++) {
+      expect((await old.advance(id)).next).toBe('later')
+      clock.now += 1_000
+    }
+    await workOff(worker({ protocol: protocolOf({ version: 2 }) }), id)
+    expect((await only(published)).verdict).toMatchObject({ label: 'good', degraded: [] })
+  })
+
+  test('has its asks held by a worker of another version, at no attempt’s cost', async () => {
+    const { worker, id, requests } = await caseOf()
+    const [first] = await asksOf(worker(), id)
+    if (first === undefined) throw new Error('no ask')
+    const other = worker({ protocol: protocolOf({ version: 2 }) })
+    expect(await other.answer(first, attempt({ last: true }))).toEqual({ end: 'held', delayMs: expect.any(Number) })
+    expect(requests).toEqual([])
+  })
+})
+
+describe('what goes wrong on the way', () => {
+  test('past its deadline the case makes no call and ends with the failure’s name', async () => {
+    const { worker, id, clock, published, requests } = await caseOf({}, { deadline: T0 + HOUR })
+    const work = worker()
+    const asks = await asksOf(work, id)
+    clock.now = T0 + HOUR
+    for (const staged of asks) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    await workOff(work, id)
+    expect(requests).toEqual([])
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(decided).toMatchObject({ label: null, decidedBy: 'none', degraded: ['word failed: deadline'] })
+    expect(argued.turns.map(({ failed }) => failed?.code)).toEqual(['deadline', 'deadline'])
+  })
+
+  test('a wait that somebody imposed costs no attempt, not even the last', async () => {
+    const { worker, id, cases } = await caseOf({
+      model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs: 7_000, costsAttempt: false }),
+    })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    expect(await work.answer(first, attempt({ number: 5, last: true }))).toEqual({ end: 'held', delayMs: 7_000 })
+    expect((await cases.peek(id))?.journal.size).toBe(0)
+  })
+
+  test('a wait beyond the deadline is not waited for', async () => {
+    const { worker, id, cases } = await caseOf({
+      model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs: 2 * HOUR, costsAttempt: false }),
+    })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect((await cases.peek(id))?.journal.get('0.0')?.failed?.code).toBe('deadline')
+  })
+
+  test('the last attempt journals the failure under its name, with its calls', async () => {
+    const { worker, id, published, requests } = await caseOf({
+      model: () => new RetryLaterError('timeout', 'no answer within 1000 ms'),
+    })
+    const work = worker()
+    for (const staged of await asksOf(work, id)) {
+      expect(await work.answer(staged, attempt())).toEqual({ end: 'again' })
+      expect(await work.answer(staged, attempt({ number: 2, last: true }))).toEqual({ end: 'done' })
+    }
+    await workOff(work, id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(decided).toMatchObject({ label: null, degraded: ['word failed: timeout'], usage: { calls: 4 } })
+    expect(requests).toHaveLength(4)
+    expect(argued.turns.map(({ calls }) => calls.map(({ outcome }) => outcome))).toEqual([
+      ['timeout', 'timeout'],
+      ['timeout', 'timeout'],
+    ])
+  })
+
+  test('a refused request fails at once', async () => {
+    const { worker, id, cases } = await caseOf({ model: () => new PermanentError('rejected', 'status 401') })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect((await cases.peek(id))?.journal.get('0.0')).toMatchObject({
+      failed: { code: 'rejected' },
+      calls: [{ outcome: 'rejected' }],
+    })
+  })
+
+  test('an attempt that is stopped is held for somebody else, and its call is not forgotten', async () => {
+    const stopping = new AbortController()
+    const { worker, id, cases } = await caseOf({
+      model: () => {
+        stopping.abort(new Error('the service is stopping'))
+        return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0 })
+      },
+    })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    const end = await work.answer(first, attempt({ last: true, signal: stopping.signal }))
+    expect(end).toEqual({ end: 'held', delayMs: 0 })
+    expect((await cases.peek(id))?.lostCalls).toMatchObject([{ key: '0.0', outcome: 'aborted' }])
+  })
+
+  test('a script that throws ends the case without a label and without the words of the subject', async () => {
+    const thrown: Protocol['script'] = () => {
+      throw new RangeError('what P says')
+    }
+    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: thrown }) })
+    await workOff(worker(), id)
+    const { verdict: decided } = await only(published)
+    expect(decided).toMatchObject({ label: null, decidedBy: 'none' })
+    expect(decided.degraded.join()).toContain('script failed')
+    expect(decided.degraded.join()).not.toContain('what P says')
+  })
+
+  test('a script that throws in a later round keeps the calls that were made on its bill', async () => {
+    function* thrower(): Script {
+      yield* round([ask('word', 'first')])
+      throw new TypeError('oh')
+    }
+    const { worker, id, published, requests } = await caseOf({ protocol: protocolOf({ script: thrower }) })
+    await workOff(worker(), id)
+    const { verdict: decided } = await only(published)
+    expect(requests).toHaveLength(1)
+    expect(decided.label).toBeNull()
+    expect(decided.usage.calls).toBe(1)
+  })
+
+  test('a case that was taken over too often is given up as unjudgeable', async () => {
+    const { worker, id, cases, published, requests } = await caseOf({ settings: { maxTakeovers: 3 } })
+    for (let death = 0; death < 3; death++) await cases.take(id)
+    await workOff(worker(), id)
+    expect(requests).toEqual([])
+    const { verdict: decided } = await only(published)
+    expect(decided).toMatchObject({ label: null, decidedBy: 'none' })
+    expect(decided.degraded.join()).toContain('unjudgeable')
+  })
+})
+
+describe('a transcript', () => {
+  const rambling: Protocol['script'] = function* () {
+    const [one] = yield* round([ask('word', `a question ${'"\u0000é'.repeat(30_000)}`)])
+    return concluded(one.ok ? one.answer.word : one.code)
+  }
+
+  test('stays under its limit and says what was cut', async () => {
+    const { worker, id, published } = await caseOf({
+      protocol: protocolOf({ script: rambling }),
+      settings: { transcriptBytes: 10_000 },
+      model: () => reply(JSON.stringify({ word: 'yes' })),
+    })
+    await workOff(worker(), id)
+    const end = await only(published)
+    expect(end.bytes).toBeLessThanOrEqual(10_000)
+    expect(end.transcript.cut).toHaveLength(1)
+    expect(end.transcript.turns).toHaveLength(1)
+    expect(JSON.stringify(end.transcript.turns[0]?.messages)).toMatch(/\[cut: \d+ more characters\]/)
+  })
+
+  test('keeps every id whole, however much is cut', async () => {
+    const postId = 'i'.repeat(512)
+    const { worker, id, published } = await caseOf({
+      postId,
+      protocol: protocolOf({ script: rambling }),
+      settings: { transcriptBytes: 10_000 },
+      model: () => reply(JSON.stringify({ word: Array.from({ length: 1_000 }, (_, at) => `w${at}`).join(' ') })),
+    })
+    await workOff(worker(), id)
+    const end = await only(published)
+    expect(end.bytes).toBeLessThanOrEqual(10_000)
+    expect(end.transcript.verdictId).toBe(end.verdict.id)
+    expect(end.transcript.subject).toMatchObject({ post: { id: postId } })
+  })
+
+  test('is whole and says nothing of cuts where everything fits', async () => {
+    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: rambling }) })
+    await workOff(worker(), id)
+    const end = await only(published)
+    expect(end.transcript.cut).toEqual([])
+    expect(JSON.stringify(end.transcript)).toContain('"é'.slice(1).repeat(1))
+  })
+
+  test('falls back to a bare one where even the shortest texts are too much', async () => {
+    const chatty: Protocol['script'] = function* () {
+      yield* round(Array.from({ length: 400 }, (_, at) => ask('word', `question ${at}`)))
+      return concluded('so many')
+    }
+    const { worker, id, published } = await caseOf({
+      protocol: protocolOf({ script: chatty }),
+      settings: { transcriptBytes: 10_000 },
+    })
+    await workOff(worker(), id)
+    const end = await only(published)
+    expect(end.bytes).toBeLessThanOrEqual(10_000)
+    expect(end.transcript).toMatchObject({ verdictId: id, turns: [], cut: [expect.stringContaining('left out')] })
+  })
+})
+
+describe('around the case', () => {
+  test('the reconciler gives a case without a job one, and only then', async () => {
+    const { worker, id, cases, report, clock, published, events } = await caseOf()
+    const queues = memoryQueues({
+      stages: ['word', 'end'].map((stage) => ({ protocol: 'talk', stage })),
+      attempts: 2,
+      backoffMs: 1,
+      clock: () => clock.now,
+      report,
+    })
+    const reconcile = reconciler({ cases, queues, report, idleMs: 15_000 })
+    expect(await reconcile()).toBe(0)
+    clock.now += 60_000
+    expect(await reconcile()).toBe(1)
+    // It has a job now, which waits for a worker.
+    expect(await reconcile()).toBe(0)
+    expect(events().filter(({ name }) => name === 'case:revived')).toEqual([
+      { name: 'case:revived', event: { caseId: id } },
+    ])
+    queues.work(worker())
+    await expect.poll(() => cases.countOpen()).toBe(0)
+    await only(published)
+    await queues.close(0)
+  })
+
+  test('a deletion while the case is open leaves one verdict, which says so', async () => {
+    const { worker, id, ref, threads, cases, published } = await caseOf()
+    const work = worker()
+    const asks = await asksOf(work, id)
+    await threads.deletePost(ref, farewellOf(ref))
+    for (const staged of asks) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    expect(await work.advance(id)).toEqual({ next: 'done' })
+    expect(await cases.countOpen()).toBe(0)
+    const all = await published()
+    expect(all.map(({ verdict: decided }) => JSON.parse(decided))).toMatchObject([
+      { id: 'talk~P~r2', degraded: ['deleted'] },
+    ])
+  })
+
+  test('a job of a case that nobody knows is done', async () => {
+    const { worker } = await caseOf()
+    const staged = { protocol: 'talk', stage: 'word', caseId: 'talk~Q~r1', run: 0, key: '0.0' }
+    expect(await worker().advance('talk~Q~r1')).toEqual({ next: 'done' })
+    expect(await worker().answer(staged, attempt())).toEqual({ end: 'done' })
+  })
+})
