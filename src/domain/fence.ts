@@ -5,10 +5,13 @@ import { createHmac } from 'node:crypto'
  * the text), so that no text can end its block, open another, or name a role. The same text under the same key gets the
  * same fence, so the same question stays the same question.
  */
-export interface Fence {
-  /** `kind` is a word (`claim`); `item` numbers texts of one kind in one prompt; longer texts are cut, and say so. */
-  (kind: string, text: string, item?: number): string
-}
+export type Fence = (
+  /** A word: `claim`, `comment`. */
+  kind: string,
+  text: string,
+  /** Numbers texts of one kind in one prompt. */
+  item?: number,
+) => string
 
 /** Fences under `key`, each holding at most `maxChars` characters of text. */
 export function fences(key: string, maxChars: number): Fence {

@@ -460,25 +460,36 @@ describe('a transcript', () => {
 
   test('keeps every id whole, however much is cut', async () => {
     const postId = 'i'.repeat(512)
+    const wordy: Protocol['script'] = function* () {
+      yield* round(Array.from({ length: 20 }, (_, at) => ask('word', `question ${at} ${'x'.repeat(1_000)}`)))
+      return concluded('so many')
+    }
     const { worker, id, published } = await caseOf({
       postId,
-      protocol: protocolOf({ script: rambling }),
-      settings: { transcriptBytes: 10_000 },
-      model: () => reply(JSON.stringify({ word: Array.from({ length: 1_000 }, (_, at) => `w${at}`).join(' ') })),
+      protocol: protocolOf({ script: wordy }),
+      settings: { transcriptBytes: 15_000 },
+      model: () => reply(JSON.stringify({ word: 'yes' })),
     })
     await workOff(worker(), id)
     const end = await only(published)
-    expect(end.bytes).toBeLessThanOrEqual(10_000)
+    expect(end.bytes).toBeLessThanOrEqual(15_000)
+    expect(end.transcript.turns).toHaveLength(20)
     expect(end.transcript.verdictId).toBe(end.verdict.id)
     expect(end.transcript.subject).toMatchObject({ post: { id: postId } })
   })
 
   test('is whole and says nothing of cuts where everything fits', async () => {
-    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: rambling }) })
+    const words = `a question ${'"\u0000é'.repeat(30_000)}`
+    const { worker, id, published } = await caseOf({
+      protocol: protocolOf({ script: rambling }),
+      settings: { transcriptBytes: 2_000_000 },
+      model: () => reply(JSON.stringify({ word: 'yes' })),
+    })
     await workOff(worker(), id)
     const end = await only(published)
     expect(end.transcript.cut).toEqual([])
-    expect(JSON.stringify(end.transcript)).toContain('"é'.slice(1).repeat(1))
+    const [message] = end.transcript.turns[0]?.messages ?? []
+    expect(message !== undefined && 'content' in message && message.content.startsWith(words)).toBe(true)
   })
 
   test('falls back to a bare one where even the shortest texts are too much', async () => {

@@ -1,0 +1,204 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { OperatorError } from '../../src/domain/errors.ts'
+
+const MINUTE = 60_000
+const folder = mkdtempSync(join(tmpdir(), 'gavel-settings-'))
+let files = 0
+
+function overlay(text: string): string {
+  const file = join(folder, `${++files}.yaml`)
+  writeFileSync(file, text)
+  return file
+}
+
+/** The faults that loading ends in, one a line. */
+function faultsOf(environment: Record<string, string>, file?: string): string[] {
+  try {
+    loadSettings(environment, file)
+  } catch (error) {
+    expect(error).toBeInstanceOf(OperatorError)
+    const [head = '', ...faults] = (error as OperatorError).message.split('\n')
+    expect(head).toBe(`The settings have ${faults.length} fault${faults.length === 1 ? '' : 's'}:`)
+    return faults.map((fault) => fault.trim())
+  }
+  throw new Error('the settings have no fault')
+}
+
+describe('the settings', () => {
+  test('are the documented ones where nothing lies over them', () => {
+    const settings = loadSettings({})
+    expect(settings.kafka).toMatchObject({ brokers: [], topicPrefix: 'gavel.', compression: 'lz4' })
+    expect(settings.checkpoints).toMatchObject({ counts: [10, 30, 100, 300], finalAge: 24 * 60 * MINUTE })
+    expect(settings.clock).toEqual({ idleAfter: 5_000, atEnd: 'wall-pace', poll: 100 })
+  })
+
+  test('are read from the file laid over the defaults, which stay where it says nothing', () => {
+    const file = overlay(
+      'http:\n  port: 0\ncheckpoints:\n  counts: [5]\nmodels:\n  roles:\n    judge: [large, small]\n',
+    )
+    const { http, checkpoints, models } = loadSettings({}, file)
+    expect(http).toEqual({ host: '127.0.0.1', port: 0 })
+    expect(checkpoints.counts).toEqual([5])
+    expect(checkpoints.ages).toEqual([15 * MINUTE, 60 * MINUTE, 360 * MINUTE])
+    expect(models.roles).toEqual({ default: ['gpt-4o-mini'], judge: ['large', 'small'] })
+  })
+
+  test('are overruled by the environment, whatever the file says', () => {
+    const file = overlay('http:\n  port: 8080\nkafka:\n  brokers: [file:9092]\nprotocols:\n  rumor:\n    k: 3\n')
+    const settings = loadSettings(
+      {
+        GAVEL_HTTP_PORT: '8081',
+        KAFKA_BROKERS: 'one:9092, two:9092',
+        REDIS_URL: 'rediss://user:word@host:6380/2',
+        OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
+        OPENAI_API_KEY: 'key',
+        GAVEL_CLOCK_AT_END: 'finish',
+        GAVEL_CHECKPOINTS_COUNTS: '2, 4,8',
+        GAVEL_CHECKPOINTS_AGES: '1m,2h',
+        GAVEL_CHECKPOINTS_REOPEN: 'false',
+        GAVEL_PROTOCOLS_RUMOR_BATCH_SIZE: '7',
+        GAVEL_KAFKA_MAX_BYTES_PER_PARTITION: '2048',
+        PATH: '/bin',
+        HOME: '/',
+      },
+      file,
+    )
+    expect(settings.http.port).toBe(8081)
+    expect(settings.kafka).toMatchObject({ brokers: ['one:9092', 'two:9092'], maxBytesPerPartition: 2048 })
+    expect(settings.redis.url).toBe('rediss://user:word@host:6380/2')
+    expect(settings.openai).toMatchObject({ baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'key' })
+    expect(settings.clock.atEnd).toBe('finish')
+    expect(settings.checkpoints).toMatchObject({ counts: [2, 4, 8], ages: [MINUTE, 120 * MINUTE], reopen: false })
+    expect(settings.protocols.rumor).toMatchObject({ k: 3, batchSize: 7 })
+  })
+
+  test('stay as they are where a variable is empty', () => {
+    expect(loadSettings({ GAVEL_HTTP_PORT: '', KAFKA_BROKERS: '' }).http.port).toBe(9464)
+  })
+
+  test('of one loading do not change those of the next', () => {
+    loadSettings({ GAVEL_HTTP_PORT: '1', GAVEL_PROTOCOLS_RUMOR_K: '1' }, overlay('http:\n  host: 0.0.0.0\n'))
+    expect(loadSettings({})).toMatchObject({ http: { host: '127.0.0.1', port: 9464 }, protocols: { rumor: { k: 20 } } })
+  })
+})
+
+describe('a duration', () => {
+  test.each([
+    ['250ms', 250],
+    ['90s', 90_000],
+    ['1.5m', 90_000],
+    ['2h', 7_200_000],
+    ['1d', 86_400_000],
+    ['0ms', 0],
+  ])('of %s is %d ms', (text, ms) => {
+    expect(loadSettings({ GAVEL_CASES_HAND_BACK: text }).cases.handBack).toBe(ms)
+  })
+
+  test.each(['90', '', ' 5s', '5 s', '-5s', '5w', '1e3s', '5s 3s', 'PT5S'])('is not written "%s"', (text) => {
+    const [fault] = faultsOf({}, overlay(`cases:\n  handBack: ${JSON.stringify(text)}\n`))
+    expect(fault).toBe('cases.handBack: a duration is a number and ms, s, m, h or d, as in "90s"')
+  })
+
+  test('without its unit is told how durations are written', () => {
+    const [fault] = faultsOf({}, overlay('drain: 20\n'))
+    expect(fault).toMatch(/^drain: .*(ms, s, m, h or d|duration)/)
+  })
+
+  test.each(['drain', 'models.callTimeout', 'clock.poll'])('of 40 days is more than %s can wait', (path) => {
+    // Timers of more than 2^31 ms fire at once: the longest waits would become none.
+    const [section = '', name] = path.split('.')
+    const text = name === undefined ? `${section}: 40d\n` : `${section}:\n  ${name}: 40d\n`
+    expect(faultsOf({}, overlay(text))[0]).toMatch(new RegExp(`^${path}: `))
+  })
+})
+
+describe('faults', () => {
+  test('are reported all at once, each with its path', () => {
+    const file = overlay('http:\n  port: 99999\nkafka:\n  compression: brotli\ncheckpoints:\n  counts: [30, 10]\n')
+    expect(faultsOf({}, file).map((fault) => fault.split(':', 1)[0])).toEqual([
+      'kafka.compression',
+      'checkpoints.counts',
+      'http.port',
+    ])
+  })
+
+  test('of every source are reported together, and a variable’s under its name', () => {
+    const file = overlay('redis:\n  url: http://host\nnonsense: true\nhttp:\n  prot: 1\n')
+    const faults = faultsOf({ GAVEL_HTTP_PORT: 'eighty', GAVEL_HTPP_PORT: '1', KAFKA_BROKERS: 'host' }, file)
+    expect(faults.join('\n')).toContain('GAVEL_HTPP_PORT: no setting has this name')
+    expect(faults.join('\n')).toMatch(/^http\.port: .*\(set by GAVEL_HTTP_PORT\)$/m)
+    expect(faults.join('\n')).toMatch(/^kafka\.brokers\.0: a broker is host:port/m)
+    expect(faults.join('\n')).toMatch(/^redis\.url: /m)
+    expect(faults.join('\n')).toMatch(/nonsense/)
+    expect(faults.join('\n')).toMatch(/^http: .*prot/m)
+    expect(faults).toHaveLength(6)
+  })
+
+  test('never repeat a secret that was set', () => {
+    const secret = 'hunter2-is-my-secret'
+    const text = faultsOf({
+      REDIS_URL: `http://user:${secret}@host`,
+      OPENAI_BASE_URL: `nonsense ${secret}`,
+      OPENAI_API_KEY: secret,
+      GAVEL_FENCES_KEY: secret,
+    }).join('\n')
+    expect(text).toContain('redis.url')
+    expect(text).toContain('openai.baseUrl')
+    expect(text).not.toContain(secret)
+  })
+
+  test.each([
+    ['is not YAML', 'http: [1,\nkafka: }'],
+    ['says one thing twice', 'drain: 1s\ndrain: 2s\n'],
+    ['is a list', '- http\n'],
+    ['is a word', 'http'],
+  ])('name the file where it %s', (_, text) => {
+    const file = overlay(text)
+    const faults = faultsOf({ GAVEL_NONSENSE: '1' }, file)
+    expect(faults.filter((fault) => fault.startsWith(`${file}: `)).length).toBeGreaterThan(0)
+    expect(faults).toContain('GAVEL_NONSENSE: no setting has this name')
+  })
+
+  test('name a file that cannot be read', () => {
+    const file = join(folder, 'absent.yaml')
+    expect(faultsOf({}, file)).toEqual([`${file}: cannot be read (ENOENT)`])
+    expect(faultsOf({}, folder)).toEqual([`${folder}: cannot be read (EISDIR)`])
+  })
+
+  test('are none where the file is empty or holds comments alone', () => {
+    expect(loadSettings({}, overlay(''))).toEqual(loadSettings({}))
+    expect(loadSettings({}, overlay('# nothing yet\n'))).toEqual(loadSettings({}))
+  })
+
+  test('are found where a section was left empty', () => {
+    expect(faultsOf({}, overlay('http:\n'))[0]).toMatch(/^http: /)
+  })
+})
+
+test('every setting has its comment, on it or directly above it', () => {
+  const text = readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8')
+  const lines = text.split('\n')
+  const { contents } = parseDocument(text)
+  const bare: string[] = []
+  const look = (map: YAMLMap, path: readonly string[]) => {
+    for (const { key, value } of map.items) {
+      if (!isScalar(key)) throw new Error('a key that is no word')
+      const here = [...path, String(key.value)]
+      if (isMap(value) && value.flow !== true) {
+        look(value, here)
+        continue
+      }
+      const line = text.slice(0, key.range?.[0]).split('\n').length - 1
+      const documented = /^\s*#/.test(lines[line - 1] ?? '') || /\s#/.test(lines[line] ?? '')
+      if (!documented) bare.push(here.join('.'))
+    }
+  }
+  if (!isMap(contents)) throw new Error('gavel.yaml is no mapping')
+  look(contents, [])
+  expect(bare).toEqual([])
+})
