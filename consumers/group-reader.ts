@@ -16,6 +16,8 @@ export interface ReaderSettings {
 
 /** A dead consumer is replaced after this, and then after as long again each time up to the most. */
 const REVIVE_MS = { first: 500, most: 10_000 }
+/** What has been handled is committed this often: each commit is a request, and a batch may be a single message. */
+const COMMIT_EVERY_MS = 250
 /** Longest wait for a consumer to say goodbye. */
 const GOODBYE_MS = 5_000
 
@@ -36,6 +38,9 @@ export function groupReader(deps: {
   let paused = false
   let closing = false
   let downSince: number | null = clock()
+  /** Next offset by topic and partition: handled, and not yet committed. */
+  const handled = new Map<string, { topic: string; partition: number; offset: string }>()
+  let committing: NodeJS.Timeout | undefined
 
   function applyPause(): void {
     const topics = settings.topics.map((topic) => ({ topic }))
@@ -116,7 +121,18 @@ export function groupReader(deps: {
     const next = BigInt(batch.lastOffset()) + 1n
     await handle({ topic, partition, messages, atEnd: next >= BigInt(batch.highWatermark) }, heartbeat)
     resolveOffset(last.offset)
-    await from.commitOffsets([{ topic, partition, offset: String(next) }])
+    handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
+    committing ??= setTimeout(() => void commit(from), COMMIT_EVERY_MS)
+  }
+
+  /** Commits what has been handled. What can't be committed, after a rebalance, is read again by whoever has it now. */
+  async function commit(by: Consumer): Promise<void> {
+    clearTimeout(committing)
+    committing = undefined
+    const offsets = [...handled.values()]
+    handled.clear()
+    if (offsets.length === 0 || consumer !== by) return
+    await by.commitOffsets(offsets).catch((error: unknown) => report('trouble:met', { where: 'kafka commit', error }))
   }
 
   async function offsets(): Promise<Admin> {
@@ -144,7 +160,7 @@ export function groupReader(deps: {
         return (ends[index] ?? [])
           .filter(({ partition }) => held[topic]?.includes(partition))
           .map(({ partition, high, low }) => {
-            const at = come.get(partition) ?? -1
+            const at = Number(handled.get(`${topic}/${partition}`)?.offset ?? come.get(partition) ?? -1)
             return { topic, partition, lag: Math.max(0, Number(high) - (at < 0 ? Number(low) : at)) }
           })
       })
@@ -159,8 +175,12 @@ export function groupReader(deps: {
     },
     async close() {
       closing = true
-      const goodbye = Promise.all([consumer?.disconnect(), admin?.disconnect()])
-      await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
+      const leave = async () => {
+        await consumer?.stop()
+        if (consumer !== undefined) await commit(consumer)
+        await Promise.all([consumer?.disconnect(), admin?.disconnect()])
+      }
+      await Promise.race([leave(), new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },
   }
 }

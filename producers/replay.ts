@@ -10,7 +10,7 @@ export type Pace =
 /** Messages sent in one request at most. */
 const SENT_AT_ONCE = 500
 /** Shorter waits are saved up, so that a fast replay still sends in batches, in ms. */
-const SHORTEST_WAIT_MS = 10
+const SHORTEST_WAIT_MS = 25
 
 /** Sends messages at their pace, in order; resolves to how many were sent. Stops early when the signal is aborted. */
 export async function replayFile(

@@ -21,8 +21,11 @@ if (!recent && !existsSync(brought)) {
 }
 
 const flags = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
+// Many malloc arenas only fragment: resident memory is several times the heap without this.
+const env = { MALLOC_ARENA_MAX: '2', ...process.env }
 const child = spawn(recent ? process.execPath : brought, [...flags, main, ...process.argv.slice(2)], {
   stdio: 'inherit',
+  env,
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))

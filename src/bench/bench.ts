@@ -175,6 +175,8 @@ async function runPhase(
 ): Promise<Seen> {
   const name = `bench-${randomBytes(4).toString('hex')}`
   const own = {
+    // As src/launch.js starts the service.
+    MALLOC_ARENA_MAX: '2',
     ...environment,
     GAVEL_LOG_LEVEL: 'error',
     ...options.changes,

@@ -180,25 +180,35 @@ describe('faults', () => {
   })
 })
 
-test('every setting has its comment, on it or directly above it', () => {
+test('every setting has its comment: on it, above it, or one above its neighbours that names it', () => {
   const text = readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8')
   const lines = text.split('\n')
-  const { contents } = parseDocument(text)
+  const commentAbove = (line: number) => {
+    let from = line
+    while (/^\s*#/.test(lines[from - 1] ?? '')) from--
+    return lines.slice(from, line).join('\n')
+  }
   const bare: string[] = []
-  const look = (map: YAMLMap, path: readonly string[]) => {
-    for (const { key, value } of map.items) {
+  /** `inherited` is the comment above the section: it speaks for the section's only or first setting. */
+  const look = (map: YAMLMap, path: readonly string[], inherited: string) => {
+    let heard = inherited
+    for (const [index, { key, value }] of map.items.entries()) {
       if (!isScalar(key)) throw new Error('a key that is no word')
-      const here = [...path, String(key.value)]
+      const name = String(key.value)
+      const line = text.slice(0, key.range?.[0]).split('\n').length - 1
+      const above = commentAbove(line)
+      if (above !== '') heard = above
       if (isMap(value) && value.flow !== true) {
-        look(value, here)
+        look(value, [...path, name], above)
         continue
       }
-      const line = text.slice(0, key.range?.[0]).split('\n').length - 1
-      const documented = /^\s*#/.test(lines[line - 1] ?? '') || /\s#/.test(lines[line] ?? '')
-      if (!documented) bare.push(here.join('.'))
+      const named = heard.includes(name) || heard.includes(name.replace(/[A-Z]/g, '_$&').toUpperCase())
+      const spoken = above !== '' || /\s#/.test(lines[line] ?? '') || (index === 0 && inherited !== '')
+      if (!spoken && !named) bare.push([...path, name].join('.'))
     }
   }
+  const { contents } = parseDocument(text)
   if (!isMap(contents)) throw new Error('gavel.yaml is no mapping')
-  look(contents, [])
+  look(contents, [], '')
   expect(bare).toEqual([])
 })

@@ -1,0 +1,207 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { transcript, verdict } from '../../src/domain/verdict.ts'
+import { tell } from '../support/pipeline.ts'
+
+const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
+const DATA = join(PROJECT, '..', 'shared', 'data')
+const folder = mkdtempSync(join(tmpdir(), 'gavel-judge-'))
+
+interface Ended {
+  readonly code: number
+  readonly out: readonly string[]
+  readonly said: readonly string[]
+}
+
+/** The command line as a person types it, in a process of its own, without any server or key. */
+function gavel(...args: string[]): Promise<Ended> {
+  const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
+  const options = { env: { PATH: process.env.PATH }, cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: 60_000 }
+  const lines = (text: string) => text.split('\n').filter((line) => line !== '')
+  return new Promise((resolve) => {
+    execFile(process.execPath, [...flags, ...args], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
+      resolve({ code, out: lines(stdout), said: lines(stderr) })
+    })
+  })
+}
+
+let files = 0
+function fileOf(...lines: (string | object)[]): string {
+  const file = join(folder, `${++files}.jsonl`)
+  writeFileSync(file, lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''))
+  return file
+}
+
+const post = (id: string, change: object = {}) => ({
+  type: 'post',
+  id,
+  text: `the bridge at ${id} has fallen`,
+  createdAt: '2025-01-01T12:00:00Z',
+  ...change,
+})
+const comment = (id: string, postId: string, change: object = {}) => ({
+  type: 'comment',
+  id,
+  postId,
+  text: 'I saw it, it is true',
+  createdAt: '2025-01-01T12:05:00Z',
+  ...change,
+})
+const verdictsIn = ({ out }: Ended) => out.map((line) => verdict.parse(JSON.parse(line)))
+
+test('judges the sample event: twelve verdicts, one a line, with whom to thank', async () => {
+  const ended = await gavel('judge', EVENT, '--protocol', 'rumor', '--json')
+  expect(ended.said.join('\n')).toContain('understudy')
+  expect(ended.code).toBe(0)
+  const verdicts = verdictsIn(ended)
+  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(12)
+  expect(verdicts).toHaveLength(12)
+  for (const { final, label, models } of verdicts) {
+    expect(final).toBe(true)
+    expect(['rumor', 'non-rumor', null]).toContain(label)
+    if (label !== null) expect(Object.values(models).join()).toContain('understudy')
+  }
+  expect(ended.said.at(-1)).toMatch(/^12 verdicts, 0 without a label, 0 inputs refused\.$/)
+})
+
+test.for(['rumoureval2017', 'covid19-rumor'])('judges threads of the public format %s', async (format, context) => {
+  const data = join(DATA, format, 'threads.jsonl')
+  if (!existsSync(data)) {
+    tell(`SKIPPED: ${data} is not there; gavel judge --format ${format} was not run on real threads.`)
+    return context.skip('../shared/data is not there')
+  }
+  const threads = readFileSync(data, 'utf8').trim().split('\n').slice(0, 5)
+  const ids = threads.map((line) => (JSON.parse(line) as { id: string }).id)
+  const ended = await gavel('judge', fileOf(...threads), '--protocol', 'rumor', '--format', format, '--json')
+  expect(ended.code).toBe(0)
+  expect(
+    verdictsIn(ended)
+      .map(({ subjectId }) => subjectId)
+      .sort(),
+  ).toEqual(ids.sort())
+})
+
+test('gives the whole argument with each verdict where it is asked for', async () => {
+  const file = fileOf(post('p'), comment('c', 'p'))
+  const ended = await gavel('judge', file, '--protocol', 'rumor', '--json', '--transcript')
+  const [line = ''] = ended.out
+  const both = JSON.parse(line) as { verdict: unknown; transcript: unknown }
+  const decided = verdict.parse(both.verdict)
+  const argued = transcript.parse(both.transcript)
+  expect(argued.verdictId).toBe(decided.id)
+  expect(argued.turns.flatMap(({ calls }) => calls)).toHaveLength(decided.usage.calls)
+})
+
+describe('a bad line', () => {
+  test('is named with its number in the file, and the others are judged', async () => {
+    const file = fileOf(
+      post('good-1'),
+      'no JSON',
+      { type: 'verdict', id: 'x' },
+      comment('c1', 'good-1'),
+      post('undated', { createdAt: 'yesterday' }),
+      '',
+      comment('c2', 'good-1', { text: 7 }),
+      post('far', { createdAt: '3000-01-01T00:00:00Z' }),
+      post('good-2'),
+    )
+    const ended = await gavel('judge', file, '--protocol', 'rumor', '--json')
+    expect(
+      verdictsIn(ended)
+        .map(({ subjectId }) => subjectId)
+        .sort(),
+    ).toEqual(['good-1', 'good-2'])
+    for (const line of [2, 3, 5, 7, 8])
+      expect(
+        ended.said.filter((said) => said.includes(`${file}:${line} `)),
+        `line ${line} in\n${ended.said.join('\n')}`,
+      ).toHaveLength(1)
+    expect(ended.said.at(-1)).toBe('2 verdicts, 0 without a label, 5 inputs refused.')
+  })
+
+  test('of a public format is left out, whatever its time says', async () => {
+    const thread = { id: 't', created_at: 1_700_000_000, claim: 'the bridge has fallen', comments: [] }
+    const file = fileOf(thread, { ...thread, id: 'u', created_at: 1e20 }, { ...thread, id: 'v', comments: 'none' })
+    const ended = await gavel('judge', file, '--protocol', 'rumor', '--format', 'rumoureval2017', '--json')
+    expect(ended.said.join('\n')).not.toContain('unexpected')
+    expect(verdictsIn(ended).map(({ subjectId }) => subjectId)).toEqual(['t'])
+    for (const line of [2, 3]) expect(ended.said.join('\n')).toContain(`${file}:${line} is no thread of rumoureval2017`)
+  })
+
+  test('is not the first one because a byte order mark stands before it', async () => {
+    const file = fileOf(`\ufeff${JSON.stringify(post('marked'))}`)
+    const ended = await gavel('judge', file, '--protocol', 'rumor', '--json')
+    expect(verdictsIn(ended).map(({ subjectId }) => subjectId)).toEqual(['marked'])
+  })
+
+  test('drives no terminal', async () => {
+    const hostile = '\u001b]0;mine\u0007\u009b31m\u202e\u007f'
+    const file = fileOf(
+      post(`id ${hostile}`),
+      comment(`c ${hostile}`, `id ${hostile}`),
+      { type: hostile },
+      `${hostile}`,
+    )
+    const told = await gavel('judge', file, '--protocol', 'rumor', '--transcript')
+    const json = await gavel('judge', file, '--protocol', 'rumor', '--json', '--transcript')
+    for (const line of [...told.out, ...told.said, ...json.out, ...json.said])
+      expect(line).not.toMatch(/[\p{Cc}\p{Bidi_C}]/u)
+    expect(json.out.map((line) => (JSON.parse(line) as { verdict: { subjectId: string } }).verdict.subjectId)).toEqual([
+      `id ${hostile}`,
+    ])
+  })
+})
+
+describe('the exit code', () => {
+  const faults: [string, string[]][] = [
+    ['no command', []],
+    ['an unknown command', ['jugde']],
+    ['no file', ['judge', '--protocol', 'rumor']],
+    ['no protocol', ['judge', EVENT]],
+    ['an unknown format', ['judge', EVENT, '--protocol', 'rumor', '--format', 'csv']],
+    ['an unknown option', ['judge', EVENT, '--protocol', 'rumor', '--jsno']],
+    ['a rate that is no number', ['produce', EVENT, '--rate', 'fast']],
+    ['an unknown role', ['run', '--roles', 'intake,cook']],
+  ]
+  test('is 2 for a command that cannot be understood, which is said on standard error', async () => {
+    const ended = await Promise.all(faults.map(async ([what, args]) => ({ what, ...(await gavel(...args)) })))
+    for (const { what, code, out, said } of ended) {
+      expect(code, what).toBe(2)
+      expect(out, what).toEqual([])
+      expect(said.length, what).toBeGreaterThan(0)
+    }
+  })
+
+  const broken: [string, string[], RegExp][] = [
+    ['a file that is absent', ['judge', 'absent.jsonl', '--protocol', 'rumor'], /absent\.jsonl.*ENOENT/],
+    ['a file that is a folder', ['judge', folder, '--protocol', 'rumor'], /EISDIR/],
+    ['a protocol that nobody knows', ['judge', EVENT, '--protocol', 'humor'], /humor/],
+    ['settings that are absent', ['judge', EVENT, '--protocol', 'rumor', '--config', 'no.yaml'], /no\.yaml.*ENOENT/],
+    ['no Kafka', ['produce', EVENT], /KAFKA_BROKERS/],
+    ['no Kafka for the verdicts', ['verdicts'], /KAFKA_BROKERS/],
+    ['no model', ['run'], /OPENAI_BASE_URL/],
+  ]
+  test('is 1 for what a person has to mend, with a message that says what', async () => {
+    const ended = await Promise.all(
+      broken.map(async ([what, args, message]) => ({ what, message, ...(await gavel(...args)) })),
+    )
+    for (const { what, message, code, out, said } of ended) {
+      const words = said.join('\n')
+      expect(words, what).toMatch(message)
+      expect(words, what).toMatch(/^gavel: /m)
+      expect(words, what).not.toMatch(/unexpected|\n {4}at /)
+      expect(code, what).toBe(1)
+      expect(out, what).toEqual([])
+    }
+  })
+
+  test('is 0 for help', async () => {
+    for (const args of [['--help'], ['judge', '--help'], ['dead-letters', 'replay', '--help']])
+      expect((await gavel(...args)).code, args.join(' ')).toBe(0)
+  })
+})
