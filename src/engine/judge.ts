@@ -35,10 +35,11 @@ export function judge(deps: {
   settings: JudgeSettings
 }): Work {
   const { protocols, cases, gateway, clock, report, settings } = deps
-  const kept = new Map<string, { progress: Progress; open: ReadonlyMap<string, KeyedAsk>; record: CaseRecord }>()
+  const kept = new Map<string, Kept>()
 
   async function advance(caseId: string): Promise<Advance> {
-    const taken = await cases.take(caseId)
+    const waiting = kept.get(caseId)
+    const taken = await cases.take(caseId, waiting)
     if (taken === null) return { next: 'done' }
     const protocol = protocols.get(taken.record.protocol)
     if (protocol === undefined) return { next: 'later', delayMs: 5_000 }
@@ -49,9 +50,15 @@ export function judge(deps: {
       const record = { ...taken.record, versions: versionsOf(protocol), carry: null }
       return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
     }
-    const { standing, progress } = stand(protocol, taken, kept.get(runId(taken))?.progress, settings, report)
+    const { standing, progress } = stand(
+      protocol,
+      taken,
+      waiting?.record === taken.record ? waiting.progress : undefined,
+      settings,
+      report,
+    )
     if (standing.at === 'end') {
-      kept.delete(runId(taken))
+      kept.delete(caseId)
       await conclude(taken, protocol, standing)
       return { next: 'done' }
     }
@@ -77,19 +84,19 @@ export function judge(deps: {
   }
 
   function keep(taken: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
-    const id = runId(taken)
-    kept.delete(id)
+    const { record, run } = taken
+    kept.delete(record.id)
     if (progress === null) return
-    kept.set(id, { progress, open: new Map(open.map((asked) => [asked.key, asked])), record: taken.record })
+    kept.set(record.id, { run, record, progress, open: new Map(open.map((asked) => [asked.key, asked])) })
     const [oldest] = kept.keys()
     if (kept.size > KEPT_SCRIPTS && oldest !== undefined) kept.delete(oldest)
   }
 
   /** The question that a job points to; null if it has been answered or its case has gone. */
   async function locate(staged: StagedAsk): Promise<{ asked: KeyedAsk; record: CaseRecord } | null> {
-    const waiting = kept.get(`${staged.run} ${staged.caseId}`)
+    const waiting = kept.get(staged.caseId)
     const known = waiting?.open.get(staged.key)
-    if (waiting !== undefined && known !== undefined) return { asked: known, record: waiting.record }
+    if (waiting?.run === staged.run && known !== undefined) return { asked: known, record: waiting.record }
     const taken = await cases.peek(staged.caseId)
     const protocol = protocols.get(staged.protocol)
     if (taken === null || protocol === undefined || taken.run !== staged.run) return null
@@ -148,6 +155,14 @@ export function judge(deps: {
   }
 
   return { advance, answer }
+}
+
+/** A script that waits for the answers of its round. */
+interface Kept {
+  readonly run: number
+  readonly record: CaseRecord
+  readonly progress: Progress
+  readonly open: ReadonlyMap<string, KeyedAsk>
 }
 
 class OtherVersion extends Error {}
@@ -227,10 +242,6 @@ function failed(code: string, detail: string): Settled {
 
 function named(calls: readonly Call[], key: string) {
   return calls.map(({ id, outcome }) => ({ key, id, outcome }))
-}
-
-function runId({ record, run }: TakenCase): string {
-  return `${run} ${record.id}`
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */

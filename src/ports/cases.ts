@@ -22,8 +22,11 @@ export interface LostCall {
  * Open cases and their journals. Everything here survives the process: when a promise resolves, the effect is in the store.
  */
 export interface CaseStore {
-  /** Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). */
-  take(caseId: string): Promise<TakenCase | null>
+  /**
+   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). Who has
+   * the record of a run already need not be sent it again.
+   */
+  take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
   /** Forgets the journal, begins a new run under the versions given. Returns false unless `epoch` is still the latest. */

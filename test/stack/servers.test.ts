@@ -256,12 +256,12 @@ describe('the in-memory Kafka', () => {
 
 describe('the choice of a Kafka', () => {
   it(
-    'says what it chose',
+    'takes the kind that is preferred, and what it is can be told',
     async () => {
       const kafka = await startKafka({ prefer: 'memory', say })
       opened.push(kafka)
       expect(kafka.kind).toBe('memory')
-      expect(said.at(-1)).toMatch(/^Kafka is an in-memory stand-in .* 127\.0\.0\.1:\d+.*\.$/)
+      expect(kafka.what).toMatch(/^an in-memory stand-in .* 127\.0\.0\.1:\d+/)
     },
     DOWNLOADS,
   )
@@ -276,8 +276,8 @@ describe('the choice of a Kafka', () => {
       await kafka.close()
     `)
       expect(lines.at(-1)).toBe('memory')
-      expect(lines.at(-2)).toMatch(
-        /^Kafka is an in-memory .*\(Apache Kafka 4 takes Java 17 or newer, and there is no java on the PATH\)/,
+      expect(lines.at(-2)).toBe(
+        'Not the Kafka that was asked for: Apache Kafka 4 takes Java 17 or newer, and there is no java on the PATH.',
       )
     },
     DOWNLOADS,

@@ -13,12 +13,24 @@ const lostCall = z.object({ key: z.string(), id: z.string(), outcome: z.string()
 export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
   const scripts = scriptsOn(client)
 
-  async function take(id: string, now: number | ''): Promise<TakenCase | null> {
-    const reply = await scripts.takeCase(keys.case(id), keys.journal(id), keys.lost(id), keys.open, id, now)
+  async function take(
+    id: string,
+    now: number | '',
+    known?: Pick<TakenCase, 'run' | 'record'>,
+  ): Promise<TakenCase | null> {
+    const reply = await scripts.takeCase(
+      keys.case(id),
+      keys.journal(id),
+      keys.lost(id),
+      keys.open,
+      id,
+      now,
+      known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
+    )
     if (reply === null) return null
     const [record, epoch, run, journal, lost] = takenReply.parse(reply)
     return {
-      record: caseRecord.parse(JSON.parse(record)),
+      record: record === '' && known !== undefined ? known.record : caseRecord.parse(JSON.parse(record)),
       epoch: Number(epoch),
       run: Number(run),
       journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),
@@ -27,7 +39,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
   }
 
   return {
-    take: (id) => take(id, clock()),
+    take: (id, known) => take(id, clock(), known),
     peek: (id) => take(id, ''),
     async restart(id, epoch, record) {
       return (await scripts.restartCase(keys.case(id), keys.journal(id), epoch, JSON.stringify(record))) === 1

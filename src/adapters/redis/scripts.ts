@@ -155,7 +155,7 @@ for i = 8, #ARGV, 4 do
     final = '0'
   elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0') == tonumber(revision) - 1 then
     redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, version)
-    redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'status', 'open')
+    redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
     redis.call('ZADD', open, now, id)
     opened[#opened + 1] = id
   end
@@ -202,7 +202,7 @@ return 'deleted'
 
 const TAKE = `
 local case, journal, lost, open = unpack(KEYS)
-local held = redis.call('HMGET', case, 'status', 'record', 'run')
+local held = redis.call('HMGET', case, 'status', 'record', 'run', 'opened')
 if held[1] ~= 'open' then return nil end
 local epoch
 if ARGV[2] == '' then epoch = redis.call('HGET', case, 'epoch')
@@ -210,7 +210,9 @@ else
   epoch = redis.call('HINCRBY', case, 'epoch', 1)
   redis.call('ZADD', open, 'XX', ARGV[2], ARGV[1])
 end
-return { held[2], tostring(epoch), held[3], redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
+local record = held[2]
+if held[3] .. '@' .. (held[4] or '') == ARGV[3] then record = '' end
+return { record, tostring(epoch), held[3], redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
 `
 
 const RESTART = `

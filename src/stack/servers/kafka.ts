@@ -24,7 +24,7 @@ export async function startKafka({ prefer, say, ...options }: KafkaOptions): Pro
   for (const kind of kinds) {
     try {
       const kafka = await start[kind]({ say, ...options })
-      say(reasons.length > 0 ? `Kafka is ${kafka.what} (${reasons[0]?.message}).` : `Kafka is ${kafka.what}.`)
+      if (reasons[0] !== undefined) say(`Not the Kafka that was asked for: ${reasons[0].message}.`)
       return kafka
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
