@@ -4,19 +4,24 @@ import { PROTOCOLS } from '../src/protocols/registry.ts'
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
+const DURATION = 'a duration is a number and ms, s, m, h or d, as in "90s"'
+
 /** A duration as people write it, in ms inside. */
 const duration = z
-  .string()
-  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'a duration is a number and ms, s, m, h or d, as in "90s"')
+  .string(DURATION)
+  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, DURATION)
   .transform((text) => {
     const [, number = '', unit = 'ms'] = /^([\d.]+)(\D+)$/.exec(text) ?? []
     return Number(number) * UNITS[unit as keyof typeof UNITS]
   })
 
+/** A duration that something waits for: Node's timers fire at once beyond their longest. */
+const wait = duration.refine((ms) => ms < 2 ** 31, 'at most 24d')
+
 const count = z.int().min(1)
 const ascending = (values: readonly number[]) => values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
 
-const stage = z.strictObject({ concurrency: count, attempts: count, backoff: duration })
+const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
 
 const protocols = z.strictObject(
   Object.fromEntries(PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean() })])),
@@ -33,10 +38,10 @@ export const settingsSchema = z.strictObject({
     replication: count,
     retention: duration,
     compression: z.enum(COMPRESSIONS),
-    sessionTimeout: duration,
+    sessionTimeout: wait,
     maxBytesPerPartition: z.int().min(1024),
     fetchBytes: count,
-    fetchWait: duration,
+    fetchWait: wait,
   }),
   redis: z.strictObject({
     url: z.string().regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://'),
@@ -56,7 +61,7 @@ export const settingsSchema = z.strictObject({
       z.strictObject({ prompt: z.number().min(0), cached: z.number().min(0), completion: z.number().min(0) }),
     ),
     slots: count,
-    callTimeout: duration,
+    callTimeout: wait,
   }),
   intake: z.strictObject({
     maxMessageBytes: count,
@@ -77,21 +82,21 @@ export const settingsSchema = z.strictObject({
     finalAge: duration,
     reopen: z.boolean(),
   }),
-  clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: duration }),
+  clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: wait }),
   cases: z.strictObject({
     maxOpen: count,
     concurrency: count,
     deadline: duration,
     maxTakeovers: count,
     handBack: duration,
-    reconcileAfter: duration,
+    reconcileAfter: wait,
     keepJournal: duration,
     transcriptBytes: z.int().min(10_000),
   }),
   stages: z.record(z.string(), stage).refine((stages) => stages.default !== undefined, 'default is missing'),
-  queues: z.strictObject({ lock: duration, stalledCheck: duration }),
+  queues: z.strictObject({ lock: wait, stalledCheck: wait }),
   http: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }),
-  drain: duration,
+  drain: wait,
   fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100) }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
   protocols,

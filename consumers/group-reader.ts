@@ -122,7 +122,8 @@ export function groupReader(deps: {
     await handle({ topic, partition, messages, atEnd: next >= BigInt(batch.highWatermark) }, heartbeat)
     resolveOffset(last.offset)
     handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
-    committing ??= setTimeout(() => void commit(from), COMMIT_EVERY_MS)
+    if (closing) await commit(from)
+    else committing ??= setTimeout(() => void commit(from), COMMIT_EVERY_MS)
   }
 
   /** Commits what has been handled. What can't be committed, after a rebalance, is read again by whoever has it now. */
@@ -176,7 +177,6 @@ export function groupReader(deps: {
     async close() {
       closing = true
       const leave = async () => {
-        await consumer?.stop()
         if (consumer !== undefined) await commit(consumer)
         await Promise.all([consumer?.disconnect(), admin?.disconnect()])
       }

@@ -62,6 +62,7 @@ export function deadLetterOf(
     key: from.key === null ? null : from.key.slice(0, MAX_KEY_CHARS),
     headers: Object.fromEntries(
       Object.entries(from.headers)
+        .filter(([name]) => name !== CORRUPT_BATCH)
         .slice(0, MAX_HEADERS)
         .map(([name, value]) => [name.slice(0, MAX_HEADER_CHARS), value.slice(0, MAX_HEADER_CHARS)]),
     ),

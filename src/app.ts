@@ -118,7 +118,7 @@ async function assemble(
   if (brokers.length === 0)
     throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
   const kafka = kafkaClient(brokers, settings.kafka.clientId, report)
-  await checkBrokers(kafka, brokers)
+  await checkBrokers(brokers)
   await makeTopics(kafka, settings)
 
   // Protocols, and the gateway between their asks and the model.

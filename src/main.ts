@@ -19,6 +19,11 @@ import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 
 const io = terminal(process.stdout, process.stderr)
 const environment = process.env
+// Whoever read the results has had enough (`gavel verdicts | head`): that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+})
 
 /** Resolves with the name of the first signal that asks to stop; the second one ends the process at once. */
 const stopping = new AbortController()

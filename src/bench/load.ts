@@ -41,5 +41,5 @@ function message(
   createdAt: number,
   value: Record<string, unknown>,
 ): FileMessage {
-  return { type, key, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
+  return { type, key, line: 0, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
 }

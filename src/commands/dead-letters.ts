@@ -3,8 +3,8 @@ import type { Settings } from '../../config/schema.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { topicsOf } from '../assembly.ts'
 import { type DeadLetter, deadLetter } from '../domain/messages.ts'
-import { readTopic } from './read-topic.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { jsonOf, readTopic } from './read-topic.ts'
+import { printable, printableJson, type Terminal } from './terminal.ts'
 import { readingClient } from './verdicts.ts'
 
 interface Io {
@@ -18,8 +18,8 @@ export async function listDeadLetters(settings: Settings, options: { json: boole
   for (const letter of letters)
     io.terminal.out(
       options.json
-        ? JSON.stringify(letter)
-        : `${letter.at}  ${letter.topic}/${letter.partition}@${letter.offset}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes)`,
+        ? printableJson(JSON.stringify(letter))
+        : `${printable(letter.at, 30)}  ${printable(letter.topic, 250)}/${letter.partition}@${letter.offset}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes)`,
     )
   if (letters.length === 0) io.terminal.say('No dead letters stand on the topic.')
 }
@@ -58,7 +58,7 @@ export async function replayDeadLetters(
 async function read(kafka: Kafka, settings: Settings, io: Io): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = []
   await readTopic(kafka, topicsOf(settings).deadLetters, { follow: false, signal: io.signal }, ({ message }) => {
-    const letter = deadLetter.safeParse(JSON.parse(message.value?.toString('utf8') ?? 'null'))
+    const letter = deadLetter.safeParse(jsonOf(message))
     if (letter.success) letters.push(letter.data)
     else io.terminal.say(`offset ${message.offset} is no dead letter of schema 1`)
   })

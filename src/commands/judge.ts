@@ -20,7 +20,7 @@ import type { Report } from '../ports/report.ts'
 import type { Batch, Incoming, TopicReader } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { startUnderstudy } from '../stack/understudy/server.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable, printableJson, type Terminal } from './terminal.ts'
 import { line } from './verdicts.ts'
 
 export interface Judged {
@@ -126,7 +126,7 @@ async function judgeWith(
       dueCases.openDue,
       outbox,
       skipped.length,
-      options,
+      { ...options, file },
       { terminal, signal },
       async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
     )
@@ -140,16 +140,16 @@ async function collect(
   openDue: () => Promise<number>,
   outbox: Outbox,
   skipped: number,
-  options: { transcript: boolean; json: boolean },
+  options: { file: string; transcript: boolean; json: boolean },
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   left: () => Promise<number>,
 ): Promise<Judged> {
   const counts = { verdicts: 0, undecided: 0, refused: skipped }
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
-      const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
+      const { offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
       counts.refused++
-      terminal.say(`${topic} ${Number(offset) + 1}: ${reason}: ${printable(detail, 200)}`)
+      terminal.say(`${options.file}:${offset} ${reason}: ${printable(detail, 200)}; left out`)
       return
     }
     const decided = verdict.parse(JSON.parse(entry.verdict))
@@ -158,12 +158,12 @@ async function collect(
     if (options.json)
       terminal.out(
         options.transcript
-          ? JSON.stringify({ verdict: decided, transcript: JSON.parse(entry.transcript) as unknown })
-          : entry.verdict,
+          ? printableJson(JSON.stringify({ verdict: decided, transcript: JSON.parse(entry.transcript) as unknown }))
+          : printableJson(entry.verdict),
       )
     else {
       terminal.out(line(decided))
-      if (options.transcript) terminal.out(JSON.stringify(JSON.parse(entry.transcript), null, 2))
+      if (options.transcript) terminal.out(printableJson(JSON.stringify(JSON.parse(entry.transcript), null, 2)))
     }
   }
   while (!signal.aborted) {
@@ -180,7 +180,6 @@ async function collect(
 /** A reader whose batches come from a file. */
 function feeding() {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}
-  const offsets = { [POSTS]: 0, [COMMENTS]: 0 }
   const send = async (topic: typeof POSTS | typeof COMMENTS, messages: Incoming[]) => {
     if (messages.length === 0) return
     const batch: Batch = { topic, partition: 0, messages, atEnd: true }
@@ -197,7 +196,9 @@ function feeding() {
   }
   return {
     reader,
-    async all(messages: AsyncIterable<{ type: 'post' | 'comment'; key: string; value: unknown }>): Promise<void> {
+    async all(
+      messages: AsyncIterable<{ type: 'post' | 'comment'; key: string; line: number; value: unknown }>,
+    ): Promise<void> {
       let pending: Incoming[] = []
       const flush = async () => {
         const now = pending
@@ -211,9 +212,9 @@ function feeding() {
           now.filter(({ topic }) => topic === COMMENTS),
         )
       }
-      for await (const { type, key, value } of messages) {
+      for await (const { type, key, line, value } of messages) {
         const topic = type === 'post' ? POSTS : COMMENTS
-        const offset = String(offsets[topic]++)
+        const offset = String(line)
         pending.push({
           topic,
           partition: 0,

@@ -30,7 +30,7 @@ export async function produce(
   const kafka = kafkaClient(brokers, clientId, (name, event) => {
     if (name === 'trouble:met' && 'error' in event) io.terminal.say(String(event.error))
   })
-  await checkBrokers(kafka, brokers)
+  await checkBrokers(brokers)
   await makeTopics(kafka, settings)
   const topics = topicsOf(settings)
   const writer = await kafkaWriter(kafka, compression)

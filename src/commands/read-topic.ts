@@ -6,6 +6,15 @@ export interface TopicRecord {
   readonly message: KafkaMessage
 }
 
+/** A record's value as JSON; undefined where it is none. */
+export function jsonOf(message: KafkaMessage): unknown {
+  try {
+    return JSON.parse(message.value?.toString('utf8') ?? 'null')
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Reads a topic from its beginning, outside any lasting group: to where it ended when the reading began, or on and on with
  * `follow`, until the signal is aborted.

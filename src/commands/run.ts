@@ -3,7 +3,7 @@ import { type Role, startApp } from '../app.ts'
 import { OperatorError } from '../domain/errors.ts'
 
 /** Time beyond the drain after which a stop is forced, in ms. */
-const FORCE_AFTER_MS = 10_000
+const FORCE_AFTER_MS = 1_000
 
 /** `gavel run`: the service, until the signal; resolves when everything is closed. */
 export async function run(settings: Settings, roles: readonly Role[], stopped: Promise<string>): Promise<void> {

@@ -45,6 +45,16 @@ export function printable(text: string, width: number): string {
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
 }
 
+/** JSON that can't drive a terminal either: what `JSON.stringify` leaves as it is and a terminal may obey is escaped. */
+export function printableJson(json: string): string {
+  return json.replace(/[\u007f-\u009f]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } })
   for (const row of rows) drawn.push([...row])

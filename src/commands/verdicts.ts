@@ -3,8 +3,8 @@ import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
-import { readTopic } from './read-topic.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { jsonOf, readTopic } from './read-topic.ts'
+import { printable, printableJson, type Terminal } from './terminal.ts'
 
 /** A client for commands that only read: its complaints are for the person who waits. */
 export async function readingClient(settings: Settings, terminal: Terminal) {
@@ -14,7 +14,7 @@ export async function readingClient(settings: Settings, terminal: Terminal) {
   const kafka = kafkaClient(brokers, clientId, (name, event) => {
     if (name === 'trouble:met' && 'error' in event) terminal.say(printable(String(event.error), 300))
   })
-  await checkBrokers(kafka, brokers)
+  await checkBrokers(brokers)
   return kafka
 }
 
@@ -27,11 +27,11 @@ export async function verdicts(
   const kafka = await readingClient(settings, io.terminal)
   let count = 0
   await readTopic(kafka, topicsOf(settings).verdicts, { follow: options.follow, signal: io.signal }, ({ message }) => {
-    const read = verdict.safeParse(JSON.parse(message.value?.toString('utf8') ?? 'null'))
+    const read = verdict.safeParse(jsonOf(message))
     if (!read.success) return io.terminal.say(`offset ${message.offset} is no verdict of schema 1`)
     if (options.protocol !== undefined && read.data.protocol !== options.protocol) return
     count++
-    io.terminal.out(options.json ? JSON.stringify(read.data) : line(read.data))
+    io.terminal.out(options.json ? printableJson(JSON.stringify(read.data)) : line(read.data))
   })
   if (count === 0 && !options.follow) io.terminal.say('No verdicts stand on the topic.')
 }
@@ -42,5 +42,5 @@ export function line(of: Verdict): string {
   const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
   const final = of.final ? ' final' : ''
   const evidence = `${support.length} for, ${oppose.length} against`
-  return `${of.timing.decidedAt}  ${printable(of.id, 60)}${final}  ${of.label ?? 'no label'}  by ${of.decidedBy}  ${evidence}  ${of.usage.calls} calls${degraded}`
+  return `${printable(of.timing.decidedAt, 30)}  ${printable(of.id, 60)}${final}  ${printable(of.label ?? 'no label', 30)}  by ${of.decidedBy}  ${evidence}  ${of.usage.calls} calls${degraded}`
 }

@@ -109,13 +109,16 @@ function once(
   return message
 }
 
-/** Shortens every string to fewer and fewer characters until the whole fits. */
+/** What stays whole, so that a transcript still fits its verdict and its comments. */
+const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
+
+/** Shortens every string but ids to fewer and fewer characters until the whole fits. */
 function fitted(transcript: Transcript, maxBytes: number): string {
   let text = JSON.stringify(transcript)
   for (let longest = 16_384; Buffer.byteLength(text) > maxBytes && longest >= 64; longest /= 4) {
     const cut = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
-    text = JSON.stringify({ ...transcript, cut }, (_, value: unknown) =>
-      typeof value === 'string' && value.length > longest
+    text = JSON.stringify({ ...transcript, cut }, (name, value: unknown) =>
+      typeof value === 'string' && value.length > longest && !IDS.has(name)
         ? `${value.slice(0, longest).toWellFormed()}[cut: ${value.length - longest} more characters]`
         : value,
     )

@@ -39,14 +39,25 @@ export function judge(deps: {
 
   async function advance(caseId: string): Promise<Advance> {
     const waiting = kept.get(caseId)
-    const taken = await cases.take(caseId, waiting)
-    if (taken === null) return { next: 'done' }
-    const protocol = protocols.get(taken.record.protocol)
+    // Looked at before it is taken over: to hand it back must not count as a take-over, however long a roll-out lasts.
+    const seen = waiting ?? (await cases.peek(caseId))
+    if (seen === null) return { next: 'done' }
+    const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return { next: 'later', delayMs: 5_000 }
-    const other = otherVersion(taken.record.versions, protocol)
-    if (other === 'newer' || (other === 'different' && clock() - taken.record.openedAt < settings.handBackMs))
+    const other = otherVersion(seen.record.versions, protocol)
+    if (other === 'newer' || (other === 'different' && clock() - seen.record.openedAt < settings.handBackMs))
       return { next: 'later', delayMs: 1_000 }
+    const taken = await cases.take(caseId, seen)
+    if (taken === null) return { next: 'done' }
+    if (otherVersion(taken.record.versions, protocol) !== other) {
+      // Another worker started it afresh meanwhile.
+      kept.delete(caseId)
+      return advance(caseId)
+    }
     if (other !== undefined) {
+      // The journal goes; the calls in it were made all the same.
+      const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
+      await cases.loseCalls(caseId, made)
       const record = { ...taken.record, versions: versionsOf(protocol), carry: null }
       return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
     }
@@ -177,17 +188,22 @@ function stand(
 ): { standing: Standing; progress: Progress | null } {
   if (taken.epoch > settings.maxTakeovers)
     return givenUp(`taken over ${taken.epoch} times without an end; given up as unjudgeable`)
+  let progress = waiting
   try {
-    const progress = waiting ?? begin(protocol.script(taken.record.subject, taken.record.carry))
+    progress ??= begin(protocol.script(taken.record.subject, taken.record.carry))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('trouble:met', { where: `script ${protocol.name}`, error })
-    return givenUp(`the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`)
+    const why = `the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`
+    return givenUp(
+      why,
+      progress?.asked.filter(({ key }) => taken.journal.has(key)),
+    )
   }
 }
 
-function givenUp(why: string): { standing: Standing; progress: null } {
-  return { standing: { at: 'end', conclusion: undecided(why), asked: [] }, progress: null }
+function givenUp(why: string, asked: readonly KeyedAsk[] = []): { standing: Standing; progress: null } {
+  return { standing: { at: 'end', conclusion: undecided(why), asked }, progress: null }
 }
 
 function undecided(why: string): Conclusion {

@@ -12,6 +12,8 @@ export interface FileMessage {
   readonly type: 'post' | 'comment'
   /** Kafka's key: the post's id. */
   readonly key: string
+  /** Its line in the file, from 1. */
+  readonly line: number
   /** ms since 1970; null where the line has no readable time. */
   readonly createdAt: number | null
   readonly value: Readonly<Record<string, unknown>>
@@ -34,7 +36,7 @@ export async function* fileMessages(
 ): AsyncGenerator<FileMessage> {
   if (format === 'gavel') {
     for await (const { line, json } of jsonLines(file, bad)) {
-      const message = ownMessage(json)
+      const message = ownMessage(json, line)
       if (message === null) bad({ line, why: 'needs "type" ("post" or "comment") and the ids that go with it' })
       else yield message
     }
@@ -43,7 +45,7 @@ export async function* fileMessages(
   const read = format === 'rumoureval2017' ? rumourEval : covid19
   const messages: (FileMessage & { createdAt: number })[] = []
   for await (const { line, json } of jsonLines(file, bad)) {
-    const thread = read(json)
+    const thread = read(json, line)
     if (thread === null) bad({ line, why: `is no thread of ${format}` })
     else messages.push(...thread)
   }
@@ -59,7 +61,7 @@ async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGene
       if (text.trim() === '') continue
       let json: unknown
       try {
-        json = JSON.parse(text)
+        json = JSON.parse(line === 1 ? text.replace(/^\ufeff/, '') : text)
       } catch {
         bad({ line, why: 'is not JSON' })
         continue
@@ -76,7 +78,7 @@ async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGene
 
 const ownIds = z.looseObject({ id: z.string().min(1), postId: z.string().min(1).optional(), createdAt: z.unknown() })
 
-function ownMessage(json: unknown): FileMessage | null {
+function ownMessage(json: unknown, at: number): FileMessage | null {
   const line = produceLine.safeParse(json)
   const ids = ownIds.safeParse(json)
   if (!line.success || !ids.success) return null
@@ -84,7 +86,7 @@ function ownMessage(json: unknown): FileMessage | null {
   const key = type === 'comment' ? ids.data.postId : ids.data.id
   if (key === undefined) return null
   const time = typeof ids.data.createdAt === 'string' ? Date.parse(ids.data.createdAt) : Number.NaN
-  return { type, key, createdAt: Number.isFinite(time) ? time : null, value }
+  return { type, key, line: at, createdAt: Number.isFinite(time) ? time : null, value }
 }
 
 const rumourEvalThread = z.object({
@@ -95,15 +97,16 @@ const rumourEvalThread = z.object({
   comments: z.array(z.object({ id: z.string(), parent: z.string().nullish(), t: z.number(), text: z.string() })),
 })
 
-function rumourEval(json: unknown): (FileMessage & { createdAt: number })[] | null {
+function rumourEval(json: unknown, line: number): (FileMessage & { createdAt: number })[] | null {
   const read = rumourEvalThread.safeParse(json)
   if (!read.success) return null
   const { id, lang, created_at, claim, comments } = read.data
   const posted = created_at * 1000
+  if (![0, ...comments.map(({ t }) => t)].every((t) => isTime(posted + t * 1000))) return null
   return [
-    message('post', id, posted, { id, text: claim, ...(lang ? { lang } : {}) }),
+    message('post', id, line, posted, { id, text: claim, ...(lang ? { lang } : {}) }),
     ...comments.map((comment) =>
-      message('comment', id, posted + comment.t * 1000, {
+      message('comment', id, line, posted + comment.t * 1000, {
         id: comment.id,
         postId: id,
         ...(comment.parent ? { parentId: comment.parent } : {}),
@@ -119,8 +122,13 @@ const covidThread = z.object({
   comments: z.array(z.object({ t: z.string(), text: z.string() })),
 })
 
+/** Milliseconds since 1970 that a date can hold. */
+function isTime(ms: number): boolean {
+  return Math.abs(ms) <= 8.64e15
+}
+
 /** The data set has no time of the post and no ids of comments: the post stands a second before its first comment. */
-function covid19(json: unknown): (FileMessage & { createdAt: number })[] | null {
+function covid19(json: unknown, line: number): (FileMessage & { createdAt: number })[] | null {
   const read = covidThread.safeParse(json)
   if (!read.success) return null
   const { id, claim, comments } = read.data
@@ -128,13 +136,19 @@ function covid19(json: unknown): (FileMessage & { createdAt: number })[] | null 
   if (times.some((time) => !Number.isFinite(time))) return null
   const first = times.length === 0 ? Date.UTC(2020, 0, 1) : times.reduce((a, b) => Math.min(a, b))
   return [
-    message('post', id, first - 1000, { id, text: claim }),
+    message('post', id, line, first - 1000, { id, text: claim }),
     ...comments.map(({ text }, index) =>
-      message('comment', id, times[index] ?? first, { id: `${id}-${index + 1}`, postId: id, text }),
+      message('comment', id, line, times[index] ?? first, { id: `${id}-${index + 1}`, postId: id, text }),
     ),
   ]
 }
 
-function message(type: FileMessage['type'], key: string, createdAt: number, value: Record<string, unknown>) {
-  return { type, key, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
+function message(
+  type: FileMessage['type'],
+  key: string,
+  line: number,
+  createdAt: number,
+  value: Record<string, unknown>,
+) {
+  return { type, key, line, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
 }

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -198,6 +199,22 @@ describe('the exit code', () => {
       expect(code, what).toBe(1)
       expect(out, what).toEqual([])
     }
+  })
+
+  test('is 0 where whoever read its results has had enough', async () => {
+    const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
+    const child = spawn(process.execPath, [...flags, 'judge', EVENT, '--protocol', 'rumor', '--json'], {
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    child.stdout.once('data', () => child.stdout.destroy())
+    const [code] = (await once(child, 'close')) as [number | null]
+    expect(said).not.toContain('EPIPE')
+    expect(code).toBe(0)
   })
 
   test('is 0 for help', async () => {

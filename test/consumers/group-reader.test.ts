@@ -109,6 +109,8 @@ it('resolves and commits behind the batch when it has been handled, in this orde
     last().steps.push(`handle ${batch.messages.map(({ offset }) => offset).join()} ${batch.atEnd}`)
   })
   await last().batch()
+  expect(last().steps).toEqual(['handle 6,7 true', 'resolve 7'])
+  await vi.advanceTimersByTimeAsync(250)
   expect(last().steps).toEqual([
     'handle 6,7 true',
     'resolve 7',

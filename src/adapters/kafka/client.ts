@@ -79,8 +79,16 @@ async function touch(kafka: Kafka, plans: readonly TopicPlan[]): Promise<void> {
 }
 
 /** Throws an error for a person if no broker answers. */
-export async function checkBrokers(kafka: Kafka, brokers: readonly string[]): Promise<void> {
-  const admin = kafka.admin({ retry: { retries: 1 } })
+export async function checkBrokers(brokers: readonly string[]): Promise<void> {
+  // A client of its own: the service's waits for its brokers much longer than a person does.
+  const kafka = new kafkajs.Kafka({
+    clientId: 'gavel-check',
+    brokers: [...brokers],
+    connectionTimeout: CONNECT_MS,
+    retry: { initialRetryTime: 100, retries: 2 },
+    logLevel: kafkajs.logLevel.NOTHING,
+  })
+  const admin = kafka.admin()
   try {
     await admin.connect()
     await admin.describeCluster()

@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
 
-/** Header on the stand-ins for the records of a batch that could not be decompressed; its value says why. */
-export const CORRUPT_BATCH = 'gavel-corrupt-batch'
+/**
+ * Header on the stand-ins for the records of a batch that could not be decompressed; its value says why. No sender can
+ * foresee its name, so nobody's header passes for it.
+ */
+export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
 
 /** A batch larger than this when unpacked counts as corrupt: nothing that Kafka takes by default unpacks to as much. */
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
