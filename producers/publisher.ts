@@ -12,6 +12,8 @@ export interface PublisherSettings {
 
 /** Entries sent in one go. */
 const SENT_AT_ONCE = 64
+/** Entries sent in the last go before a stop; what is left then is for the next publisher. */
+const LAST_SENT_AT_ONCE = 1_000
 /** Wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
 /** An entry whose publisher said nothing for this long is another's, in ms. */
@@ -104,9 +106,12 @@ export function publisher(deps: {
     start() {
       running = run()
     },
+    /** Sends once more what has been decided by now, as far as Kafka takes it, and ends. */
     async close() {
       stopping = true
       await running
+      const left = await outbox.next(name, LAST_SENT_AT_ONCE, 0)
+      if (left.length > 0) await publish(left)
     },
   }
 }

@@ -122,8 +122,7 @@ async function assemble(
   await makeTopics(kafka, settings)
 
   // Protocols, and the gateway between their asks and the model.
-  const made = await intakeRedis.set(keys.fence, randomBytes(32).toString('hex'), 'NX')
-  const fenceKey = settings.fences.key || (await intakeRedis.get(keys.fence)) || String(made)
+  const fenceKey = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
   const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
   const metrics = prometheusMetrics({ protocols, topics: inputs })
   listeners.push(metrics.listen)
@@ -133,6 +132,16 @@ async function assemble(
     clock,
     report,
   })
+
+  // Publication comes up first and goes down last: what is decided leaves even while the rest stops.
+  if (roles.includes('publish')) {
+    const writer = await kafkaWriter(kafka, settings.kafka.compression)
+    later(() => writer.close())
+    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+    const publishing = publisher({ outbox, writer, clock, report, settings: { name, topics } })
+    publishing.start()
+    later(() => publishing.close())
+  }
 
   const queues = bullQueues({
     connection: workRedis,
@@ -169,16 +178,6 @@ async function assemble(
     const started = every(ms, task, (error) => report('trouble:met', { where: name, error }))
     loops.push(started)
     return started
-  }
-
-  // Publication comes up first and goes down last: what is decided leaves even while the rest stops.
-  if (roles.includes('publish')) {
-    const writer = await kafkaWriter(kafka, settings.kafka.compression)
-    later(() => writer.close())
-    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const publishing = publisher({ outbox, writer, clock, report, settings: { name, topics } })
-    publishing.start()
-    later(() => publishing.close())
   }
 
   if (roles.includes('judge')) {
@@ -297,6 +296,13 @@ async function partitionsOf(kafka: ReturnType<typeof kafkaClient>, topics: strin
   } finally {
     await admin.disconnect()
   }
+}
+
+/** A secret that every process on this Redis shares: the first one makes it. */
+async function sharedKey(redis: ReturnType<typeof connect>, name: string): Promise<string> {
+  const fresh = randomBytes(32).toString('hex')
+  await redis.set(name, fresh, 'NX')
+  return (await redis.get(name)) ?? fresh
 }
 
 /** Pauses intake while the backlog in Redis is too deep, so that it stays bounded; Kafka holds the rest. */

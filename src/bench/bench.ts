@@ -13,6 +13,7 @@ import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { verdict } from '../domain/verdict.ts'
 import type { FileMessage } from '../evaluation/formats.ts'
+import { bareCasesPerSecond } from './baseline.ts'
 import { past, threads } from './load.ts'
 import type { Published, Tick } from './worker.ts'
 
@@ -80,6 +81,9 @@ export async function bench(
     return runPhase(environment, options, io)
   }
 
+  const bare = await bareCasesPerSecond(loadSettings(environment).redis.url)
+  say(`baseline: bare BullMQ does ${bare.toFixed(0)} cases of seven empty asks a second here and now`)
+
   const floodPosts = Math.max(1, Math.round(plan.flood / 100))
   const intake = await phase(`intake: ${floodPosts * 100} comments on ${floodPosts} posts`, {
     latencyMs: 0,
@@ -102,7 +106,10 @@ export async function bench(
   const verdictsPerSecond =
     plan.verdicts / activeSeconds(quick.ticks, ({ opened, published }) => opened + published.length)
   const callsPerVerdict = mean(all(quick).map(({ calls }) => calls))
-  say(`  ${verdictsPerSecond.toFixed(0)} verdicts a second, ${callsPerVerdict.toFixed(2)} calls each`)
+  const share = verdictsPerSecond / bare
+  say(
+    `  ${verdictsPerSecond.toFixed(0)} verdicts a second (${share.toFixed(2)} of the baseline), ${callsPerVerdict.toFixed(2)} calls each`,
+  )
 
   const full = (plan.slots * 1000) / plan.latencyMs / callsPerVerdict
   const saturated = Math.ceil(full * 25)

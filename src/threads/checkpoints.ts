@@ -21,10 +21,15 @@ export function dueAt(
 
 /** The first due time of a new post. */
 export function firstDue(createdAt: number, settings: CheckpointSettings): number {
-  return createdAt + Math.min(settings.ages[0] ?? settings.finalAge, settings.finalAge)
+  return afterStart(createdAt + Math.min(settings.ages[0] ?? settings.finalAge, settings.finalAge))
 }
 
 function nextAge(createdAt: number, now: number, { ages, finalAge }: CheckpointSettings): number {
   const next = ages.find((age) => age < finalAge && createdAt + age > now) ?? finalAge
-  return createdAt + next
+  return afterStart(createdAt + next)
+}
+
+/** A due time that is not "at once" (0), also for a post from before 1970. */
+function afterStart(time: number): number {
+  return Math.max(1, time)
 }

@@ -13,7 +13,7 @@ export function kafkaClient(brokers: readonly string[], clientId: string, report
     brokers: [...brokers],
     connectionTimeout: CONNECT_MS,
     requestTimeout: 30_000,
-    retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 8 },
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 4 },
     logLevel: kafkajs.logLevel.ERROR,
     logCreator:
       () =>
