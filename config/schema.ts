@@ -72,6 +72,7 @@ export const settingsSchema = z.strictObject({
   }),
   threads: z.strictObject({
     maxComments: z.int().min(1).max(10_000),
+    maxTextChars: z.int().min(100),
     orphanWait: duration,
     keepAfterFinal: duration,
     keepTombstone: duration,

@@ -4,6 +4,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
+import { shortened } from './read-message.ts'
 
 /** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */
 const WRITTEN_AT_ONCE = 500
@@ -23,7 +24,7 @@ export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock
             const [first] = part
             if (first === undefined) return
             const ref = { tenant: first.message.tenant, postId: first.message.postId }
-            const changes = part.map(({ message, from }) => changeOf(message, from))
+            const changes = part.map(({ message, from }) => changeOf(message, from, rules))
             const given = await threads.putComments(ref, changes, clock(), rules)
             for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))
           }
@@ -39,13 +40,13 @@ function known(outcome: Outcome | undefined): Outcome {
   return outcome
 }
 
-function changeOf(message: CommentMessage, from: Incoming): CommentChange {
+function changeOf(message: CommentMessage, from: Incoming, { textChars }: ThreadRules): CommentChange {
   const { id, createdAt, parentId, text, author, authorSince } = message
   if (message.deleted === true) return { kind: 'deleted', id, createdAt }
   const comment: Comment = {
     id,
     ...(parentId === undefined ? {} : { parentId }),
-    text,
+    text: shortened(text, textChars),
     ...(author === undefined ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     createdAt,

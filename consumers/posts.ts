@@ -4,6 +4,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
 import type { Intake } from './intake.ts'
+import { shortened } from './read-message.ts'
 
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
@@ -24,7 +25,7 @@ export function posts(deps: {
     if (message.deleted === true)
       return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
     const put = { firstDue: firstDue(message.createdAt, checkpoints), now: clock() }
-    return threads.putPost(ref, postOf(message), put, rules)
+    return threads.putPost(ref, postOf(message, rules), put, rules)
   }
 
   return {
@@ -38,10 +39,13 @@ export function posts(deps: {
   }
 }
 
-function postOf({ id, text, author, authorSince, lang, createdAt, media }: PostMessage): Post {
+function postOf(
+  { id, text, author, authorSince, lang, createdAt, media }: PostMessage,
+  { textChars }: ThreadRules,
+): Post {
   return {
     id,
-    text: text ?? '',
+    text: shortened(text ?? '', textChars),
     ...(author === undefined ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),

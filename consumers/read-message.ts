@@ -82,3 +82,10 @@ export function deadLetterOf(
 const MAX_KEY_CHARS = 1_024
 const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256
+
+/** The beginning of a text that is too long to keep; the cut is marked. */
+export function shortened(text: string, characters: number): string {
+  if (text.length <= characters) return text
+  const kept = text.slice(0, characters).toWellFormed()
+  return `${kept}[cut: ${text.length - kept.length} more characters]`
+}

@@ -37,6 +37,7 @@ export function threadRules({ checkpoints, threads }: Settings): ThreadRules {
     window: checkpoints.finalAge,
     counts: checkpoints.counts,
     cap: threads.maxComments,
+    textChars: threads.maxTextChars,
     reopen: checkpoints.reopen,
     orphanWait: threads.orphanWait,
   }

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { nodeFlags } from './node-flags.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -20,12 +21,12 @@ if (!recent && !existsSync(brought)) {
   process.exit(1)
 }
 
-const flags = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
-// Many malloc arenas only fragment: resident memory is several times the heap without this.
-const env = { MALLOC_ARENA_MAX: '2', ...process.env }
-const child = spawn(recent ? process.execPath : brought, [...flags, main, ...process.argv.slice(2)], {
-  stdio: 'inherit',
-  env,
-})
+const child = spawn(
+  recent ? process.execPath : brought,
+  [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)],
+  {
+    stdio: 'inherit',
+  },
+)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))

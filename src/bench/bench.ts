@@ -13,6 +13,7 @@ import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { verdict } from '../domain/verdict.ts'
 import type { FileMessage } from '../evaluation/formats.ts'
+import { nodeFlags } from '../node-flags.js'
 import { bareCasesPerSecond } from './baseline.ts'
 import { past, threads } from './load.ts'
 import type { Published, Tick } from './worker.ts'
@@ -182,8 +183,6 @@ async function runPhase(
 ): Promise<Seen> {
   const name = `bench-${randomBytes(4).toString('hex')}`
   const own = {
-    // As src/launch.js starts the service.
-    MALLOC_ARENA_MAX: '2',
     ...environment,
     GAVEL_LOG_LEVEL: 'error',
     ...options.changes,
@@ -201,7 +200,7 @@ async function runPhase(
     [String(options.latencyMs), options.roles ?? 'intake,judge,publish'],
     {
       env: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) as Record<string, string>,
-      execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+      execArgv: nodeFlags(environment.NODE_OPTIONS),
     },
   )
   try {

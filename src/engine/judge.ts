@@ -19,8 +19,11 @@ export interface JudgeSettings {
   readonly transcriptBytes: number
 }
 
-/** Scripts that wait in memory for their answers, so that this process need not replay them; the journal has it all. */
-const KEPT_SCRIPTS = 1024
+/**
+ * Scripts that wait in memory for their answers, so that this process need not replay them; the journal has it all. Bounded
+ * by the characters of their questions, for a thread may be a hundred times another.
+ */
+const KEPT_CHARACTERS = 16_000_000
 
 /**
  * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end, and
@@ -36,6 +39,7 @@ export function judge(deps: {
 }): Work {
   const { protocols, cases, gateway, clock, report, settings } = deps
   const kept = new Map<string, Kept>()
+  let keptCharacters = 0
 
   async function advance(caseId: string): Promise<Advance> {
     const waiting = kept.get(caseId)
@@ -51,7 +55,7 @@ export function judge(deps: {
     if (taken === null) return { next: 'done' }
     if (otherVersion(taken.record.versions, protocol) !== other) {
       // Another worker started it afresh meanwhile.
-      kept.delete(caseId)
+      forget(caseId)
       return advance(caseId)
     }
     if (other !== undefined) {
@@ -69,7 +73,7 @@ export function judge(deps: {
       report,
     )
     if (standing.at === 'end') {
-      kept.delete(caseId)
+      forget(caseId)
       await conclude(taken, protocol, standing)
       return { next: 'done' }
     }
@@ -96,11 +100,20 @@ export function judge(deps: {
 
   function keep(taken: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
     const { record, run } = taken
-    kept.delete(record.id)
+    forget(record.id)
     if (progress === null) return
-    kept.set(record.id, { run, record, progress, open: new Map(open.map((asked) => [asked.key, asked])) })
-    const [oldest] = kept.keys()
-    if (kept.size > KEPT_SCRIPTS && oldest !== undefined) kept.delete(oldest)
+    const characters = progress.asked.reduce((sum, { ask }) => sum + lengthOf(ask), 0)
+    kept.set(record.id, { run, record, progress, characters, open: new Map(open.map((asked) => [asked.key, asked])) })
+    keptCharacters += characters
+    for (const oldest of kept.keys()) {
+      if (keptCharacters <= KEPT_CHARACTERS) break
+      forget(oldest)
+    }
+  }
+
+  function forget(caseId: string): void {
+    keptCharacters -= kept.get(caseId)?.characters ?? 0
+    kept.delete(caseId)
   }
 
   /** The question that a job points to; null if it has been answered or its case has gone. */
@@ -173,7 +186,12 @@ interface Kept {
   readonly run: number
   readonly record: CaseRecord
   readonly progress: Progress
+  readonly characters: number
   readonly open: ReadonlyMap<string, KeyedAsk>
+}
+
+function lengthOf({ messages }: KeyedAsk['ask']): number {
+  return messages.reduce((sum, { content }) => sum + content.length, 0)
 }
 
 class OtherVersion extends Error {}

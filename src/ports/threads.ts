@@ -24,6 +24,8 @@ export interface ThreadRules {
   readonly cap: number
   /** A comment in the window that comes after the final snapshot opens another revision. */
   readonly reopen: boolean
+  /** Longest text kept of a post or comment, in characters. */
+  readonly textChars: number
   /** How long, in stream time, comments wait for their post. */
   readonly orphanWait: number
 }

@@ -10,7 +10,14 @@ const SECOND = 1_000
 export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
 
-export const RULES: ThreadRules = { window: HOUR, counts: [], cap: 100, reopen: true, orphanWait: 10 * MINUTE }
+export const RULES: ThreadRules = {
+  window: HOUR,
+  counts: [],
+  cap: 100,
+  textChars: 8_000,
+  reopen: true,
+  orphanWait: 10 * MINUTE,
+}
 
 export const thread = (postId: string, tenant = 'default'): ThreadRef => ({ tenant, postId })
 
