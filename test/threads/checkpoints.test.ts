@@ -5,6 +5,8 @@ import { type CheckpointSettings, dueAt, firstDue } from '../../src/threads/chec
 const settings: CheckpointSettings = { counts: [10], ages: [15, 60, 360], finalAge: 1440 }
 const BORN = 1_000
 
+const MINUTE = 60_000
+
 describe('checkpoints', () => {
   test('a new post is first due at the first age', () => {
     expect(firstDue(BORN, settings)).toBe(BORN + 15)
@@ -49,7 +51,7 @@ describe('checkpoints', () => {
       .uniqueArray(fc.integer({ min: 1, max: 5_000 }), { maxLength: 8 })
       .map((ages) => ages.sort((a, b) => a - b))
     fc.assert(
-      fc.property(anyAges, fc.integer({ min: 1, max: 5_000 }), fc.integer(), (ages, finalAge, born) => {
+      fc.property(anyAges, fc.integer({ min: 1, max: 5_000 }), fc.nat(), (ages, finalAge, born) => {
         const rules = { counts: [], ages, finalAge }
         const passed: number[] = []
         for (let due: number | null = firstDue(born, rules); due !== null; due = dueAt(born, due, rules).nextDue) {
@@ -59,5 +61,11 @@ describe('checkpoints', () => {
         expect(passed).toEqual([...ages.filter((age) => age < finalAge), finalAge].map((age) => born + age))
       }),
     )
+  })
+
+  test('a post from before 1970 is due when the clock starts, and not at once', () => {
+    const rules = { counts: [], ages: [MINUTE], finalAge: 24 * 60 * MINUTE }
+    expect(firstDue(-10 * MINUTE, rules)).toBe(1)
+    expect(dueAt(-10 * MINUTE, 1, rules)).toEqual({ final: false, nextDue: 24 * 60 * MINUTE - 10 * MINUTE })
   })
 })
