@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { versions } from './verdict.ts'
+import { usage, versions } from './verdict.ts'
 
 /** A case: one protocol, one snapshot of its subject, one revision. Written once when it opens, never changed. */
 export const caseRecord = z.object({
@@ -36,14 +36,7 @@ export const journalEntry = z.object({
   raw: z.string().nullable(),
   /** Every call made for this ask; the ones before the last failed or were unreadable. */
   calls: z.array(call),
-  usage: z.object({
-    calls: z.number(),
-    memoHits: z.number(),
-    promptTokens: z.number(),
-    cachedTokens: z.number(),
-    completionTokens: z.number(),
-    costUsd: z.number(),
-  }),
+  usage,
   /** ms since 1970 */
   startedAt: z.number(),
   /** Time with the model, in ms. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
 
-const usage = z.object({
+export const usage = z.object({
   calls: z.number(),
   memoHits: z.number(),
   promptTokens: z.number(),

@@ -21,6 +21,7 @@ export type Script = Generator<readonly Ask[], Conclusion, readonly Answered<unk
 export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
   asks: Asks,
 ): Generator<readonly Ask[], AnswersTo<Asks>, readonly Answered<unknown>[]> {
+  // The engine hands back one answer an ask, in order, each read by its ask's own schema: what the types can't know.
   if (asks.length === 0) return [] as unknown as AnswersTo<Asks>
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>
 }
