@@ -75,7 +75,7 @@ export async function demo(
     } finally {
       await app.stop()
     }
-    const verdicts = await published(settings, io)
+    const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
     return report(verdicts, texts, tally, stack.understudy !== undefined, terminal)
   } finally {
     await stack.close()
@@ -103,9 +103,9 @@ function narrate(tally: Tally, texts: ReadonlyMap<string, { text: string }>, ter
   }
 }
 
-/** The produce command's own lines would only disturb the tale. */
+/** What clients mutter on the way would only disturb the tale; what goes wrong is thrown. */
 function quiet(terminal: Terminal): Terminal {
-  return { ...terminal, progress() {} }
+  return { ...terminal, say() {}, progress() {} }
 }
 
 async function until(done: () => boolean, signal: AbortSignal): Promise<void> {
