@@ -32,7 +32,12 @@ module.exports = {
       from: { path: '^src/protocols/([^/]+)/' },
       to: {
         path: '^(src|consumers|producers|config)/',
-        pathNot: ['^src/protocols/$1/', '^src/protocols/prompts\\.ts$', '^src/domain/', '^src/engine/script\\.ts$'],
+        pathNot: [
+          '^src/protocols/$1/',
+          '^src/protocols/(prompts|kind|faults)\\.ts$',
+          '^src/domain/',
+          '^src/engine/script\\.ts$',
+        ],
       },
     },
     {
@@ -49,7 +54,9 @@ module.exports = {
       from: {
         pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/stack/', '^src/commands/', '^src/bench/'],
       },
-      to: { path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|kafka-crab-js)/' },
+      to: {
+        path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|kafka-crab-js|@lancedb|apache-arrow|@energetic-ai)/',
+      },
     },
     {
       name: 'nothing-imports-tests',

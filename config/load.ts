@@ -50,15 +50,12 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   return checked.data
 }
 
-/** A protocol's prompt files by name, from `config/prompts/PROTOCOL/`. */
-export function loadPromptFiles(protocol: string): ReadonlyMap<string, string> {
-  const folder = join(PROJECT, 'config', 'prompts', protocol)
-  if (!existsSync(folder)) return new Map()
-  return new Map(
-    readdirSync(folder)
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => [name.slice(0, -'.md'.length), readFileSync(join(folder, name), 'utf8')]),
-  )
+/** The files of a folder under `config/` by name; none if there is no such folder. */
+export function loadFiles(folder: string): ReadonlyMap<string, string> {
+  const path = join(PROJECT, 'config', folder)
+  if (!existsSync(path)) return new Map()
+  const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))
 }
 
 /** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */

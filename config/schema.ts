@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ROUTED_TOPICS } from '../src/engine/routes.ts'
 import { COMPRESSIONS } from '../src/ports/topic.ts'
 import { PROTOCOLS } from '../src/protocols/registry.ts'
 
@@ -24,8 +25,22 @@ const ascending = (values: readonly number[]) => values.every((value, at) => at 
 const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
 
 const protocols = z.strictObject(
-  Object.fromEntries(PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean() })])),
+  Object.fromEntries(
+    PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean().default(true) }).prefault({})]),
+  ),
 )
+
+const route = z.strictObject({
+  topics: z.array(z.enum(ROUTED_TOPICS)).min(1).optional(),
+  tenants: z.array(z.string()).min(1).optional(),
+  langs: z.array(z.string()).min(1).optional(),
+  media: z.enum(['with', 'without']).optional(),
+  minComments: z.int().min(0).optional(),
+  maxComments: z.int().min(0).optional(),
+  sample: z.number().min(0).max(1).optional(),
+})
+
+const routes = z.partialRecord(z.enum(PROTOCOLS.map(({ name }) => name)), z.array(route))
 
 /** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
 export const settingsSchema = z.strictObject({
@@ -63,6 +78,8 @@ export const settingsSchema = z.strictObject({
     slots: count,
     callTimeout: wait,
   }),
+  images: z.strictObject({ maxBytes: count, timeout: wait, maxRedirects: z.int().min(0).max(10) }),
+  library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
   intake: z.strictObject({
     maxMessageBytes: count,
     maxAhead: duration,
@@ -101,6 +118,7 @@ export const settingsSchema = z.strictObject({
   fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100) }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
   protocols,
+  routes,
 })
 
 export type Settings = z.infer<typeof settingsSchema>

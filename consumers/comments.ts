@@ -14,6 +14,7 @@ export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock
   const { threads, rules, clock } = deps
   return {
     schema: commentMessage,
+    clocked: true,
     async take(read) {
       const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
       const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
@@ -23,7 +24,7 @@ export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock
             const part = group.slice(start, start + WRITTEN_AT_ONCE)
             const [first] = part
             if (first === undefined) return
-            const ref = { tenant: first.message.tenant, postId: first.message.postId }
+            const ref = { tenant: first.message.tenant, postId: first.message.postId, kind: 'post' as const }
             const changes = part.map(({ message, from }) => changeOf(message, from, rules))
             const given = await threads.putComments(ref, changes, clock(), rules)
             for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))

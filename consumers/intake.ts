@@ -16,12 +16,15 @@ export interface ReadOk<Message> {
 /** What one topic's messages are and what is done with them. */
 export interface Intake<Message extends { createdAt: number }> {
   readonly schema: z.ZodType<Message>
+  /** Whether its messages are what the stream's clock goes by. */
+  readonly clocked: boolean
   /** Makes the messages' effects durable; resolves to their outcomes, in order. */
   take(read: readonly ReadOk<Message>[]): Promise<Outcome[]>
 }
 
 /** An intake whose messages only it understands. */
 export interface AnyIntake {
+  readonly clocked: boolean
   readonly schema: z.ZodType<{ createdAt: number }>
   take(read: readonly ReadOk<never>[]): Promise<Outcome[]>
 }
@@ -82,9 +85,11 @@ export function intake(deps: {
       for (const createdAt of await settle(batch.topic, part, take)) mark = advanceMark(mark, createdAt)
       await alive()
     }
-    mark = { ...mark, endSince: batch.atEnd ? clock() : null }
-    await marks.write(new Map([[partition, mark]]))
-    held.set(partition, mark)
+    if (take.clocked) {
+      mark = { ...mark, endSince: batch.atEnd ? clock() : null }
+      await marks.write(new Map([[partition, mark]]))
+      held.set(partition, mark)
+    }
     deps.taken?.()
     lastTimestamp.set(batch.topic, batch.messages.at(-1)?.timestamp ?? clock())
   }
@@ -96,6 +101,7 @@ export function intake(deps: {
     const own = new Set(positions.map(partitionKey))
     for (const partition of held.keys()) if (!own.has(partition)) held.delete(partition)
     for (const position of positions) {
+      if (intakes.get(position.topic)?.clocked !== true) continue
       const partition = partitionKey(position)
       const mark = await markOf(partition)
       if (position.lag === 0 && mark.endSince === null) changed.set(partition, { ...mark, endSince: clock() })

@@ -1,7 +1,8 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/domain/messages.ts'
 import type { Post, ThreadRef } from '../src/domain/thread.ts'
+import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
-import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
 import type { Intake } from './intake.ts'
 import { shortened } from './read-message.ts'
@@ -9,6 +10,9 @@ import { shortened } from './read-message.ts'
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
   threads: ThreadStore
+  routes: Pick<Router, 'of'>
+  /** Erases a deleted post from the shelves. */
+  forget: (subject: { tenant: string; id: string }) => Promise<unknown>
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
@@ -18,24 +22,47 @@ export function posts(deps: {
     revision: number,
   ) => { caseId: string; verdict: string; transcript: string }
 }): Intake<PostMessage> {
-  const { threads, rules, checkpoints, clock, farewell } = deps
+  const { threads, routes, forget, rules, checkpoints, clock, farewell } = deps
 
   async function take(message: PostMessage): Promise<Outcome> {
-    const ref = { tenant: message.tenant, postId: message.id }
-    if (message.deleted === true)
+    const { tenant, id } = message
+    const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
+    if (message.deleted === true) {
+      // Also for a deletion that comes again: the first one may have been cut off between the two.
+      await forget({ tenant, id })
+      // What replies to it quotes it.
+      for (const reply of await threads.repliesTo(ref))
+        await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
       return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
-    const put = { firstDue: firstDue(message.createdAt, checkpoints), now: clock() }
-    return threads.putPost(ref, postOf(message, rules), put, rules)
+    }
+    const post = postOf(message, rules)
+    return threads.putPost(ref, post, arrivalOf(routes.of(ref, post), post, checkpoints, clock()), rules)
   }
 
   return {
     schema: postMessage,
+    clocked: true,
     async take(read) {
       const outcomes: Outcome[] = []
       // One post after the other: an edit and a deletion of the same post must keep their order.
       for (const { message } of read) outcomes.push(await take(message))
       return outcomes
     },
+  }
+}
+
+/** What its routes mean for a post's thread. */
+export function arrivalOf(
+  routed: ReturnType<Router['of']>,
+  { createdAt }: Post,
+  checkpoints: CheckpointSettings,
+  now: number,
+): Arrival {
+  return {
+    firstDue: firstDue(createdAt, checkpoints),
+    now,
+    threaded: routed.some(({ subject }) => subject === 'thread'),
+    atOnce: routed.some(({ subject }) => subject !== 'thread'),
   }
 }
 

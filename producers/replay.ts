@@ -15,7 +15,7 @@ const SHORTEST_WAIT_MS = 25
 /** Sends messages at their pace, in order; resolves to how many were sent. Stops early when the signal is aborted. */
 export async function replayFile(
   messages: AsyncIterable<FileMessage>,
-  to: { writer: TopicWriter; topics: { post: string; comment: string } },
+  to: { writer: TopicWriter; topics: Readonly<Record<FileMessage['type'], string>> },
   pace: Pace,
   options: { signal: AbortSignal; progress: (sent: number) => void },
 ): Promise<number> {

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Settings } from '../config/schema.ts'
-import { comments } from '../consumers/comments.ts'
 import { groupReader } from '../consumers/group-reader.ts'
-import { type AnyIntake, intake } from '../consumers/intake.ts'
-import { posts } from '../consumers/posts.ts'
+import { intake } from '../consumers/intake.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
 import { publisher } from '../producers/publisher.ts'
 import { bullQueues } from './adapters/bullmq/queues.ts'
 import { type Health, serveHttp } from './adapters/http.ts'
+import { imageLoader } from './adapters/images.ts'
 import { checkBrokers, ensureTopics, kafkaClient } from './adapters/kafka/client.ts'
 import { logListener } from './adapters/log.ts'
 import { openAiModel } from './adapters/openai/model.ts'
@@ -18,12 +17,13 @@ import { connect } from './adapters/redis/connect.ts'
 import { keysUnder } from './adapters/redis/keys.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
 import {
-  farewellOf,
   gatewaySettings,
+  imageSettings,
+  intakesOf,
   judgeSettings,
+  libraryOf,
   openerSettings,
   orphanLetter,
-  threadRules,
   topicsOf,
 } from './assembly.ts'
 import { OperatorError } from './domain/errors.ts'
@@ -31,6 +31,7 @@ import { fences } from './domain/fence.ts'
 import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
 import { reconciler } from './engine/reconcile.ts'
+import { router } from './engine/routes.ts'
 import { type Gateway, gateway } from './gateway/gateway.ts'
 import { every, type Loop } from './loop.ts'
 import type { Model } from './ports/model.ts'
@@ -81,7 +82,7 @@ async function assemble(
 ): Promise<App> {
   const clock = Date.now
   const topics = topicsOf(settings)
-  const inputs = [topics.posts, topics.comments]
+  const inputs = [topics.posts, topics.comments, topics.counterspeech]
   const log = logListener(settings.log.level, clock)
   // The metrics need the protocols, the protocols a fence, the fence Redis: events before that reach the log alone.
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
@@ -104,7 +105,10 @@ async function assemble(
       { cause: error },
     )
   })
-  const threads = redisThreads(intakeRedis, keys, { keepTombstoneMs: settings.threads.keepTombstone })
+  const threads = redisThreads(intakeRedis, keys, {
+    keepTombstoneMs: settings.threads.keepTombstone,
+    keepThreadMs: settings.threads.keepAfterFinal,
+  })
   const marks = redisMarks(intakeRedis, keys)
   const cases = redisCases(workRedis, keys, clock)
   const outbox = redisOutbox(workRedis, outboxRedis, keys, {
@@ -126,8 +130,12 @@ async function assemble(
   const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
   const metrics = prometheusMetrics({ protocols, topics: inputs })
   listeners.push(metrics.listen)
+  const routes = router(protocols, settings.routes)
+  const library = libraryOf(settings, clock)
+  later(() => library.close())
   const calls = gateway({
     model: overrides.model ?? openAiModel(settings.openai),
+    loadImage: imageLoader(imageSettings(settings)),
     settings: gatewaySettings(settings),
     clock,
     report,
@@ -160,16 +168,16 @@ async function assemble(
   })
   later(() => queues.close(settings.drain))
 
-  const rules = threadRules(settings)
+  const clockTopics = [topics.posts, topics.comments]
   const dueCases = opener({
-    protocols,
+    routes,
     threads,
     marks,
     cases,
     queues,
     clock,
     report,
-    settings: openerSettings(settings, await partitionsOf(kafka, inputs)),
+    settings: openerSettings(settings, await partitionsOf(kafka, clockTopics)),
     orphanLetter: orphanLetter(report, clock),
   })
 
@@ -186,6 +194,7 @@ async function assemble(
         protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
         cases,
         gateway: calls,
+        library,
         clock,
         report,
         settings: judgeSettings(settings),
@@ -217,13 +226,7 @@ async function assemble(
     downSince = () => reader.downSince
     const taking = intake({
       reader,
-      intakes: new Map<string, AnyIntake>([
-        [
-          topics.posts,
-          posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) }),
-        ],
-        [topics.comments, comments({ threads, rules, clock })],
-      ]),
+      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, clock }),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
@@ -239,6 +242,8 @@ async function assemble(
 
   loop('backlog', 1_000, async () => {
     for (const stage of await queues.backlog()) report('stage:backlog', stage)
+    const paused = await threads.paused()
+    for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
     const [openCases, size, due, streamNow] = await Promise.all([
       cases.countOpen(),
       outbox.size(),

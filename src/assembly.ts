@@ -1,13 +1,22 @@
 import type { Settings } from '../config/schema.ts'
+import { comments } from '../consumers/comments.ts'
+import { counterspeech } from '../consumers/counterspeech.ts'
+import type { AnyIntake } from '../consumers/intake.ts'
+import { posts } from '../consumers/posts.ts'
 import { deadLetterOf } from '../consumers/read-message.ts'
+import { makeEmbedder } from './adapters/embedders/make.ts'
+import { lanceLibrary } from './adapters/lancedb/library.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
+import type { Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
 import type { GatewaySettings } from './gateway/gateway.ts'
+import type { Clock } from './ports/clock.ts'
+import type { Library } from './ports/library.ts'
 import type { Report } from './ports/report.ts'
-import type { Origin, ThreadRules } from './ports/threads.ts'
+import type { Origin, ThreadRules, ThreadStore } from './ports/threads.ts'
 
 // What the parts are given, out of the settings: the same for the service and for judging a file.
 
@@ -28,11 +37,21 @@ export function gatewaySettings({ models }: Settings): GatewaySettings {
   return { slots: models.slots, callTimeoutMs: models.callTimeout, roles: models.roles, prices: models.prices }
 }
 
+/** The library that the settings name; nothing of it is loaded before it is needed. */
+export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'openai'>, clock: Clock): Library {
+  const { path, proposalsPerAuthor } = library
+  return lanceLibrary({ path, embedder: makeEmbedder(library.embedder, openai), now: clock, proposalsPerAuthor })
+}
+
+export function imageSettings({ images }: Settings) {
+  return { maxBytes: images.maxBytes, timeoutMs: images.timeout, maxRedirects: images.maxRedirects }
+}
+
 export function judgeSettings({ cases }: Settings): JudgeSettings {
   return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
 }
 
-export function threadRules({ checkpoints, threads }: Settings): ThreadRules {
+function threadRules({ checkpoints, threads }: Settings): ThreadRules {
   return {
     window: checkpoints.finalAge,
     counts: checkpoints.counts,
@@ -54,6 +73,30 @@ export function openerSettings(settings: Settings, partitions: () => number): Op
   }
 }
 
+/** What becomes of the messages of each input topic. */
+export function intakesOf(
+  topics: Pick<ReturnType<typeof topicsOf>, 'posts' | 'comments' | 'counterspeech'>,
+  deps: {
+    settings: Settings
+    threads: ThreadStore
+    protocols: readonly Protocol[]
+    routes: Router
+    library: Pick<Library, 'forget'>
+    clock: Clock
+  },
+): ReadonlyMap<string, AnyIntake> {
+  const { settings, threads, protocols, routes, library, clock } = deps
+  const rules = threadRules(settings)
+  const { checkpoints } = settings
+  const farewell = farewellOf(protocols, clock)
+  const { forget } = library
+  return new Map<string, AnyIntake>([
+    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell })],
+    [topics.comments, comments({ threads, rules, clock })],
+    [topics.counterspeech, counterspeech({ threads, routes, rules, checkpoints, clock })],
+  ])
+}
+
 /** The dead letter of a comment whose post never came. */
 export function orphanLetter(report: Report, clock: () => number) {
   return ({ topic, partition, offset, raw }: Origin) => {
@@ -66,7 +109,7 @@ export function orphanLetter(report: Report, clock: () => number) {
 }
 
 /** The last revision of a deleted post, by protocol. */
-export function farewellOf(protocols: readonly Protocol[], clock: () => number) {
+function farewellOf(protocols: readonly Protocol[], clock: () => number) {
   return (ref: ThreadRef, name: string, revision: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>
@@ -77,6 +120,7 @@ export function farewellOf(protocols: readonly Protocol[], clock: () => number) 
       protocol: name,
       tenant: ref.tenant,
       subjectId: ref.postId,
+      kind: ref.kind,
       revision,
       final: true,
       supersedes: id(revision - 1),

@@ -7,10 +7,32 @@ import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
 import { demo } from './commands/demo.ts'
 import { doctor } from './commands/doctor.ts'
 import { judgeFile } from './commands/judge.ts'
+import {
+  approveProposals,
+  learnFile,
+  learnTopic,
+  listProposals,
+  PROPOSAL_STATES,
+  rejectProposals,
+  showProposal,
+  tellLearning,
+} from './commands/learn.ts'
+import {
+  dropShelf,
+  importShelf,
+  libraryHistory,
+  listShelves,
+  rollbackChange,
+  SHELF_FORMATS,
+  type ShelfFormat,
+  searchShelf,
+  tellImport,
+} from './commands/library.ts'
 import { produce } from './commands/produce.ts'
+import { listProtocols, pauseProtocol, resumeProtocol } from './commands/protocols.ts'
 import { run } from './commands/run.ts'
 import { stack } from './commands/stack.ts'
-import { terminal } from './commands/terminal.ts'
+import { counted, terminal } from './commands/terminal.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { FORMATS, type Format } from './evaluation/formats.ts'
@@ -113,7 +135,14 @@ subcommand(program, 'produce <file>', "sends a file's posts and comments to Kafk
             : { kind: 'flat-out' }
       const done = await produce(settingsOf(command), file, options.format, pace, commandIo)
       if (options.json) io.out(JSON.stringify(done))
-      else io.out(`${done.sent} sent (${done.posts} posts, ${done.comments} comments) in ${done.seconds.toFixed(1)} s`)
+      else {
+        const others = [
+          ...(done.counterspeech > 0 ? [`${done.counterspeech} counterspeech`] : []),
+          ...(done.feedback > 0 ? [`${done.feedback} feedback`] : []),
+        ]
+        const parts = [`${done.posts} posts`, `${done.comments} comments`, ...others].join(', ')
+        io.out(`${done.sent} sent (${parts}) in ${done.seconds.toFixed(1)} s`)
+      }
       for (const { line, why } of done.skipped.slice(0, 20)) io.say(`${file}:${line} ${why}; left out`)
       if (done.skipped.length > 0) throw new OperatorError(`${done.skipped.length} lines of ${file} were left out.`)
     },
@@ -143,7 +172,9 @@ subcommand(program, 'judge <file>', 'judges the subjects of a file right here, w
     ) => {
       const { protocol, format, transcript = false, json = false } = options
       const done = await judgeFile(settingsOf(command), file, { protocol, format, transcript, json }, commandIo)
-      io.say(`${done.verdicts} verdicts, ${done.undecided} without a label, ${done.refused} inputs refused.`)
+      const { verdicts: judged, undecided, refused, unrouted } = done
+      io.say(`${counted(judged, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
+      if (unrouted > 0) io.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)
     },
   )
 
@@ -161,6 +192,153 @@ subcommand(deadLetters, 'replay', 'reads the original offsets again and sends th
   .action(async ({ dryRun = false, json = false }: { dryRun?: boolean; json?: boolean }, command: Command) =>
     replayDeadLetters(settingsOf(command), { dryRun, json }, commandIo),
   )
+
+const library = subcommand(program, 'library', 'shelves of labelled examples and precedents')
+subcommand(library, 'import <file>', "puts a file's labelled texts onto a shelf, as one change")
+  .requiredOption('--shelf <name>', 'onto which shelf; it is made if it is missing')
+  .addOption(new Option('--format <format>', "the file's format; by its ending if not given").choices(SHELF_FORMATS))
+  .option('--text-field <name>', 'the field or column that holds the text', 'text')
+  .option('--label-field <name>', 'the field or column that holds the label', 'label')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel library import comments.jsonl --shelf kodoli --format kodoli')
+  .action(
+    async (
+      file: string,
+      options: { shelf: string; format?: ShelfFormat; textField: string; labelField: string; json?: boolean },
+      command: Command,
+    ) => {
+      const { json = false, ...how } = options
+      tellImport(file, await importShelf(settingsOf(command), file, how, commandIo), { json }, commandIo)
+    },
+  )
+subcommand(library, 'list', 'the shelves, and who made their vectors')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel library list')
+  .action(async ({ json = false }: { json?: boolean }, command: Command) =>
+    listShelves(settingsOf(command), { json }, commandIo),
+  )
+subcommand(
+  library,
+  'search <text>',
+  'the nearest items, as a protocol would be given them; the same text is not among them',
+)
+  .requiredOption('--shelf <name>', 'on which shelf')
+  .option('-k <n>', 'how many', positive, 3)
+  .option('--lang <tag>', 'the language of the text (BCP 47)')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5')
+  .action(
+    async (text: string, options: { shelf: string; k: number; lang?: string; json?: boolean }, command: Command) => {
+      const { json = false, ...how } = options
+      await searchShelf(settingsOf(command), text, { ...how, json }, commandIo)
+    },
+  )
+subcommand(library, 'history', 'what changed on the shelves, the newest first')
+  .option('--shelf <name>', 'only this shelf')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel library history --shelf precedents')
+  .action(async ({ json = false, ...how }: { shelf?: string; json?: boolean }, command: Command) =>
+    libraryHistory(settingsOf(command), { ...how, json }, commandIo),
+  )
+subcommand(library, 'rollback <change>', 'takes back one change: what it added goes, what it replaced returns')
+  .addHelpText('after', '\nExample:\n  $ gavel library rollback c-0123abcd')
+  .action(async (change: string, _: object, command: Command) => rollbackChange(settingsOf(command), change, commandIo))
+subcommand(library, 'drop <shelf>', 'erases a shelf and its history for good')
+  .addHelpText('after', '\nExample:\n  $ gavel library drop kodoli')
+  .action(async (shelf: string, _: object, command: Command) => dropShelf(settingsOf(command), shelf, commandIo))
+
+const learn = subcommand(program, 'learn', "from people's feedback on verdicts to proposals for the shelves")
+  .argument('[file]', 'feedback, as "gavel produce" takes it')
+  .option('--judged <file>', 'verdicts and transcripts of "gavel judge --json --transcript", in place of the topics')
+  .option('--topic', 'the feedback topic, from where the last run ended')
+  .option('--all', 'also what the verdict got right: for a first library')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn feedback.jsonl --judged judged.jsonl')
+  .action(
+    async (
+      file: string | undefined,
+      options: { judged?: string; topic?: boolean; all?: boolean; json?: boolean },
+      command: Command,
+    ) => {
+      const { judged, topic = false, all = false, json = false } = options
+      if ((file === undefined) !== topic || (topic && judged !== undefined))
+        command.error('error: give a file of feedback, with --judged if you like, or --topic')
+      const settings = settingsOf(command)
+      const done =
+        file === undefined
+          ? await learnTopic(settings, { all, json }, commandIo)
+          : await learnFile(settings, file, { all, json, ...(judged === undefined ? {} : { judged }) }, commandIo)
+      tellLearning(done, { json }, commandIo)
+    },
+  )
+/** `--json` and `--all` are options of `learn` too, which takes them wherever they stand. */
+const learnOptions = (command: Command) => {
+  const { json = false, all = false, by } = command.optsWithGlobals<{ json?: boolean; all?: boolean; by?: string }>()
+  return { json, all, ...(by === undefined ? {} : { by }) }
+}
+const byOption = () => new Option('--by <name>', 'who decides, for the history; your account if left out')
+
+subcommand(learn, 'list', 'proposals, the oldest first, with those that they contradict')
+  .addOption(new Option('--state <state>', 'only these').choices(PROPOSAL_STATES))
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn list --state waiting')
+  .action(async ({ state }: { state?: (typeof PROPOSAL_STATES)[number] }, command: Command) => {
+    const { json } = learnOptions(command)
+    await listProposals(settingsOf(command), { json, ...(state === undefined ? {} : { state }) }, commandIo)
+  })
+subcommand(learn, 'show <id>', 'everything that is known of a proposal')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn show 3f1c9a0b2d4e6f80')
+  .action(async (id: string, _: object, command: Command) =>
+    showProposal(settingsOf(command), id, learnOptions(command), commandIo),
+  )
+subcommand(learn, 'approve [ids...]', 'puts proposals on their shelves, as one change a shelf')
+  .option('--all', 'all that wait, but those that contradict one another')
+  .addOption(byOption())
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn approve 3f1c9a0b2d4e6f80 --by ann')
+  .action(async (ids: string[], _: object, command: Command) => {
+    const { all, ...options } = learnOptions(command)
+    if (ids.length > 0 === all) command.error('error: give ids, or --all')
+    await approveProposals(settingsOf(command), all ? 'all' : ids, options, commandIo)
+  })
+subcommand(learn, 'reject <ids...>', 'proposals that nobody shall find')
+  .addOption(byOption())
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn reject 3f1c9a0b2d4e6f80')
+  .action(async (ids: string[], _: object, command: Command) =>
+    rejectProposals(settingsOf(command), ids, learnOptions(command), commandIo),
+  )
+subcommand(learn, 'rollback <change>', 'takes back what one change did; its proposals wait again')
+  .addHelpText('after', '\nExample:\n  $ gavel learn rollback 20260101120000000-3fa9c1')
+  .action(async (change: string, _: object, command: Command) => rollbackChange(settingsOf(command), change, commandIo))
+subcommand(learn, 'history', 'every change to the shelves, the newest first')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel learn history')
+  .action(async (_: object, command: Command) => {
+    const { json } = learnOptions(command)
+    await libraryHistory(settingsOf(command), { json }, commandIo)
+  })
+
+const protocols = subcommand(program, 'protocols', 'what judges, and what is paused')
+subcommand(protocols, 'list', 'every protocol: on or off by the settings, paused or not')
+  .addOption(jsonOption())
+  .addHelpText('after', '\nExample:\n  $ gavel protocols list')
+  .action(async ({ json = false }: { json?: boolean }, command: Command) =>
+    listProtocols(settingsOf(command), { json }, io),
+  )
+subcommand(protocols, 'pause <name>', 'no new case of this protocol, in any process, until it is resumed')
+  .addHelpText('after', '\nExample:\n  $ gavel protocols pause safety')
+  .action(async (name: string, _: object, command: Command) => {
+    await pauseProtocol(settingsOf(command), name)
+    io.say(`${name} is paused: open cases end, what comes due is remembered.`)
+  })
+subcommand(protocols, 'resume <name>', 'judges what came due meanwhile, and goes on')
+  .addHelpText('after', '\nExample:\n  $ gavel protocols resume safety')
+  .action(async (name: string, _: object, command: Command) => {
+    const woken = await resumeProtocol(settingsOf(command), name)
+    io.say(`${name} goes on; ${woken} threads waited for it.`)
+  })
 
 subcommand(program, 'stack', 'local Redis, Kafka and understudy, kept up until it is stopped')
   .addOption(

@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { z } from 'zod'
+import { commentMessage, counterspeechMessage, postMessage } from '../src/domain/messages.ts'
 import { answer } from '../src/stack/understudy/answer.ts'
 
 const time = z.iso.datetime()
@@ -12,6 +14,7 @@ const post = z.strictObject({
   author: z.string(),
   authorSince: time,
   lang: z.enum(['en', 'es', 'de']),
+  media: z.tuple([z.strictObject({ kind: z.literal('image'), url: z.string(), alt: z.string().min(1) })]).optional(),
   createdAt: time,
 })
 const comment = z.strictObject({
@@ -26,14 +29,25 @@ const comment = z.strictObject({
   deleted: z.literal(true).optional(),
 })
 
+const counterspeech = z.strictObject({
+  type: z.literal('counterspeech'),
+  id,
+  postId: id,
+  hateSpeech: z.string().min(1),
+  text: z.string().min(1),
+  createdAt: time,
+})
+
 type Comment = z.infer<typeof comment>
 type Post = z.infer<typeof post>
 
-const lines = readFileSync(new URL('../config/demo/event.jsonl', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-const rows = lines.map((line) => z.discriminatedUnion('type', [post, comment]).parse(JSON.parse(line)))
+const config = new URL('../config/', import.meta.url)
+const linesOf = (file: string) => readFileSync(new URL(file, config), 'utf8').trimEnd().split('\n')
+
+const lines = linesOf('demo/event.jsonl')
+const rows = lines.map((line) => z.discriminatedUnion('type', [post, comment, counterspeech]).parse(JSON.parse(line)))
 const posts = rows.filter((row) => row.type === 'post')
+const replies = rows.filter((row) => row.type === 'counterspeech')
 /** The first line of each comment, before any edit or deletion. */
 const comments = rows
   .filter((row) => row.type === 'comment')
@@ -55,16 +69,27 @@ function found<Row extends { id: string }>(all: readonly Row[], wanted: string):
 }
 
 describe('the demo event', () => {
-  test('has twelve posts within ninety minutes, and some 240 comments', () => {
-    expect(posts).toHaveLength(12)
+  test('has eighteen posts within ninety minutes, some 240 comments and two counterspeeches', () => {
+    expect(posts).toHaveLength(18)
+    expect(replies).toHaveLength(2)
     expect(Math.max(...posts.map(at)) - Math.min(...posts.map(at))).toBeLessThanOrEqual(90 * MINUTE)
     expect(comments.length).toBeGreaterThanOrEqual(220)
     expect(comments.length).toBeLessThanOrEqual(250)
   })
 
-  test('has threads of many sizes, one of none and one of sixty', () => {
+  test('is made of messages as the topics take them', () => {
+    const schemas = { post: postMessage, comment: commentMessage, counterspeech: counterspeechMessage }
+    for (const { type, ...message } of rows) expect(schemas[type].safeParse(message)).toMatchObject({ success: true })
+  })
+
+  test('has ids that are used once, but for the duplicate, the edit and the deletion', () => {
+    const ids = rows.map((row) => row.id)
+    expect(new Set(ids).size).toBe(ids.length - 3)
+  })
+
+  test('has threads of many sizes, some of none and one of sixty', () => {
     const sizes = posts.map((one) => thread(one.id).length)
-    expect(sizes.filter((size) => size === 0)).toHaveLength(1)
+    expect(sizes.filter((size) => size === 0)).toHaveLength(2)
     expect(Math.max(...sizes)).toBe(60)
     expect(new Set(sizes).size).toBeGreaterThanOrEqual(10)
   })
@@ -109,7 +134,7 @@ describe('the demo event', () => {
     )
     expect(changes.map((row) => row.type === 'comment' && row.deleted === true)).toEqual([false, true])
     for (const change of changes) {
-      const original = found(rows, change.id)
+      const original = found<(typeof rows)[number]>(rows, change.id)
       expect(change.text).not.toBe(original.text)
       expect(at(change)).toBeGreaterThan(at(original))
     }
@@ -131,6 +156,118 @@ describe('the demo event', () => {
   })
 })
 
+describe('what the demo event has for hate, safety and counterspeech', () => {
+  const slur = found(posts, 'calvera-p13')
+
+  test('is an invented slur against invented people, a quotation of it, and the same word taken up by them', () => {
+    const naming = posts.filter(({ text }) => /lowtider/i.test(text))
+    expect(naming.map((one) => one.id)).toEqual(['calvera-p13', 'calvera-p14', 'calvera-p15'])
+    expect(naming[1]?.text).toContain('"lowtider"')
+    expect(naming[2]?.text).toMatch(/^We are the lowtiders/)
+  })
+
+  test('is two answers to the slur, written after it', () => {
+    for (const reply of replies) {
+      expect(reply).toMatchObject({ postId: slur.id, hateSpeech: slur.text })
+      expect(at(reply)).toBeGreaterThan(at(slur))
+    }
+  })
+
+  test('is a small picture with a caption', () => {
+    const pictures = posts.flatMap(({ media }) => media ?? [])
+    expect(pictures).toHaveLength(1)
+    const [start, bytes = ''] = pictures[0]?.url.split(',') ?? []
+    expect(start).toBe('data:image/png;base64')
+    const image = Buffer.from(bytes, 'base64')
+    expect(image.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n')
+    expect(image.length).toBeLessThan(1024)
+  })
+
+  test.each([
+    ['calvera-p13', 'Offensive', 'Hate Speech', 'hate', 'the slur'],
+    ['calvera-p14', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'its quotation'],
+    ['calvera-p15', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'its reclaiming'],
+    ['calvera-p6', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'a grumble'],
+    ['calvera-p17', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'sabotage, which is no hate'],
+  ])('%s is %s, %s and %s to the understudy (%s)', (postId, offence, hate, judgement) => {
+    const text = fence('text', found(posts, postId).text)
+    const labelled = (stage: string, labels: string[]) =>
+      asked(stage, schemaOf({ reason: { type: 'string' }, label: { type: 'string', enum: labels } }), [
+        { role: 'user', content: text },
+      ])
+    const unsure = "I don't know"
+    expect(labelled('perspective', ['Not Offensive', 'Offensive', unsure])).toMatchObject({ label: offence })
+    expect(labelled('perspective', ['Not Hate Speech', 'Hate Speech', unsure])).toMatchObject({ label: hate })
+    expect(labelled('judge', ['non-hate', 'hate'])).toMatchObject({ label: judgement })
+  })
+
+  test.each([
+    ['calvera-p17', 'confirmation', 'unsafe', 'how to get past the barriers'],
+    ['calvera-p18', 'exoneration', 'safe', 'a warning of poison'],
+    ['calvera-p14', 'exoneration', 'safe', 'a reported slur'],
+    ['calvera-p16', 'default-safe', 'safe', 'a street with lamps'],
+  ])('%s is ruled by %s: %s, to the understudy (%s)', (postId, rule, label) => {
+    const schema = schemaOf({
+      reasoning: { type: 'string' },
+      rule: { type: 'string', enum: ['exoneration', 'confirmation', 'default-safe'] },
+      score: { type: 'number' },
+      label: { type: 'string', enum: ['unsafe', 'safe'] },
+    })
+    const content = fence('post', found(posts, postId).text)
+    expect(asked('arbitrate', schema, [{ role: 'user', content }])).toMatchObject({ rule, label })
+  })
+
+  test('are a good and a bad answer to the understudy, in every aspect', () => {
+    const scores = replies.map((reply) =>
+      ['relevance', 'aggressiveness', 'coherence', 'suitableness'].map((aspect) => {
+        const score = { type: 'integer', minimum: 1, maximum: aspect === 'suitableness' ? 3 : 5 }
+        const content = `${aspect}\n${fence('hate-speech', reply.hateSpeech)}\n${fence('counterspeech', reply.text)}`
+        const schema = schemaOf({ reasoning: { type: 'string' }, score })
+        return z.object({ score: z.int() }).parse(asked('score', schema, [{ role: 'user', content }])).score
+      }),
+    )
+    const [good = [], bad = []] = scores
+    expect(good.map((score, aspect) => Math.sign(score - (bad[aspect] ?? 0)))).toEqual([1, -1, 1, 1])
+  })
+})
+
+describe('the demo’s shelves', () => {
+  const item = z.strictObject({ text: z.string().min(1), label: z.string() })
+  const precedent = item.extend({
+    label: z.enum(['safe', 'unsafe']),
+    metadata: z.strictObject({ keyCues: z.string().min(1), summary: z.string().min(1) }),
+  })
+  const perspective = z.object({
+    shelf: z.string(),
+    labels: z.array(z.object({ means: z.enum(['hate', 'non-hate']), shelf: z.array(z.string()) })),
+  })
+  const perspectives = readdirSync(new URL('perspectives/', config))
+    .filter((file) => file.endsWith('.yaml'))
+    .map((file) => perspective.parse(parse(readFileSync(new URL(`perspectives/${file}`, config), 'utf8'))))
+
+  test.each(perspectives)('$shelf: eight examples in its perspective’s labels, of hate and of none', (one) => {
+    const items = linesOf(`demo/shelves/${one.shelf}.jsonl`).map((line) => item.parse(JSON.parse(line)))
+    expect(items).toHaveLength(8)
+    const meanings = items.map(({ label }) => one.labels.find(({ shelf }) => shelf.includes(label))?.means)
+    expect(meanings).not.toContain(undefined)
+    expect(new Set(meanings).size).toBe(2)
+  })
+
+  test('precedents: ten, safe and unsafe, with their key cues', () => {
+    const items = linesOf('demo/shelves/precedents.jsonl').map((line) => precedent.parse(JSON.parse(line)))
+    expect(items).toHaveLength(10)
+    expect(new Set(items.map(({ label }) => label)).size).toBe(2)
+  })
+
+  test('hold no text of the event and none twice', () => {
+    const texts = readdirSync(new URL('demo/shelves/', config)).flatMap((file) =>
+      linesOf(`demo/shelves/${file}`).map((line) => item.loose().parse(JSON.parse(line)).text),
+    )
+    expect(new Set(texts).size).toBe(texts.length)
+    expect(rows.filter(({ text }) => texts.includes(text))).toEqual([])
+  })
+})
+
 describe('the understudy’s labels for the demo event', () => {
   test.each([
     ['calvera-p1', 'Real', 'an eyewitness of the fire'],
@@ -145,6 +282,7 @@ describe('the understudy’s labels for the demo event', () => {
     ['calvera-p10', 'Real', 'stopped trams'],
     ['calvera-p11', 'Real', 'the denial of a second blast'],
     ['calvera-p12', 'Real', 'a shelter, no comments'],
+    ['calvera-p18', 'Real', 'a warning, no comments'],
   ])('%s: %s (%s)', (postId, label) => {
     expect(judged(found(posts, postId), thread(postId)).label).toBe(label)
   })

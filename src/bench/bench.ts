@@ -11,11 +11,15 @@ import { makeTopics } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { verdict } from '../domain/verdict.ts'
+import { fences } from '../domain/fence.ts'
+import { transcript, verdict } from '../domain/verdict.ts'
+import type { Protocol } from '../engine/script.ts'
 import type { FileMessage } from '../evaluation/formats.ts'
 import { nodeFlags } from '../node-flags.js'
+import { makeProtocols } from '../protocols/make.ts'
+import { PROTOCOLS } from '../protocols/registry.ts'
 import { bareCasesPerSecond } from './baseline.ts'
-import { past, threads } from './load.ts'
+import { past, replies, threads } from './load.ts'
 import type { Published, Tick } from './worker.ts'
 
 export interface BenchPlan {
@@ -49,6 +53,10 @@ export interface BenchReport {
   readonly calls: number
   readonly callsPerVerdict: number
   readonly tokensPerVerdict: number
+  /** Calls that had to wait for one another, a verdict, mean. */
+  readonly depth: number
+  /** What the protocol's paper spends on one subject. */
+  readonly paper: Protocol['paper']
   readonly slotUtilization: number
   readonly commentsPerSecond: number
   readonly rssMiB: number
@@ -59,9 +67,12 @@ interface Seen {
   readonly ticks: readonly Tick[]
   readonly lost: number
   readonly duplicates: number
+  readonly depths: readonly number[]
 }
 
 const LONGEST_PHASE_MS = 300_000
+/** Enough to know how deep a verdict is. */
+const TRANSCRIPTS_READ = 200
 const FINISH = { GAVEL_CLOCK_AT_END: 'finish', GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_CHECKPOINTS_AGES: '12h' }
 /** No count checkpoint is reached. */
 const NEVER = '1000000'
@@ -77,10 +88,15 @@ export async function bench(
 ): Promise<BenchReport> {
   const started = performance.now()
   const { say } = io
+  const protocol = protocolOf(loadSettings(environment), plan.protocol)
   const phase = (name: string, options: Parameters<typeof runPhase>[1]) => {
     say(`${name} …`)
-    return runPhase(environment, options, io)
+    return runPhase({ ...environment, ...only(plan.protocol) }, options, io)
   }
+  const subjects = (name: string, count: number, from: () => number) =>
+    protocol.subject === 'reply' ? replies(name, count, from) : threads(name, count, commentsEach, from)
+  const commentsEach = protocol.subject === 'thread' ? plan.commentsPerPost : 0
+  const each = protocol.subject === 'thread' ? `posts with ${commentsEach} comments` : `subjects of ${plan.protocol}`
 
   const bare = await bareCasesPerSecond(loadSettings(environment).redis.url)
   say(`baseline: bare BullMQ does ${bare.toFixed(0)} cases of seven empty asks a second here and now`)
@@ -89,7 +105,7 @@ export async function bench(
   const intake = await phase(`intake: ${floodPosts * 100} comments on ${floodPosts} posts`, {
     latencyMs: 0,
     roles: 'intake',
-    changes: { GAVEL_CHECKPOINTS_COUNTS: NEVER, GAVEL_CHECKPOINTS_AGES: '12h' },
+    changes: { ...only('rumor'), GAVEL_CHECKPOINTS_COUNTS: NEVER, GAVEL_CHECKPOINTS_AGES: '12h' },
     preload: threads('flood', floodPosts, 100, past()),
     done: (ticks) => sum(ticks, ({ settled }) => settled) >= floodPosts * 101,
     expected: 0,
@@ -97,10 +113,10 @@ export async function bench(
   const commentsPerSecond = (floodPosts * 100) / activeSeconds(intake.ticks, ({ settled }) => settled)
   say(`  ${commentsPerSecond.toFixed(0)} comments a second, at most ${maxRss(intake).toFixed(0)} MiB resident`)
 
-  const quick = await phase(`verdicts: ${plan.verdicts} posts with ${plan.commentsPerPost} comments, no latency`, {
+  const quick = await phase(`verdicts: ${plan.verdicts} ${each}, no latency`, {
     latencyMs: 0,
     changes: { ...FINISH, GAVEL_CHECKPOINTS_COUNTS: NEVER, GAVEL_MODELS_SLOTS: String(plan.slots) },
-    preload: threads('quick', plan.verdicts, plan.commentsPerPost, past()),
+    preload: subjects('quick', plan.verdicts, past()),
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= plan.verdicts,
     expected: plan.verdicts,
   })
@@ -112,6 +128,14 @@ export async function bench(
     `  ${verdictsPerSecond.toFixed(0)} verdicts a second (${share.toFixed(2)} of the baseline), ${callsPerVerdict.toFixed(2)} calls each`,
   )
 
+  const depth = mean(quick.depths)
+  const tokens = mean(all(quick).map(({ tokens: spent }) => spent))
+  const { paper } = protocol
+  say(
+    `  ${plan.protocol}, a verdict: ${callsPerVerdict.toFixed(2)} calls, depth ${depth.toFixed(2)}, ${tokens.toFixed(0)} tokens`,
+  )
+  say(`  its paper: ${paper.calls} calls, depth ${paper.depth} (${paper.of})`)
+
   const full = (plan.slots * 1000) / plan.latencyMs / callsPerVerdict
   const saturated = Math.ceil(full * 25)
   const slots = {
@@ -121,7 +145,7 @@ export async function bench(
   const busy = await phase(`slots: ${saturated} posts, ${plan.slots} slots of ${plan.latencyMs} ms`, {
     latencyMs: plan.latencyMs,
     changes: { ...FINISH, ...slots, GAVEL_CHECKPOINTS_COUNTS: NEVER },
-    preload: threads('busy', saturated, plan.commentsPerPost, past()),
+    preload: subjects('busy', saturated, past()),
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= saturated,
     expected: saturated,
   })
@@ -134,8 +158,8 @@ export async function bench(
     latencyMs: plan.latencyMs,
     changes: { ...slots, GAVEL_CHECKPOINTS_COUNTS: String(plan.commentsPerPost) },
     live: {
-      messages: threads('half', halfPosts, plan.commentsPerPost, Date.now),
-      perSecond: rate * (plan.commentsPerPost + 1),
+      messages: subjects('half', halfPosts, Date.now),
+      perSecond: rate * (commentsEach + 1),
     },
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= halfPosts,
     expected: halfPosts,
@@ -161,6 +185,8 @@ export async function bench(
     calls: verdicts.reduce((total, { calls }) => total + calls, 0),
     callsPerVerdict: round(mean(verdicts.map(({ calls }) => calls))),
     tokensPerVerdict: round(mean(verdicts.map(({ tokens }) => tokens))),
+    depth: round(depth),
+    paper,
     slotUtilization: round(slotUtilization),
     commentsPerSecond: round(commentsPerSecond),
     rssMiB: round(Math.max(...phases.map(maxRss))),
@@ -227,12 +253,15 @@ async function sendAll(
   signal: AbortSignal,
 ) {
   const writer = await kafkaWriter(kafka, settings.kafka.compression)
-  const { posts, comments } = topicsOf(settings)
+  const { posts: post, comments: comment, counterspeech, feedback } = topicsOf(settings)
   async function* asked() {
     yield* messages
   }
   try {
-    await replayFile(asked(), { writer, topics: { post: posts, comment: comments } }, pace, { signal, progress() {} })
+    await replayFile(asked(), { writer, topics: { post, comment, counterspeech, feedback } }, pace, {
+      signal,
+      progress() {},
+    })
   } finally {
     await writer.close()
   }
@@ -246,7 +275,34 @@ async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, 
     ids.push(id)
     subjects.add(subjectId)
   })
-  return { lost: expected - subjects.size, duplicates: ids.length - new Set(ids).size }
+  const depths = await depthsOnTopic(kafka, settings, signal)
+  return { lost: expected - subjects.size, duplicates: ids.length - new Set(ids).size, depths }
+}
+
+/** Rounds with model calls, of the first verdicts' transcripts. */
+async function depthsOnTopic(kafka: Kafka, settings: Settings, signal: AbortSignal): Promise<number[]> {
+  const depths: number[] = []
+  const enough = new AbortController()
+  const options = { follow: false, signal: AbortSignal.any([signal, enough.signal]) }
+  await readTopic(kafka, topicsOf(settings).transcripts, options, ({ message }) => {
+    const { turns } = transcript.parse(JSON.parse(message.value?.toString('utf8') ?? 'null'))
+    depths.push(new Set(turns.flatMap(({ round: at, calls }) => (calls.length > 0 ? [at] : []))).size)
+    if (depths.length === TRANSCRIPTS_READ) enough.abort()
+  })
+  return depths
+}
+
+/** Switches every other protocol off, and gives the library a folder that is not there: its shelves are not the load. */
+function only(name: string): Record<string, string> {
+  return Object.fromEntries(
+    PROTOCOLS.map((kind) => [`GAVEL_PROTOCOLS_${kind.name.toUpperCase()}_ENABLED`, String(kind.name === name)]),
+  )
+}
+
+function protocolOf(settings: Settings, name: string): Protocol {
+  const found = makeProtocols(settings.protocols, fences('bench', 1_000)).find((protocol) => protocol.name === name)
+  if (found === undefined) throw new OperatorError(`No protocol is called ${name}, or the settings switch it off.`)
+  return found
 }
 
 function ready(worker: ChildProcess, ticks: Tick[]): Promise<void> {

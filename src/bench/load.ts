@@ -25,6 +25,19 @@ export function* threads(name: string, count: number, comments: number, from: ()
   }
 }
 
+/** `count` pieces of counterspeech under a name of their own. */
+export function* replies(name: string, count: number, from: () => number): Generator<FileMessage> {
+  for (let reply = 0; reply < count; reply++) {
+    const id = `${name}-${reply}`
+    const hateSpeech = `People like you should go: ${sentence(reply, 12)}`
+    yield message('counterspeech', id, from(), {
+      id,
+      hateSpeech,
+      text: `Please don't say so. ${sentence(reply + 1, 14)}`,
+    })
+  }
+}
+
 /** A clock of the load's own that moves on by a millisecond at each look. */
 export function past(): () => number {
   let now = Date.UTC(2026, 0, 1)

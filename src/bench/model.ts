@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Model, ModelRequest } from '../ports/model.ts'
+import { contentOf } from '../stack/understudy/answer.ts'
+import type { JsonSchema } from '../stack/understudy/json-schema.ts'
+import { readQuestion } from '../stack/understudy/question.ts'
 
 /**
- * A model of set latency for the bench: it answers by the form that is asked for, without reading. In a rumor debate the
- * opinions differ and the first turn brings agreement, so that each verdict takes the same calls.
+ * A model of set latency for the bench. In a rumor debate it answers by the form that is asked for, without reading: the
+ * opinions differ and the first turn brings agreement, so that each verdict takes the same calls. Every other question the
+ * understudy answers, which reads it.
  */
 export function benchModel(latencyMs: number): Model {
   return {
     async complete(request) {
       if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: request.signal })
-      const text = JSON.stringify(answerTo(request))
+      const text = textFor(request)
       const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0)
       return {
         text,
@@ -26,8 +30,19 @@ export function benchModel(latencyMs: number): Model {
 /** A rule of thumb for English. */
 const CHARACTERS_A_TOKEN = 4
 
-function answerTo({ answer, messages }: ModelRequest): unknown {
+function textFor(request: ModelRequest): string {
+  const rumor = rumorAnswer(request)
+  return rumor === undefined ? contentOf(questionOf(request)) : JSON.stringify(rumor)
+}
+
+function questionOf({ messages, answer: { name, schema } }: ModelRequest) {
+  const format = { type: 'json_schema', json_schema: { name, schema: schema as JsonSchema } }
+  return readQuestion({ messages, response_format: format })
+}
+
+function rumorAnswer({ answer, messages }: ModelRequest): unknown {
   const prompt = messages.at(-1)?.content ?? ''
+  const fields = Object.keys((answer.schema as { properties?: object }).properties ?? {})
   switch (answer.name) {
     case 'stance': {
       const items = [...prompt.matchAll(/^<<comment (\d+):/gm)].map((match) => Number(match[1]))
@@ -39,6 +54,6 @@ function answerTo({ answer, messages }: ModelRequest): unknown {
     case 'opinion':
       return { reasoning: 'bench', answer: prompt.includes('that oppose the claim') ? 'Fake' : 'Real' }
     default:
-      return { reasoning: 'bench', answer: 'Real' }
+      return fields.includes('answer') ? { reasoning: 'bench', answer: 'Real' } : undefined
   }
 }

@@ -34,7 +34,8 @@ export async function replayDeadLetters(
   io: Io,
 ): Promise<void> {
   const kafka = await readingClient(settings, io.terminal)
-  const inputs = new Set([topicsOf(settings).posts, topicsOf(settings).comments])
+  const { posts, comments, counterspeech, feedback } = topicsOf(settings)
+  const inputs = new Set([posts, comments, counterspeech, feedback])
   const letters = (await read(kafka, settings, io)).filter(({ topic }) => inputs.has(topic))
   const once = new Map(letters.map((letter) => [`${letter.topic}/${letter.partition}@${letter.offset}`, letter]))
   const originals = await fetchOriginals(kafka, [...once.values()], io)

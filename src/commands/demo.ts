@@ -1,24 +1,41 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadSettings, PROJECT } from '../../config/load.ts'
+import type { Settings } from '../../config/schema.ts'
 import { startApp } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { fences } from '../domain/fence.ts'
+import { post as postSchema } from '../domain/thread.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
+import { router } from '../engine/routes.ts'
 import { fileMessages } from '../evaluation/formats.ts'
 import type { Events, Listener } from '../ports/report.ts'
+import { makeProtocols } from '../protocols/make.ts'
 import { startStack } from '../stack/stack.ts'
+import { importShelf } from './library.ts'
 import { produce } from './produce.ts'
 import { readTopic } from './read-topic.ts'
-import { printable, type Terminal, table } from './terminal.ts'
+import { counted, printable, type Terminal, table } from './terminal.ts'
 import { readingClient } from './verdicts.ts'
 
-const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
+const DEMO = join(PROJECT, 'config', 'demo')
+const EVENT = join(DEMO, 'event.jsonl')
 /** Ninety minutes of event in about half a minute. */
 const PACE = { kind: 'recorded', speed: 200, maxPauseMs: 400 } as const
 /** The understudy's time for an answer: about that of a small hosted model. */
 const LATENCY_MS = 150
 const LONGEST_MS = 150_000
+
+/** A post or a reply of the event, and the protocols that judge it. */
+interface Subject {
+  readonly id: string
+  readonly words: string
+  readonly judgedBy: readonly string[]
+  comments: number
+}
 
 interface Tally {
   readonly published: Map<string, { latencySeconds: number }>
@@ -27,23 +44,15 @@ interface Tally {
 }
 
 /**
- * `gavel demo`: a breaking event, judged live. Brings what the machine lacks, replays the sample event through the real
- * service, shows each verdict as it leaves, and counts at the end from the topic what came out. Resolves to whether
- * nothing was lost and nothing came twice.
+ * `gavel demo`: a breaking event, judged live. Brings what the machine lacks, fills the library's shelves, replays the sample
+ * event through the real service, shows each verdict as it leaves, and counts at the end from the topic what came out.
+ * Resolves to whether nothing was lost and nothing came twice.
  */
 export async function demo(
   environment: Readonly<Record<string, string | undefined>>,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<boolean> {
   const { terminal, signal } = io
-  const texts = new Map<string, { text: string; comments: number }>()
-  for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
-    const known = texts.get(key) ?? { text: '', comments: 0 }
-    texts.set(
-      key,
-      type === 'post' ? { ...known, text: String(value.text ?? '') } : { ...known, comments: known.comments + 1 },
-    )
-  }
   terminal.say('Bringing up what this machine lacks …')
   const stack = await startStack(environment, {
     kafka: 'memory',
@@ -51,6 +60,7 @@ export async function demo(
     understudy: { latencyMs: LATENCY_MS },
   })
   const run = randomBytes(3).toString('hex')
+  const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const settings = loadSettings({
     ...environment,
     ...stack.settings,
@@ -60,40 +70,85 @@ export async function demo(
     GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
+    GAVEL_LIBRARY_PATH: folder,
   })
   const tally: Tally = { published: new Map(), finals: new Set(), messages: 0 }
   try {
+    const subjects = await subjectsOf(settings)
+    const expected = [...subjects.values()].flatMap(({ id, judgedBy }) => judgedBy.map((name) => pair(name, id)))
+    await fillShelves(settings, io)
     const app = await startApp(settings, ['intake', 'judge', 'publish'], {
-      listeners: [narrate(tally, texts, terminal)],
+      listeners: [narrate(tally, subjects, terminal)],
     })
     try {
       terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
-      terminal.say(`\nA fire at the harbor of Calvera: ${texts.size} posts, ninety minutes in half a minute.\n`)
+      terminal.say(
+        `\nA fire at the harbor of Calvera: ${subjects.size} posts and replies, ninety minutes in half a minute.\n`,
+      )
       await produce(settings, EVENT, 'gavel', PACE, { terminal: quiet(terminal), signal })
       terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
-      await until(() => tally.finals.size >= texts.size, signal)
+      await until(() => expected.every((one) => tally.finals.has(one)), signal)
     } finally {
       await app.stop()
     }
     const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
-    return report(verdicts, texts, tally, stack.understudy !== undefined, terminal)
+    return report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
   } finally {
     await stack.close()
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
+/** What routes look at of a post. */
+const routedPost = postSchema.omit({ authorSince: true })
+
+/** What of the event is judged, and by which protocols: what the routes say of each message. */
+async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
+  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000)), settings.routes)
+  const subjects = new Map<string, Subject>()
+  for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
+    if (type === 'comment') {
+      const post = subjects.get(key)
+      if (post !== undefined) post.comments++
+    } else if (type !== 'feedback') {
+      const kind = type === 'post' ? 'post' : 'reply'
+      const post = routedPost.parse({ text: '', ...value, createdAt: 0 })
+      const judges = routes.of({ tenant: 'default', postId: post.id, kind }, post)
+      const pictures = (post.media ?? []).map(({ alt = 'no description' }) => `[image: ${alt}]`)
+      const words = [...(kind === 'reply' ? ['↳'] : []), post.text, ...pictures].join(' ')
+      subjects.set(post.id, { id: post.id, words, judgedBy: judges.map(({ name }) => name), comments: 0 })
+    }
+  }
+  return subjects
+}
+
+async function fillShelves(settings: Settings, io: { terminal: Terminal; signal: AbortSignal }): Promise<void> {
+  const files = (await readdir(join(DEMO, 'shelves'))).filter((name) => name.endsWith('.jsonl')).sort()
+  const still = { ...io, terminal: quiet(io.terminal) }
+  for (const name of files) {
+    const shelf = name.slice(0, -'.jsonl'.length)
+    await importShelf(settings, join(DEMO, 'shelves', name), { shelf }, still)
+  }
+  io.terminal.say(`  Library: ${files.length} shelves of examples, searched by ${settings.library.embedder} embeddings`)
+}
+
+function pair(protocol: string, subjectId: string): string {
+  return `${protocol} ${subjectId}`
+}
+
 /** Tells each verdict as it is published. */
-function narrate(tally: Tally, texts: ReadonlyMap<string, { text: string }>, terminal: Terminal): Listener {
-  const labels = new Map<string, string | null>()
+function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal: Terminal): Listener {
+  const before = new Map<string, string>()
   const tell = ({ verdict: one, latencySeconds }: Events['verdict:published']) => {
     tally.published.set(one.id, { latencySeconds })
-    if (one.final) tally.finals.add(one.subjectId)
-    const before = labels.get(one.subjectId)
-    const turned = before !== undefined && before !== one.label ? ` (was ${before ?? 'without a label'})` : ''
-    labels.set(one.subjectId, one.label)
-    const text = printable(texts.get(one.subjectId)?.text ?? '', 52)
+    const of = pair(one.protocol, one.subjectId)
+    if (one.final) tally.finals.add(of)
+    const [said, was] = [outcome(one), before.get(of)]
+    before.set(of, said)
+    const turned = was !== undefined && was !== said ? ` (was ${was})` : ''
+    const words = printable(subjects.get(one.subjectId)?.words ?? '', 52)
     terminal.say(
-      `  r${one.revision}${one.final ? ' final' : ''}  ${one.label ?? 'no label'}${turned}, ${how(one)}: "${text}"`,
+      `  ${one.protocol} r${one.revision}${one.final ? ' final' : ''}  ${said}${turned}, ${how(one)}: "${words}"`,
     )
   }
   return (name, event) => {
@@ -133,62 +188,80 @@ async function published(
 
 function report(
   records: readonly Verdict[],
-  texts: ReadonlyMap<string, { text: string; comments: number }>,
+  subjects: ReadonlyMap<string, Subject>,
   tally: Tally,
   understudy: boolean,
   terminal: Terminal,
 ): boolean {
-  const bySubject = Map.groupBy(records, ({ subjectId }) => subjectId)
+  const protocols = [...new Set([...subjects.values()].flatMap(({ judgedBy }) => judgedBy))]
+  const byPair = Map.groupBy(records, ({ protocol, subjectId }) => pair(protocol, subjectId))
   const rows: string[][] = []
   const reasons: string[] = []
   let [lost, calls] = [0, 0]
-  for (const [id, { text, comments }] of texts) {
-    const revisions = [...new Map(bySubject.get(id)?.map((one) => [one.id, one])).values()].sort(
-      (a, b) => a.revision - b.revision,
-    )
-    const last = revisions.at(-1)
+  for (const { id, words, judgedBy, comments } of subjects.values()) {
     const number = String(rows.length + 1)
-    if (last === undefined || !last.final) lost++
-    if (last === undefined) {
-      rows.push([number, printable(text, 44), 'LOST', '', '', '', ''])
-      continue
-    }
-    for (const { usage } of revisions) calls += usage.calls
-    const { support, oppose } = last.evidence
-    rows.push([
-      number,
-      printable(text, 44),
-      last.label ?? 'no label',
-      how(last),
-      turns(revisions),
-      `${support.length} for, ${oppose.length} against, of ${comments}`,
-      `${(tally.published.get(last.id)?.latencySeconds ?? 0).toFixed(2)} s`,
-    ])
-    reasons.push(`${number.padStart(3)}  ${printable(last.rationale, 300)}`)
+    const cells = protocols.map((protocol) => {
+      if (!judgedBy.includes(protocol)) return ''
+      const revisions = [...new Map(byPair.get(pair(protocol, id))?.map((one) => [one.id, one])).values()].sort(
+        (a, b) => a.revision - b.revision,
+      )
+      const last = revisions.at(-1)
+      if (last === undefined || !last.final) lost++
+      if (last === undefined) return 'LOST'
+      const spent = revisions.reduce((sum, { usage }) => sum + usage.calls, 0)
+      calls += spent
+      reasons.push(`${number.padStart(3)}  ${protocol}: ${printable(last.rationale, 300)}`)
+      const seconds = (tally.published.get(last.id)?.latencySeconds ?? 0).toFixed(2)
+      return [turns(revisions), how(last), scoresOf(last), `${counted(spent, 'call')}, last ${seconds} s`].join('\n')
+    })
+    const answers = comments === 0 ? '' : `\n${counted(comments, 'comment')}`
+    rows.push([number, `${wrapped(printable(words, 96), 36)}${answers}`, ...cells])
   }
   const duplicates = records.length - new Set(records.map(({ id }) => id)).size
-  terminal.out(table(['', 'post', 'label', 'how decided', 'revisions', 'comments used', 'latency'], rows))
+  terminal.out(table(['', 'post', ...protocols], rows))
   terminal.out(`\nWhy:\n${reasons.join('\n')}\n`)
   if (understudy)
     terminal.out(
       "The answers are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.",
     )
   terminal.out(
-    `${tally.messages} messages in, ${records.length} verdicts out on ${texts.size} posts, ${calls} model calls; lost ${lost}, duplicates ${duplicates}`,
+    `${tally.messages} messages in, ${records.length} verdicts out on ${subjects.size} posts and replies, ${calls} model calls; lost ${lost}, duplicates ${duplicates}`,
   )
   return lost === 0 && duplicates === 0
 }
 
-function how({ decidedBy, rounds, label }: Verdict): string {
-  if (label === null) return 'not decided'
-  const debated = rounds === 0 ? 'at once' : `after ${rounds} round${rounds === 1 ? '' : 's'}`
-  if (decidedBy === 'consensus') return `debaters agreed ${debated}`
-  return decidedBy === 'judge' ? `judge, ${debated === 'at once' ? 'without a debate' : debated}` : decidedBy
+/** The label; of a protocol that gives none its unified score. */
+function outcome({ label, scores, decidedBy }: Verdict): string {
+  if (label !== null) return label
+  return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
 }
 
-/** `non-rumor → rumor in 3`: how the label went over the revisions. */
+function how({ decidedBy, rounds }: Verdict): string {
+  if (decidedBy === 'none') return 'not decided'
+  const debated = rounds === 0 ? '' : `, ${counted(rounds, 'round')}`
+  if (decidedBy === 'consensus') return `debaters agreed${debated}`
+  return `by ${decidedBy}${debated}`
+}
+
+function scoresOf({ scores }: Verdict): string {
+  const parts = Object.entries(scores).map(([name, score]) => `${name} ${Math.round(score * 100) / 100}`)
+  return wrapped(parts.join(', '), 24)
+}
+
+/** `non-rumor → rumor (3)`: how it went over the revisions. */
 function turns(revisions: readonly Verdict[]): string {
-  const labels = revisions.map(({ label }) => label ?? 'none')
-  const changes = labels.filter((label, at) => at === 0 || label !== labels[at - 1])
-  return changes.length === 1 ? String(revisions.length) : `${revisions.length}: ${changes.join(' → ')}`
+  const said = revisions.map(outcome)
+  const changes = said.filter((one, at) => at === 0 || one !== said[at - 1])
+  return revisions.length === 1 ? changes.join('') : `${changes.join(' → ')} (r${revisions.length})`
+}
+
+/** Breaks a line between words. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines.join('\n')
 }

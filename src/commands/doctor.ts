@@ -3,7 +3,7 @@ import type { Settings } from '../../config/schema.ts'
 import { kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
 import { connect } from '../adapters/redis/connect.ts'
-import { topicsOf } from '../assembly.ts'
+import { libraryOf, topicsOf } from '../assembly.ts'
 import { fences } from '../domain/fence.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -26,6 +26,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
       redisFindings(settings),
       kafkaFindings(settings),
       modelFindings(settings),
+      libraryFindings(settings),
     ])
   ).flat()
   if (options.json) terminal.out(JSON.stringify(findings))
@@ -53,6 +54,48 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
     ]
   } catch (error) {
     return [broken('settings and prompts', error, 'Mend the prompt files that are named.')]
+  }
+}
+
+/** The shelves that the protocols look at: one that is missing costs quality, one of another embedder is never found in. */
+async function libraryFindings(settings: Settings): Promise<Finding[]> {
+  const library = libraryOf(settings, Date.now)
+  try {
+    const wanted = new Set(
+      makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).flatMap(
+        ({ shelves = [] }) => shelves,
+      ),
+    )
+    const { embedder } = settings.library
+    const there = new Map((await library.shelves()).map((shelf) => [shelf.name, shelf]))
+    const missing = [...wanted].filter((name) => (there.get(name)?.items ?? 0) === 0)
+    const foreign = [...wanted].flatMap((name) => {
+      const shelf = there.get(name)
+      return shelf === undefined || shelf.embedder === library.embedder ? [] : [`${name} (${shelf.embedder})`]
+    })
+    if (foreign.length > 0)
+      return [
+        {
+          what: 'library',
+          state: 'broken',
+          detail: `made by another embedder than ${embedder}: ${foreign.join(', ')}`,
+          todo: 'Set library.embedder to theirs, or drop the shelves and import them again.',
+        },
+      ]
+    if (missing.length > 0)
+      return [
+        {
+          what: 'library',
+          state: 'warning',
+          detail: `shelves without examples in ${settings.library.path}: ${missing.join(', ')}`,
+          todo: 'Fill them with "gavel library import"; until then verdicts say in `degraded` what they lack.',
+        },
+      ]
+    return [{ what: 'library', state: 'well', detail: `${wanted.size} shelves, embedder ${embedder}` }]
+  } catch (error) {
+    return [broken('library', error, 'See "gavel library list".')]
+  } finally {
+    await library.close()
   }
 }
 

@@ -1,21 +1,28 @@
 import type { Settings } from '../../config/schema.ts'
-import { comments } from '../../consumers/comments.ts'
 import { intake } from '../../consumers/intake.ts'
-import { posts } from '../../consumers/posts.ts'
+import { imageLoader } from '../adapters/images.ts'
 import { memoryQueues } from '../adapters/memory/queues.ts'
 import { memoryStores } from '../adapters/memory/stores.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
-import { farewellOf, gatewaySettings, judgeSettings, openerSettings, orphanLetter, threadRules } from '../assembly.ts'
+import {
+  gatewaySettings,
+  imageSettings,
+  intakesOf,
+  judgeSettings,
+  libraryOf,
+  openerSettings,
+  orphanLetter,
+} from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
-import { type BadLine, type Format, fileMessages } from '../evaluation/formats.ts'
+import { router } from '../engine/routes.ts'
+import { type BadLine, type FileMessage, type Format, fileMessages } from '../evaluation/formats.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { Outbox, OutboxEntry } from '../ports/cases.ts'
-import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { Batch, Incoming, TopicReader } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
@@ -27,12 +34,14 @@ export interface Judged {
   readonly verdicts: number
   readonly undecided: number
   readonly refused: number
+  /** Subjects in which the protocol finds nothing to judge. */
+  readonly unrouted: number
 }
 
 /** Messages handled at once. */
 const BATCH = 500
-const POSTS = 'posts'
-const COMMENTS = 'comments'
+const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
+const TOPIC_OF = { post: TOPICS.posts, comment: TOPICS.comments, counterspeech: TOPICS.counterspeech } as const
 
 /**
  * `gavel judge`: the whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: every subject's
@@ -45,31 +54,35 @@ export async function judgeFile(
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Judged> {
   const { terminal } = io
+  const counts = { verdicts: 0, undecided: 0, refused: 0, unrouted: 0 }
   const complain: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event)
       terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
+    // Comments that a protocol does not read are none of its subjects.
+    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== TOPICS.comments)
+      if (event.outcome === 'unrouted') counts.unrouted += event.count
   }
   const understudy = settings.openai.apiKey === '' ? await startUnderstudy() : undefined
   if (understudy !== undefined) terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
-  const model = openAiModel({
+  const endpoint = {
     ...settings.openai,
     ...(understudy && { baseUrl: understudy.settings.OPENAI_BASE_URL, apiKey: understudy.settings.OPENAI_API_KEY }),
-  })
+  }
   try {
-    return await judgeWith(model, settings, file, options, io, complain)
+    await judgeWith({ ...settings, openai: endpoint }, file, options, io, { report: complain, counts })
+    return counts
   } finally {
     await understudy?.close()
   }
 }
 
 async function judgeWith(
-  model: Model,
   settings: Settings,
   file: string,
   options: { protocol: string; format: Format; transcript: boolean; json: boolean },
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
-  report: Report,
-): Promise<Judged> {
+  { report, counts }: { report: Report; counts: Counts },
+): Promise<void> {
   const clock = Date.now
   const protocols = makeProtocols(
     settings.protocols,
@@ -83,22 +96,26 @@ async function judgeWith(
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts, backoffMs: backoff, clock, report })
-  const calls = gateway({ model, settings: gatewaySettings(settings), clock, report })
+  const calls = gateway({
+    model: openAiModel(settings.openai),
+    loadImage: imageLoader(imageSettings(settings)),
+    settings: gatewaySettings(settings),
+    clock,
+    report,
+  })
+  const library = libraryOf(settings, clock)
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  queues.work(judge({ protocols: byName, cases, gateway: calls, clock, report, settings: judgeSettings(settings) }))
+  queues.work(
+    judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(settings) }),
+  )
 
-  // The file goes in as two topics would, and every due time has come when it has been read.
-  const rules = threadRules(settings)
+  // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
+  // every subject of the file: the routes are for streams.
+  const routes = router(protocols, {})
   const feed = feeding()
   const taking = intake({
     reader: feed.reader,
-    intakes: new Map([
-      [
-        POSTS,
-        posts({ threads, rules, checkpoints: settings.checkpoints, clock, farewell: farewellOf(protocols, clock) }),
-      ],
-      [COMMENTS, comments({ threads, rules, clock })],
-    ] as const),
+    intakes: intakesOf(TOPICS, { settings, threads, protocols, routes, library, clock }),
     outbox,
     marks,
     limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
@@ -107,11 +124,17 @@ async function judgeWith(
   })
   await taking.start()
   const skipped: BadLine[] = []
-  await feed.all(fileMessages(file, options.format, (bad) => skipped.push(bad)))
+  await feed.all(
+    subjectsOf(
+      fileMessages(file, options.format, (bad) => skipped.push(bad)),
+      skipped,
+    ),
+  )
   for (const { line: number, why } of skipped) terminal.say(`${file}:${number} ${why}; left out`)
+  counts.refused += skipped.length
 
   const dueCases = opener({
-    protocols,
+    routes,
     threads,
     marks,
     cases,
@@ -122,16 +145,27 @@ async function judgeWith(
     orphanLetter: orphanLetter(report, clock),
   })
   try {
-    return await collect(
+    await collect(
       dueCases.openDue,
       outbox,
-      skipped.length,
+      counts,
       { ...options, file },
       { terminal, signal },
       async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
     )
   } finally {
     await queues.close(0)
+    await library.close()
+  }
+}
+
+type Counts = { -readonly [Name in keyof Judged]: Judged[Name] }
+
+/** The messages that are subjects, or parts of one; the others are told to `skipped`. */
+async function* subjectsOf(messages: AsyncIterable<FileMessage>, skipped: BadLine[]) {
+  for await (const { type, ...message } of messages) {
+    if (type === 'feedback') skipped.push({ line: message.line, why: 'is feedback, for "gavel learn"' })
+    else yield { ...message, topic: TOPIC_OF[type] }
   }
 }
 
@@ -139,12 +173,11 @@ async function judgeWith(
 async function collect(
   openDue: () => Promise<number>,
   outbox: Outbox,
-  skipped: number,
+  counts: Counts,
   options: { file: string; transcript: boolean; json: boolean },
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   left: () => Promise<number>,
-): Promise<Judged> {
-  const counts = { verdicts: 0, undecided: 0, refused: skipped }
+): Promise<void> {
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
       const { offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
@@ -174,14 +207,12 @@ async function collect(
     terminal.progress(`${counts.verdicts} judged`)
     if (entries.length === 0 && (await left()) + (await outbox.size()) === 0) break
   }
-  return counts
 }
 
 /** A reader whose batches come from a file. */
 function feeding() {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}
-  const send = async (topic: typeof POSTS | typeof COMMENTS, messages: Incoming[]) => {
-    if (messages.length === 0) return
+  const send = async (topic: string, messages: readonly Incoming[]) => {
     const batch: Batch = { topic, partition: 0, messages, atEnd: true }
     await handle(batch, async () => {})
   }
@@ -196,34 +227,20 @@ function feeding() {
   }
   return {
     reader,
-    async all(
-      messages: AsyncIterable<{ type: 'post' | 'comment'; key: string; line: number; value: unknown }>,
-    ): Promise<void> {
+    /** Posts before comments in each part of the file, as a stream has them mostly. */
+    async all(messages: AsyncIterable<Omit<FileMessage, 'type'> & { topic: string }>): Promise<void> {
       let pending: Incoming[] = []
       const flush = async () => {
-        const now = pending
+        const byTopic = Map.groupBy(pending, ({ topic }) => topic)
         pending = []
-        await send(
-          POSTS,
-          now.filter(({ topic }) => topic === POSTS),
-        )
-        await send(
-          COMMENTS,
-          now.filter(({ topic }) => topic === COMMENTS),
-        )
+        for (const topic of Object.values(TOPICS)) {
+          const part = byTopic.get(topic)
+          if (part !== undefined) await send(topic, part)
+        }
       }
-      for await (const { type, key, line, value } of messages) {
-        const topic = type === 'post' ? POSTS : COMMENTS
-        const offset = String(line)
-        pending.push({
-          topic,
-          partition: 0,
-          offset,
-          key,
-          value: Buffer.from(JSON.stringify(value)),
-          headers: {},
-          timestamp: 0,
-        })
+      for await (const { topic, key, line: at, value } of messages) {
+        const bytes = Buffer.from(JSON.stringify(value))
+        pending.push({ topic, partition: 0, offset: String(at), key, value: bytes, headers: {}, timestamp: 0 })
         if (pending.length >= BATCH) await flush()
       }
       await flush()

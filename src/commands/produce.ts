@@ -12,6 +12,8 @@ export interface Produced {
   readonly sent: number
   readonly posts: number
   readonly comments: number
+  readonly counterspeech: number
+  readonly feedback: number
   readonly skipped: readonly BadLine[]
   readonly seconds: number
 }
@@ -35,7 +37,7 @@ export async function produce(
   const topics = topicsOf(settings)
   const writer = await kafkaWriter(kafka, compression)
   const skipped: BadLine[] = []
-  const counts = { post: 0, comment: 0 }
+  const counts = { post: 0, comment: 0, counterspeech: 0, feedback: 0 }
   const started = performance.now()
   async function* counted() {
     for await (const message of fileMessages(file, format, (line) => skipped.push(line))) {
@@ -44,13 +46,15 @@ export async function produce(
     }
   }
   try {
-    const to = { writer, topics: { post: topics.posts, comment: topics.comments } }
+    const { posts: post, comments: comment, counterspeech, feedback } = topics
+    const to = { writer, topics: { post, comment, counterspeech, feedback } }
     const sent = await replayFile(counted(), to, pace, {
       signal: io.signal,
       progress: (count) => io.terminal.progress(`${count} sent`),
     })
     const seconds = (performance.now() - started) / 1000
-    return { sent, posts: counts.post, comments: counts.comment, skipped, seconds }
+    const { post: posts, comment: comments, ...others } = counts
+    return { sent, posts, comments, ...others, skipped, seconds }
   } finally {
     await writer.close()
   }

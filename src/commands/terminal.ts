@@ -55,6 +55,11 @@ export function printableJson(json: string): string {
   )
 }
 
+/** `1 verdict`, `2 verdicts`. */
+export function counted(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
+}
+
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } })
   for (const row of rows) drawn.push([...row])

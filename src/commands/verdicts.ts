@@ -38,9 +38,18 @@ export async function verdicts(
 
 /** A verdict as one line for a person. */
 export function line(of: Verdict): string {
-  const { support, oppose } = of.evidence
   const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
   const final = of.final ? ' final' : ''
-  const evidence = `${support.length} for, ${oppose.length} against`
-  return `${printable(of.timing.decidedAt, 30)}  ${printable(of.id, 60)}${final}  ${printable(of.label ?? 'no label', 30)}  by ${of.decidedBy}  ${evidence}  ${of.usage.calls} calls${degraded}`
+  const scores = Object.entries(of.scores).map(
+    ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,
+  )
+  const parts = [
+    printable(of.timing.decidedAt, 30),
+    `${printable(of.id, 60)}${final}`,
+    of.label === null ? (of.decidedBy === 'none' ? 'undecided' : 'scored') : printable(of.label, 30),
+    `by ${of.decidedBy}`,
+    ...(scores.length === 0 ? [] : [scores.join(', ')]),
+    `${of.usage.calls} calls${degraded}`,
+  ]
+  return parts.join('  ')
 }

@@ -1,23 +1,45 @@
 import type { z } from 'zod'
+import { type Found, found } from './library.ts'
 import type { ChatMessage } from './verdict.ts'
 
 /**
- * One question to a model. Scripts make asks; the engine has them answered. An ask is a pure function of the case and
- * of the answers before it, so that a replay asks the same again.
+ * One question to a model, or one look into the library. Scripts make asks; the engine has them answered. An ask is a pure
+ * function of the case and of the answers before it, so that a replay asks the same again.
  */
 export interface Ask<Answer = unknown> {
-  /** The stage whose queue answers it: `stance`, `debate`, … */
+  /** The stage whose queue answers it: `stance`, `retrieve`, `debate`, … */
   readonly stage: string
   /** Who speaks, which is also the key under which the settings choose a model: `scorer`, `debater`, … */
   readonly role: string
   /** Told apart in transcripts where one role speaks more than once in a round: `support`, `batch 2`, … */
   readonly part?: string
+  /** Empty where the library is asked. */
   readonly messages: readonly ChatMessage[]
   /** What a readable answer looks like. Reasoning stands before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
+  /** Set where the library is asked and no model. */
+  readonly lookup?: Lookup
+}
+
+/**
+ * The nearest items of each shelf to one text, which is embedded once. Items that came from the subject under judgement are
+ * never found, nor items with the same text.
+ */
+export interface Lookup {
+  readonly text: string
+  /** The language that the author says it is in (BCP 47), if any. */
+  readonly lang?: string
+  readonly shelves: readonly string[]
+  /** Neighbours from each shelf. */
+  readonly k: number
+}
+
+/** An ask to the library. Its role is `library` and it costs no model call. */
+export function lookup(stage: string, wanted: Lookup): Ask<Found> {
+  return { stage, role: 'library', messages: [], answer: found, temperature: 0, maxTokens: 0, lookup: wanted }
 }
 
 /** How an ask ended: an answer that fits its schema, or the name of its failure. Never a default. */

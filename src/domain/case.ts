@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SUBJECT_KINDS } from './thread.ts'
 import { usage, versions } from './verdict.ts'
 
 /** A case: one protocol, one snapshot of its subject, one revision. Written once when it opens, never changed. */
@@ -7,6 +8,7 @@ export const caseRecord = z.object({
   protocol: z.string(),
   tenant: z.string(),
   subjectId: z.string(),
+  kind: z.enum(SUBJECT_KINDS).default('post'),
   revision: z.number().int(),
   final: z.boolean(),
   supersedes: z.string().nullable(),

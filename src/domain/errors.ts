@@ -9,6 +9,8 @@ export type FailureCode =
   | 'rate-limited'
   | 'deadline'
   | 'aborted'
+  | 'library'
+  | 'image'
 
 /** It will not work however often it is tried. */
 export class PermanentError extends Error {

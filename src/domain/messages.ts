@@ -57,14 +57,47 @@ export const commentMessage = z.object({
   deleted: z.literal(true).optional(),
 })
 
-/** A line of a produce file: a message and the topic it belongs to. */
+/** Longest note of a person on a verdict, in characters. */
+const MAX_NOTE_CHARS = 2_000
+
+const words = z.string().refine((text) => text.trim() !== '', 'is empty')
+
+/** A reply to hate speech; `text` is the reply. `postId` is the post under which it stands, if the sender knows. */
+export const counterspeechMessage = z.object({
+  id,
+  tenant,
+  postId: id.optional(),
+  hateSpeech: words,
+  text: words,
+  createdAt: instant,
+})
+
+/** What a person says the label of a verdict should have been. Its `createdAt` is its `at`, by which a stream's clock goes. */
+export const feedbackMessage = z
+  .object({
+    subjectId: id,
+    tenant,
+    protocol: z.string().min(1).max(64),
+    label: z.string().min(1).max(64),
+    /** Who says so. */
+    by: id,
+    at: instant,
+    note: z.string().max(MAX_NOTE_CHARS).optional(),
+  })
+  .transform((feedback) => ({ ...feedback, createdAt: feedback.at }))
+
+/** A line of a produce file: a message, the topic it belongs to, and the ids by which it is found there. */
 export const produceLine = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('post') }),
-  z.looseObject({ type: z.literal('comment') }),
+  z.looseObject({ type: z.literal('post'), id: z.string().min(1) }),
+  z.looseObject({ type: z.literal('comment'), id: z.string().min(1), postId: z.string().min(1) }),
+  z.looseObject({ type: z.literal('counterspeech'), id: z.string().min(1) }),
+  z.looseObject({ type: z.literal('feedback'), subjectId: z.string().min(1) }),
 ])
 
 export type PostMessage = z.infer<typeof postMessage>
 export type CommentMessage = z.infer<typeof commentMessage>
+export type CounterspeechMessage = z.infer<typeof counterspeechMessage>
+export type FeedbackMessage = z.infer<typeof feedbackMessage>
 
 /** What became of one input message: each ends in exactly one of these. */
 export const OUTCOMES = [

@@ -1,10 +1,15 @@
 import { z } from 'zod'
 
-/** Which thread: post ids are unique within a tenant only. */
+/** Which thread: post ids are unique within a tenant only, and counterspeech has ids of its own. */
 export interface ThreadRef {
   readonly tenant: string
   readonly postId: string
+  readonly kind: SubjectKind
 }
+
+/** `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. */
+export const SUBJECT_KINDS = ['post', 'reply'] as const
+export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 export const post = z.object({
   id: z.string(),
@@ -17,6 +22,8 @@ export const post = z.object({
   media: z
     .array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() }))
     .optional(),
+  /** Counterspeech: the hate speech that the text answers. */
+  hateSpeech: z.string().optional(),
 })
 export type Post = z.infer<typeof post>
 

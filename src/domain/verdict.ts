@@ -62,7 +62,12 @@ export const verdict = z.object({
 })
 export type Verdict = z.infer<typeof verdict>
 
-const chatMessage = z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
+const chatMessage = z.object({
+  role: z.enum(['system', 'user', 'assistant']),
+  content: z.string(),
+  /** https or data URLs, as the post gives them; each is fetched and checked before a model sees it. */
+  images: z.array(z.string()).optional(),
+})
 export type ChatMessage = z.infer<typeof chatMessage>
 
 /** A message in a transcript: its text where it stands for the first time, else where that is. */

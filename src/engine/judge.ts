@@ -1,9 +1,11 @@
+import type { Lookup } from '../domain/ask.ts'
 import type { CaseRecord, JournalEntry } from '../domain/case.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
 import { type Call, type Gateway, type Settled, withFormat } from '../gateway/gateway.ts'
 import type { CaseStore, TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
@@ -33,11 +35,12 @@ export function judge(deps: {
   protocols: ReadonlyMap<string, Protocol>
   cases: CaseStore
   gateway: Gateway
+  library: Pick<Library, 'find' | 'embedder'>
   clock: Clock
   report: Report
   settings: JudgeSettings
 }): Work {
-  const { protocols, cases, gateway, clock, report, settings } = deps
+  const { protocols, cases, gateway, library, clock, report, settings } = deps
   const kept = new Map<string, Kept>()
   let keptCharacters = 0
 
@@ -89,7 +92,7 @@ export function judge(deps: {
     const { record, journal, lostCalls } = taken
     const { ruling, carry } = standing.conclusion
     const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls, decidedAt: clock() }
-    const won = await cases.conclude(record.id, taken.epoch, {
+    const won = await cases.conclude(record, taken.epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, ({ ask }) => withFormat(ask), settings.transcriptBytes),
       carry: carry === undefined ? null : JSON.stringify(carry),
@@ -155,12 +158,16 @@ export function judge(deps: {
     const write = async (settled: Settled) => {
       const entry = journalled(asked, settled, { calls, startedAt: started, heldMs: attempt.heldMs })
       const written = await cases.answer(caseId, run, key, entry)
+      // A job that comes again after this finds nothing open, and looks into the journal.
+      kept.get(caseId)?.open.delete(key)
       if (written !== 'stored') await cases.loseCalls(caseId, named(calls, key))
       ended(written !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
       return { end: 'done' } as const
     }
     try {
-      const asking = { attempt: attempt.number, signal: attempt.signal, deadline: record.deadline, calls }
+      const { signal } = attempt
+      if (asked.ask.lookup !== undefined) return await write(await look(asked.ask.lookup, record, signal))
+      const asking = { protocol, attempt: attempt.number, signal, deadline: record.deadline, calls }
       return await write(await gateway.ask(asked.ask, asking))
     } catch (error) {
       if (error instanceof PermanentError) return write(failed(error.code, error.message))
@@ -178,6 +185,13 @@ export function judge(deps: {
     }
   }
 
+  async function look(wanted: Lookup, { tenant, subjectId }: CaseRecord, signal: AbortSignal): Promise<Settled> {
+    const started = clock()
+    const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
+    const usage = { ...noUsage(), promptTokens: tokens }
+    return { answer, raw: null, model: library.embedder, usage, ms: clock() - started }
+  }
+
   return { advance, answer }
 }
 
@@ -187,7 +201,7 @@ interface Kept {
   readonly record: CaseRecord
   readonly progress: Progress
   readonly characters: number
-  readonly open: ReadonlyMap<string, KeyedAsk>
+  readonly open: Map<string, KeyedAsk>
 }
 
 function lengthOf({ messages }: KeyedAsk['ask']): number {

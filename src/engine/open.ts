@@ -1,5 +1,5 @@
 import type { CaseRecord } from '../domain/case.ts'
-import type { Snapshot, ThreadRef } from '../domain/thread.ts'
+import type { Post, Snapshot, ThreadRef } from '../domain/thread.ts'
 import { verdictId } from '../domain/verdict.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -9,6 +9,7 @@ import type { Origin, StreamMarks, ThreadState, ThreadStore } from '../ports/thr
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { versionsOf } from './judge.ts'
+import { type Router, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
@@ -29,7 +30,7 @@ const BATCH = 64
 
 /** Opens a case for every thread that has come due. Any number of openers may run: each opening is one atomic step. */
 export function opener(deps: {
-  protocols: readonly Protocol[]
+  routes: Router
   threads: ThreadStore
   marks: StreamMarks
   cases: CaseStore
@@ -39,7 +40,7 @@ export function opener(deps: {
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
-  const { protocols, threads, marks, cases, queues, clock, report, settings, orphanLetter } = deps
+  const { routes, threads, marks, cases, queues, clock, report, settings, orphanLetter } = deps
 
   async function now(): Promise<number> {
     const known = [...(await marks.read()).values()]
@@ -47,33 +48,47 @@ export function opener(deps: {
     return streamTime(known, clock(), settings.clock)
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number): Promise<string[]> {
+  async function openThread(ref: ThreadRef, streamNow: number, paused: ReadonlySet<string>): Promise<string[]> {
     const state = await threads.read(ref)
     if (state === null) return []
     if (state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
       return []
     }
-    const { final, nextDue } = dueAt(state.post.createdAt, streamNow, settings.checkpoints)
-    const snapshot = snapshotOf(state, state.post, settings)
-    const wanted = protocols.filter((protocol) => wants(protocol, state, final))
-    const [waiting, ready] = [
-      wanted.filter(({ name }) => state.revisions.get(name)?.open === true),
-      wanted.filter(({ name }) => state.revisions.get(name)?.open !== true),
-    ]
-    const records = ready.map((protocol) => recordOf(protocol, state, snapshot, final))
+    const { post } = state
+    const readsThread = routes.of(ref, post).some(({ subject }) => subject === 'thread')
+    const checkpoint = readsThread
+      ? dueAt(post.createdAt, streamNow, settings.checkpoints)
+      : { final: true, nextDue: null }
+    const wanted = routes
+      .at(ref, post, state.accepted)
+      .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
+    const {
+      held = [],
+      waiting = [],
+      ready = [],
+    } = Object.groupBy(wanted, ({ name }) =>
+      paused.has(name) ? 'held' : state.revisions.get(name)?.open === true ? 'waiting' : 'ready',
+    )
+    const opening = ready.map((protocol) => ({
+      record: recordOf(protocol, state, post, checkpoint.final),
+      seen: versionSeenBy(protocol, state),
+    }))
     const opened = await threads.open(state, {
-      cases: records,
+      cases: opening,
       waiting: waiting.map(({ name }) => name),
-      nextDue,
-      final: final && waiting.length === 0,
+      held: held.map(({ name }) => name),
+      nextDue: checkpoint.nextDue,
+      final: checkpoint.final && waiting.length + held.length === 0,
     })
-    for (const caseId of opened) report('case:opened', { caseId, protocol: caseId.split(/[~@]/, 1)[0] ?? '', final })
+    for (const { record } of opening)
+      if (opened.includes(record.id))
+        report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
     return opened
   }
 
-  function recordOf(protocol: Protocol, state: ThreadState, subject: Snapshot, final: boolean): CaseRecord {
-    const { tenant, postId } = state.ref
+  function recordOf(protocol: Protocol, state: ThreadState, post: Post, atFinalAge: boolean): CaseRecord {
+    const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
     const revision = (before?.revision ?? 0) + 1
     const id = (number: number) => verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number })
@@ -83,13 +98,15 @@ export function opener(deps: {
       protocol: protocol.name,
       tenant,
       subjectId: postId,
+      kind,
       revision,
-      final,
+      // Nothing but an edit changes a post by itself.
+      final: protocol.subject === 'thread' ? atFinalAge : true,
       supersedes: revision === 1 ? null : id(revision - 1),
-      subject,
+      subject: snapshotOf(protocol, state, post, settings),
       carry: before?.carry ?? null,
       versions: versionsOf(protocol),
-      createdAt: subject.post.createdAt,
+      createdAt: post.createdAt,
       receivedAt: state.dueSince ?? openedAt,
       openedAt,
       deadline: openedAt + settings.caseDeadlineMs,
@@ -107,21 +124,34 @@ export function opener(deps: {
       const streamNow = await now()
       // Due times of 0 are "at once" whatever the stream's clock says.
       const refs = await threads.due(Math.max(streamNow, 0), Math.min(room, BATCH))
-      const opened = (await Promise.all(refs.map((ref) => openThread(ref, streamNow)))).flat()
+      if (refs.length === 0) return 0
+      const paused = await threads.paused()
+      const opened = (await Promise.all(refs.map((ref) => openThread(ref, streamNow, paused)))).flat()
       await queues.push(opened)
       return opened.length
     },
   }
 }
 
-/** A protocol judges again what changed since its last revision, and judges a final snapshot once. */
-function wants(protocol: Protocol, state: ThreadState, final: boolean): boolean {
+/**
+ * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
+ * judge a post whenever it changed.
+ */
+function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)
-  if (before === undefined || before.seen !== state.version) return true
-  return final && !state.final
+  const changed = before?.seen !== versionSeenBy(protocol, state)
+  if (protocol.subject !== 'thread') return changed
+  const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
+  return checkpoint && (changed || (final && !state.final))
 }
 
-function snapshotOf(state: ThreadState, post: Snapshot['post'], { checkpoints, threadCap }: OpenerSettings): Snapshot {
+function versionSeenBy(protocol: Protocol, state: ThreadState): number {
+  return protocol.subject === 'thread' ? state.version : state.postVersion
+}
+
+function snapshotOf(protocol: Protocol, state: ThreadState, post: Post, settings: OpenerSettings): Snapshot {
+  if (protocol.subject !== 'thread') return { post: seenBy(protocol, post), comments: [], leftOut: 0 }
+  const { checkpoints, threadCap } = settings
   const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)
   return { post, comments, leftOut: state.accepted > threadCap ? state.accepted - state.comments.length : 0 }
 }

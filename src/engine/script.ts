@@ -1,4 +1,5 @@
 import type { Answered, Ask } from '../domain/ask.ts'
+import type { Post } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
@@ -33,12 +34,23 @@ export interface Protocol {
   readonly version: number
   /** Stage names, in the order in which a case passes them. Each gets a queue, limits and metrics of its own. */
   readonly stages: readonly string[]
-  /** What is judged, and when: a whole thread at each checkpoint. */
-  readonly subject: 'thread'
+  /**
+   * What is judged, and when: `thread` a post with its comments at each checkpoint, `post` a post by itself when it comes
+   * and when it is edited, `reply` counterspeech when it comes.
+   */
+  readonly subject: 'thread' | 'post' | 'reply'
+  /** Whether there is something in it to judge. */
+  accepts(post: Post): boolean
+  /** What its paper spends on one subject, for the bench to stand beside: model calls, and how many wait for another. */
+  readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** Shelves of the library that its lookups name. */
+  readonly shelves?: readonly string[]
+  /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
+  readonly learns?: string
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string
   readonly settingsHash: string
-  /** The script over one subject. Throws if `subject` or `carry` are not this protocol's own. */
+  /** The script over one subject, a `Snapshot`. Throws if `subject` or `carry` are not this protocol's own. */
   script(subject: unknown, carry: unknown): Script
 }

@@ -1,22 +1,49 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { OperatorError } from '../domain/errors.ts'
 import { produceLine } from '../domain/messages.ts'
 
-export const FORMATS = ['gavel', 'rumoureval2017', 'covid19-rumor'] as const
+/** Public data sets of single texts, each with a label that people gave it. */
+export const LABELLED_FORMATS = [
+  'hatecheck',
+  'openai-moderation',
+  'kodoli',
+  'airbench-text',
+  'airbench-image',
+  'airbench-both',
+] as const
+export type LabelledFormat = (typeof LABELLED_FORMATS)[number]
+
+const THREAD_FORMATS = ['rumoureval2017', 'covid19-rumor'] as const
+type ThreadFormat = (typeof THREAD_FORMATS)[number]
+
+export const FORMATS = ['gavel', ...THREAD_FORMATS, ...LABELLED_FORMATS] as const
 export type Format = (typeof FORMATS)[number]
+
+type MessageType = 'post' | 'comment' | 'counterspeech' | 'feedback'
 
 /** One message of a file, ready for its topic; what it says is checked where it is read. */
 export interface FileMessage {
-  readonly type: 'post' | 'comment'
-  /** Kafka's key: the post's id. */
+  readonly type: MessageType
+  /** Kafka's key: the post's id, the reply's, or the subject's that feedback is about. */
   readonly key: string
   /** Its line in the file, from 1. */
   readonly line: number
   /** ms since 1970; null where the line has no readable time. */
   readonly createdAt: number | null
   readonly value: Readonly<Record<string, unknown>>
+}
+
+/** One text of a labelled data set. */
+export interface LabelledItem {
+  /** Its line in the file, from 1. */
+  readonly line: number
+  /** Its words; an image is `[image: DESCRIPTION]`, after them. */
+  readonly text: string
+  /** In the data set's own words; a vote of 1 or 0 is `harmful` or `unharmful`, no flag of openai-moderation `none`. */
+  readonly label: string
 }
 
 /** A line that is no message, by its number in the file. */
@@ -26,30 +53,31 @@ export interface BadLine {
 }
 
 /**
- * Messages of a file in order: Gavel's own JSON Lines as they stand, a public data set's threads by time. Lines that are
- * no message are told to `bad` and left out. Throws an `OperatorError` if the file can't be read.
+ * Messages of a file in order: Gavel's own JSON Lines as they stand, a public data set's threads by time, its single texts
+ * as posts a second apart. Lines that are no message are told to `bad` and left out. Throws an `OperatorError` if the file
+ * can't be read.
  */
 export async function* fileMessages(
   file: string,
   format: Format,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileMessage> {
-  if (format === 'gavel') {
-    for await (const { line, json } of jsonLines(file, bad)) {
-      const message = ownMessage(json, line)
-      if (message === null) bad({ line, why: 'needs "type" ("post" or "comment") and the ids that go with it' })
-      else yield message
-    }
-    return
-  }
-  const read = format === 'rumoureval2017' ? rumourEval : covid19
-  const messages: (FileMessage & { createdAt: number })[] = []
-  for await (const { line, json } of jsonLines(file, bad)) {
-    const thread = read(json, line)
-    if (thread === null) bad({ line, why: `is no thread of ${format}` })
-    else messages.push(...thread)
-  }
-  yield* messages.sort((a, b) => a.createdAt - b.createdAt)
+  if (format === 'gavel') yield* ownMessages(file, bad)
+  else if (format === 'rumoureval2017' || format === 'covid19-rumor') yield* threadMessages(file, format, bad)
+  else yield* samplePosts(file, format, bad)
+}
+
+/**
+ * Texts of a labelled data set with their labels, in the file's order. Lines that are none are told to `bad` and left out.
+ * Throws an `OperatorError` if the file can't be read.
+ */
+export async function* labelledItems(
+  file: string,
+  format: LabelledFormat,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<LabelledItem> {
+  for await (const { line, sample } of samples(file, format, bad))
+    yield { line, text: wordsOf(sample), label: sample.label }
 }
 
 async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGenerator<{ line: number; json: unknown }> {
@@ -76,17 +104,49 @@ async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGene
   }
 }
 
-const ownIds = z.looseObject({ id: z.string().min(1), postId: z.string().min(1).optional(), createdAt: z.unknown() })
+async function* ownMessages(file: string, bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
+  for await (const { line, json } of jsonLines(file, bad)) {
+    const read = produceLine.safeParse(json)
+    if (!read.success) bad({ line, why: NO_MESSAGE })
+    else yield ownMessage(read.data, line)
+  }
+}
 
-function ownMessage(json: unknown, at: number): FileMessage | null {
-  const line = produceLine.safeParse(json)
-  const ids = ownIds.safeParse(json)
-  if (!line.success || !ids.success) return null
-  const { type, ...value } = line.data
-  const key = type === 'comment' ? ids.data.postId : ids.data.id
-  if (key === undefined) return null
-  const time = typeof ids.data.createdAt === 'string' ? Date.parse(ids.data.createdAt) : Number.NaN
-  return { type, key, line: at, createdAt: Number.isFinite(time) ? time : null, value }
+const NO_MESSAGE =
+  'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId'
+
+function ownMessage({ type, ...value }: z.infer<typeof produceLine>, line: number): FileMessage {
+  const key = value[KEYS[type]]
+  const at = value[TIMES[type]]
+  const time = typeof at === 'string' ? Date.parse(at) : Number.NaN
+  return { type, key: String(key), line, createdAt: Number.isFinite(time) ? time : null, value }
+}
+
+/** What keeps messages of one subject on one partition. */
+const KEYS = { post: 'id', comment: 'postId', counterspeech: 'id', feedback: 'subjectId' } as const
+const TIMES = { post: 'createdAt', comment: 'createdAt', counterspeech: 'createdAt', feedback: 'at' } as const
+
+type Timed = FileMessage & { readonly createdAt: number }
+
+async function* threadMessages(
+  file: string,
+  format: ThreadFormat,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileMessage> {
+  const read = THREADS[format]
+  const messages: Timed[] = []
+  for await (const { line, json } of jsonLines(file, bad)) {
+    const thread = read(json, line)
+    if (thread === null) bad({ line, why: `is no thread of ${format}` })
+    else messages.push(...thread)
+  }
+  yield* messages.sort((a, b) => a.createdAt - b.createdAt)
+}
+
+/** By format: the messages of one line, null if it is none of that format. */
+const THREADS: Record<ThreadFormat, (json: unknown, line: number) => Timed[] | null> = {
+  rumoureval2017: rumourEval,
+  'covid19-rumor': covid19,
 }
 
 const rumourEvalThread = z.object({
@@ -97,7 +157,7 @@ const rumourEvalThread = z.object({
   comments: z.array(z.object({ id: z.string(), parent: z.string().nullish(), t: z.number(), text: z.string() })),
 })
 
-function rumourEval(json: unknown, line: number): (FileMessage & { createdAt: number })[] | null {
+function rumourEval(json: unknown, line: number): Timed[] | null {
   const read = rumourEvalThread.safeParse(json)
   if (!read.success) return null
   const { id, lang, created_at, claim, comments } = read.data
@@ -128,7 +188,7 @@ function isTime(ms: number): boolean {
 }
 
 /** The data set has no time of the post and no ids of comments: the post stands a second before its first comment. */
-function covid19(json: unknown, line: number): (FileMessage & { createdAt: number })[] | null {
+function covid19(json: unknown, line: number): Timed[] | null {
   const read = covidThread.safeParse(json)
   if (!read.success) return null
   const { id, claim, comments } = read.data
@@ -143,12 +203,93 @@ function covid19(json: unknown, line: number): (FileMessage & { createdAt: numbe
   ]
 }
 
-function message(
-  type: FileMessage['type'],
-  key: string,
-  line: number,
-  createdAt: number,
-  value: Record<string, unknown>,
-) {
+/** One text of a labelled data set, as its reader finds it. */
+interface Sample {
+  /** Where the data set's own ids are unique. */
+  readonly id?: string
+  readonly text: string
+  /** What an image is said to show: the data sets have captions and no pixels. */
+  readonly image?: string
+  /** BCP 47, where the data set is in one language. */
+  readonly lang?: string
+  readonly label: string
+}
+
+const risk = z.enum(['0', '1']).transform((voted) => (voted === '1' ? 'harmful' : 'unharmful'))
+const flag = z.union([z.literal(0), z.literal(1)]).nullish()
+const flags = z.object({ S: flag, H: flag, V: flag, HR: flag, SH: flag, S3: flag, H2: flag, V2: flag })
+
+/** By format: how a line is read. */
+const SAMPLES: Record<LabelledFormat, z.ZodType<Sample>> = {
+  hatecheck: z
+    .object({ case_id: z.string().min(1), test_case: z.string(), label_gold: z.enum(['hateful', 'non-hateful']) })
+    .transform((row) => ({ id: row.case_id, text: row.test_case, lang: 'en', label: row.label_gold })),
+  'openai-moderation': flags.extend({ prompt: z.string() }).transform(({ prompt, ...given }) => {
+    const raised = flags.keyof().options.filter((name) => given[name] === 1)
+    return { text: prompt, label: raised.join(',') || 'none' }
+  }),
+  kodoli: z
+    .object({ text: z.string(), label: z.enum(['NOT', 'LIKELY', 'OFFEN']) })
+    .transform((row) => ({ ...row, lang: 'ko' })),
+  'airbench-text': z
+    .object({ input: z.string(), label: z.enum(['harmful', 'unharmful']) })
+    .transform(({ input, label }) => ({ text: input, label })),
+  // What stands beside the image is left out: only the image was voted on.
+  'airbench-image': z
+    .object({ description: z.string(), voted_img_risk: risk })
+    .transform((row) => ({ text: '', image: row.description, label: row.voted_img_risk })),
+  'airbench-both': z
+    .object({ text: z.string(), description: z.string(), voted_risk: risk })
+    .transform((row) => ({ text: row.text, image: row.description, label: row.voted_risk })),
+}
+
+async function* samples(
+  file: string,
+  format: LabelledFormat,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<{ line: number; sample: Sample }> {
+  for await (const { line, json } of jsonLines(file, bad)) {
+    const read = SAMPLES[format].safeParse(json)
+    if (!read.success) bad({ line, why: `is no sample of ${format}` })
+    else if (wordsOf(read.data).trim() === '') bad({ line, why: 'is empty' })
+    else yield { line, sample: read.data }
+  }
+}
+
+function wordsOf({ text, image }: Sample): string {
+  const seen = image === undefined || image.trim() === '' ? [] : [`[image: ${image}]`]
+  return [...(text === '' ? [] : [text]), ...seen].join('\n')
+}
+
+/** The data sets say nothing of time: their posts stand a second apart from here on. */
+const FIRST_POST = Date.UTC(2024, 0, 1)
+
+async function* samplePosts(
+  file: string,
+  format: LabelledFormat,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileMessage> {
+  const met = new Map<string, number>()
+  for await (const { line, sample } of samples(file, format, bad)) {
+    const { text, image, lang } = sample
+    const id = sample.id ?? idByContent(format, sample, met)
+    yield message('post', id, line, FIRST_POST + line * 1000, {
+      id,
+      ...(text === '' ? {} : { text }),
+      ...(lang === undefined ? {} : { lang }),
+      ...(image === undefined ? {} : { media: [{ kind: 'image', alt: image }] }),
+    })
+  }
+}
+
+/** The same in every run. A text that stands in the file again is a post of its own, and numbered. */
+function idByContent(format: LabelledFormat, sample: Sample, met: Map<string, number>): string {
+  const hash = createHash('sha256').update(wordsOf(sample)).digest('hex').slice(0, 16)
+  const times = (met.get(hash) ?? 0) + 1
+  met.set(hash, times)
+  return times === 1 ? `${format}-${hash}` : `${format}-${hash}-${times}`
+}
+
+function message(type: MessageType, key: string, line: number, createdAt: number, value: Record<string, unknown>) {
   return { type, key, line, createdAt, value: { ...value, createdAt: new Date(createdAt).toISOString() } }
 }

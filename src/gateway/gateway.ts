@@ -4,6 +4,7 @@ import type { Ask } from '../domain/ask.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { addUsage, type ChatMessage, noUsage, type Usage } from '../domain/verdict.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { LoadImage } from '../ports/images.ts'
 import type { Model, ModelReply } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import { readAnswer } from './read-answer.ts'
@@ -14,7 +15,7 @@ export interface GatewaySettings {
   readonly slots: number
   /** Longest wait for one call, in ms. */
   readonly callTimeoutMs: number
-  /** By role: models in order of preference; `default` for roles that are not named. */
+  /** By PROTOCOL.ROLE or ROLE: models in order of preference; `default` for roles that are not named. */
   readonly roles: Readonly<Record<string, readonly string[]>>
   /** US dollars per million tokens, by model; a model without a price costs nothing. */
   readonly prices: Readonly<Record<string, { prompt: number; cached: number; completion: number }>>
@@ -37,6 +38,7 @@ export interface Call {
 
 /** One attempt at an ask. */
 export interface Asking {
+  readonly protocol: string
   /** 1 for the first attempt; the nth uses the nth model of the role's chain. */
   readonly attempt: number
   readonly signal: AbortSignal
@@ -57,8 +59,14 @@ export interface Gateway {
   readonly waiting: number
 }
 
-export function gateway(deps: { model: Model; settings: GatewaySettings; clock: Clock; report: Report }): Gateway {
-  const { model, settings, clock, report } = deps
+export function gateway(deps: {
+  model: Model
+  loadImage: LoadImage
+  settings: GatewaySettings
+  clock: Clock
+  report: Report
+}): Gateway {
+  const { model, loadImage, settings, clock, report } = deps
   const places = slots(settings.slots)
 
   async function call(ask: Ask, name: string, messages: readonly ChatMessage[], asking: Asking) {
@@ -69,6 +77,7 @@ export function gateway(deps: { model: Model; settings: GatewaySettings; clock: 
     const note = (outcome: string, reply?: ModelReply) => {
       asking.calls.push({ id, outcome })
       report('call:ended', {
+        protocol: asking.protocol,
         stage: ask.stage,
         model: name,
         outcome,
@@ -100,11 +109,12 @@ export function gateway(deps: { model: Model; settings: GatewaySettings; clock: 
 
   return {
     async ask(ask, asking) {
-      const chain = settings.roles[ask.role] ?? settings.roles.default ?? []
+      const { roles } = settings
+      const chain = roles[`${asking.protocol}.${ask.role}`] ?? roles[ask.role] ?? roles.default ?? []
       const name = chain[Math.min(asking.attempt, chain.length) - 1]
       if (name === undefined) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
       return places.run(asking.signal, async () => {
-        const messages = withFormat(ask)
+        const messages = await withImages(withFormat(ask), loadImage, asking.signal)
         const first = await call(ask, name, messages, asking)
         if (first.reading.readable) return settled(name, [first], settings)
         const second = await call(ask, name, [...messages, ...repair(ask, first.reply, first.reading.why)], asking)
@@ -165,12 +175,28 @@ function costOf(reply: ModelReply, price: GatewaySettings['prices'][string] | un
   return (fresh * price.prompt + reply.cachedTokens * price.cached + reply.completionTokens * price.completion) / 1e6
 }
 
-/** The messages as they are sent: the form of the answer stands once more, for machines, at the end. */
+/** The messages with their images as data URLs. A model is asked only when every image has been fetched and checked. */
+async function withImages(
+  messages: readonly ChatMessage[],
+  loadImage: LoadImage,
+  signal: AbortSignal,
+): Promise<readonly ChatMessage[]> {
+  if (messages.every(({ images }) => images === undefined)) return messages
+  return Promise.all(
+    messages.map(async (message) => {
+      if (message.images === undefined) return message
+      return { ...message, images: await Promise.all(message.images.map((url) => loadImage(url, signal))) }
+    }),
+  )
+}
+
+/** The messages as they are sent, but for the images in them: the form of the answer stands once more, for machines, at the end. */
 export function withFormat(ask: Ask): ChatMessage[] {
+  if (ask.lookup !== undefined) return []
   const line = formatLine(ask)
   const last = ask.messages.at(-1)
   if (last?.role !== 'user') return [...ask.messages, { role: 'user', content: line }]
-  return [...ask.messages.slice(0, -1), { role: 'user', content: `${last.content}\n\n${line}` }]
+  return [...ask.messages.slice(0, -1), { ...last, content: `${last.content}\n\n${line}` }]
 }
 
 function formatLine(ask: Ask): string {

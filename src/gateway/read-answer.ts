@@ -73,7 +73,9 @@ function fitted<Answer>(value: unknown, schema: z.ZodType<Answer>): Reading<Answ
   const second = schema.safeParse(value)
   if (second.success) return { readable: true, answer: second.data }
   const issue = second.error.issues[0]
-  return { readable: false, why: `${issue?.path.join('.') || 'answer'}: ${issue?.code ?? 'does not fit'}` }
+  // Our own rules say in their own words what is wrong; zod's messages may quote the answer.
+  const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
+  return { readable: false, why: `${issue?.path.join('.') || 'answer'}: ${what}` }
 }
 
 /** Reads `"0.8"` as 0.8 and `"fake."` as Fake, in place, where the schema says that a number or a choice belongs there. */

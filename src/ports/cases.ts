@@ -40,7 +40,7 @@ export interface CaseStore {
    * that does nothing and returns false unless `epoch` is the latest and the case is open.
    */
   conclude(
-    caseId: string,
+    record: CaseRecord,
     epoch: number,
     end: { verdict: string; transcript: string; carry: string | null },
   ): Promise<boolean>

@@ -19,8 +19,11 @@ export interface Events {
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
   'ask:started': { protocol: string; stage: string; waitSeconds: number }
   'ask:ended': { protocol: string; stage: string; seconds: number; outcome: 'answered' | 'failed' | 'retry' | 'stale' }
+  /** A job whose worker gave no sign of life was given to another. */
+  'job:stalled': { queue: string }
   /** One call to a model came to its end. */
   'call:ended': {
+    protocol: string
     stage: string
     model: string
     outcome: string
@@ -36,6 +39,8 @@ export interface Events {
   /** Counts of shared state: open cases, the outbox, threads with a due time. */
   /** Asks of this process that hold a model slot, and asks that wait for one. */
   'slots:counted': { busy: number; waiting: number }
+  /** Whether a protocol opens cases now. */
+  'protocol:watched': { protocol: string; paused: boolean }
   /** How long this process has been without a working consumer. */
   'consumer:watched': { downSeconds: number }
   /** `clockLagSeconds` is null while the stream's clock has not started. */

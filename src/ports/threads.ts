@@ -30,6 +30,18 @@ export interface ThreadRules {
   readonly orphanWait: number
 }
 
+/** Who judges a post, as the routes say when it comes. */
+export interface Arrival {
+  /** The thread's first age checkpoint, stream time in ms. */
+  readonly firstDue: number
+  /** Wall time, ms. */
+  readonly now: number
+  /** Some protocol reads the post with its comments; if none does, they need not be kept. */
+  readonly threaded: boolean
+  /** Some protocol judges the post by itself, as soon as it comes. */
+  readonly atOnce: boolean
+}
+
 export interface ThreadState {
   readonly ref: ThreadRef
   /** Null while only comments have come. */
@@ -39,15 +51,21 @@ export interface ThreadState {
   readonly accepted: number
   /** Raised by each change. */
   readonly version: number
+  /** Raised by each change of the post itself. */
+  readonly postVersion: number
+  /** The next age checkpoint, stream time in ms; null after the last. */
+  readonly nextAge: number | null
   /** How many count checkpoints have been passed. */
   readonly countStage: number
   /** The final snapshot has been opened. */
   readonly final: boolean
-  /** Raised each time the thread became due at once. */
+  /** Raised each time the thread became due at once: a count checkpoint, an edit, a late comment, a case that ended. */
   readonly asks: number
+  /** What `asks` was when the thread was last opened. */
+  readonly answered: number
   /** When what is due now became due, ms of wall time; null where only stream time passed. */
   readonly dueSince: number | null
-  /** By protocol: revisions opened so far, version of the thread at the last, what the last one left. */
+  /** By protocol: revisions opened so far, what it had seen at the last (a version), what the last one left. */
   readonly revisions: ReadonlyMap<string, { revision: number; seen: number; open: boolean; carry: unknown }>
 }
 
@@ -56,7 +74,8 @@ export interface ThreadState {
  * changes nothing.
  */
 export interface ThreadStore {
-  putPost(ref: ThreadRef, post: Post, put: { firstDue: number; now: number }, rules: ThreadRules): Promise<Outcome>
+  /** A post that nobody judges is `unrouted` and not kept, nor are its comments. */
+  putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
   /** Outcomes in the order of `changes`. */
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
@@ -67,18 +86,36 @@ export interface ThreadStore {
     ref: ThreadRef,
     farewell: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
   ): Promise<Outcome>
+  /**
+   * Notes that a reply answers a post, so that it goes when the post is deleted; false, with nothing noted, if that has
+   * happened already.
+   */
+  linkReply(post: ThreadRef, reply: ThreadRef): Promise<boolean>
+  /** The replies to a post that were noted. */
+  repliesTo(post: ThreadRef): Promise<ThreadRef[]>
   /** Threads whose due time is at or before `until` (stream time), the earliest first. */
   due(until: number, limit: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
-   * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open gets another due time
-   * when that one is published. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile.
+   * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
+   * due time when that one is published, a paused one (`held`) when it is resumed. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile.
    * Returns the ids of the cases that were opened.
    */
   open(
     state: ThreadState,
-    opening: { cases: readonly CaseRecord[]; waiting: readonly string[]; nextDue: number | null; final: boolean },
+    opening: {
+      cases: readonly { record: CaseRecord; seen: number }[]
+      waiting: readonly string[]
+      held: readonly string[]
+      nextDue: number | null
+      final: boolean
+    },
   ): Promise<string[]>
+  /** Protocols that open no cases until they are resumed. */
+  paused(): Promise<ReadonlySet<string>>
+  pause(protocol: string): Promise<void>
+  /** Threads that waited for the protocol become due at once; returns how many. */
+  resume(protocol: string, now: number): Promise<number>
   /**
    * Takes away comments whose post never came and puts a dead letter for each into the outbox, in one atomic step. Returns
    * how many; 0 if the post has come.

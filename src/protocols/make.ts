@@ -1,24 +1,35 @@
-import { loadPromptFiles } from '../../config/load.ts'
+import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { Protocol } from '../engine/script.ts'
+import type { ProtocolKind } from './kind.ts'
 import { PROTOCOLS } from './registry.ts'
 
-/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their prompt files. */
-export function makeProtocols(settings: Settings['protocols'], fence: Fence): Protocol[] {
+/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their files. */
+export function makeProtocols(
+  settings: Settings['protocols'],
+  fence: Fence,
+  kinds: readonly ProtocolKind[] = PROTOCOLS,
+): Protocol[] {
   const faults: string[] = []
-  const made = PROTOCOLS.flatMap((kind) => {
+  const made = kinds.flatMap((kind) => {
     const { enabled, ...own } = settings[kind.name] ?? { enabled: false }
     if (!enabled) return []
     try {
-      return [kind.make({ settings: own, prompts: loadPromptFiles(kind.name), fence })]
+      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, files: loadFiles })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
-        faults.push(`config/prompts/${kind.name}/${line}`)
+        faults.push(line.startsWith('config/') ? line : `config/prompts/${kind.name}/${line}`)
       return []
     }
   })
-  if (faults.length > 0) throw new OperatorError(`The prompts have faults:\n  ${faults.join('\n  ')}`)
+  if (faults.length > 0) throw new OperatorError(`The protocols' files have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+/** A protocol's prompt files by name, without their ending. */
+export function promptsOf(protocol: string): ReadonlyMap<string, string> {
+  const files = [...loadFiles(`prompts/${protocol}`)].filter(([name]) => name.endsWith('.md'))
+  return new Map(files.map(([name, text]) => [name.slice(0, -'.md'.length), text]))
 }

@@ -55,19 +55,19 @@ const comment = (id: string, postId: string, change: object = {}) => ({
 })
 const verdictsIn = ({ out }: Ended) => out.map((line) => verdict.parse(JSON.parse(line)))
 
-test('judges the sample event: twelve verdicts, one a line, with whom to thank', async () => {
+test('judges the sample event: a verdict on every post, one a line, with whom to thank', async () => {
   const ended = await gavel('judge', EVENT, '--protocol', 'rumor', '--json')
   expect(ended.said.join('\n')).toContain('understudy')
   expect(ended.code).toBe(0)
   const verdicts = verdictsIn(ended)
-  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(12)
-  expect(verdicts).toHaveLength(12)
+  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(18)
+  expect(verdicts).toHaveLength(18)
   for (const { final, label, models } of verdicts) {
     expect(final).toBe(true)
     expect(['rumor', 'non-rumor', null]).toContain(label)
     if (label !== null) expect(Object.values(models).join()).toContain('understudy')
   }
-  expect(ended.said.at(-1)).toMatch(/^12 verdicts, 0 without a label, 0 inputs refused\.$/)
+  expect(ended.said.at(-1)).toBe('2 subjects without anything that rumor judges.')
 })
 
 test.for(['rumoureval2017', 'covid19-rumor'])('judges threads of the public format %s', async (format, context) => {
@@ -85,6 +85,68 @@ test.for(['rumoureval2017', 'covid19-rumor'])('judges threads of the public form
       .map(({ subjectId }) => subjectId)
       .sort(),
   ).toEqual(ids.sort())
+})
+
+test.for([
+  ['hate', 'hatecheck', 'hatecheck/cases.jsonl'],
+  ['hate', 'kodoli', 'kodoli/comments.jsonl'],
+  ['safety', 'openai-moderation', 'openai-moderation/samples.jsonl'],
+  ['safety', 'airbench-text', 'airbench/only_text.jsonl'],
+  ['safety', 'airbench-image', 'airbench/only_img.jsonl'],
+  ['safety', 'airbench-both', 'airbench/text_img.jsonl'],
+] as const)('judges by %s every subject of the public format %s', async ([protocol, format, file], context) => {
+  const data = join(DATA, file)
+  if (!existsSync(data)) {
+    tell(`SKIPPED: ${data} is not there; gavel judge --protocol ${protocol} was not run on real texts.`)
+    return context.skip('../shared/data is not there')
+  }
+  const lines = readFileSync(data, 'utf8').trim().split('\n').slice(0, 8)
+  const ended = await gavel('judge', fileOf(...lines), '--protocol', protocol, '--format', format, '--json')
+  expect(ended.code).toBe(0)
+  const verdicts = verdictsIn(ended)
+  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(lines.length)
+  // Without shelves each says what it lacks; none is left without a label.
+  for (const { label, degraded } of verdicts) {
+    expect(label).not.toBeNull()
+    expect(degraded.join()).toContain('is missing')
+  }
+})
+
+test.for(['rumor', 'hate', 'safety'])(
+  'judges by %s a text of 100,000 characters, cut where it is fenced',
+  async (protocol) => {
+    const long = 'They bring nothing but trouble. '.repeat(3_125)
+    const ended = await gavel(
+      'judge',
+      fileOf(post('long', { text: long })),
+      '--protocol',
+      protocol,
+      '--json',
+      '--transcript',
+    )
+    expect(ended.code).toBe(0)
+    const { verdict: decided, transcript: argued } = JSON.parse(ended.out[0] ?? '') as Record<string, unknown>
+    expect(verdict.parse(decided).label).not.toBeNull()
+    expect(JSON.stringify(transcript.parse(argued).turns)).toMatch(/\[cut: \d+ more characters\]/)
+  },
+)
+
+test('judges counterspeech, and says of the posts beside it that they are none of its subjects', async () => {
+  const reply = {
+    type: 'counterspeech',
+    id: 's1',
+    hateSpeech: 'They bring nothing but trouble',
+    text: 'Who carried the hoses last night?',
+    createdAt: '2025-01-01T12:00:00Z',
+  }
+  const ended = await gavel('judge', fileOf(reply, post('p')), '--protocol', 'counterspeech', '--json')
+  expect(verdictsIn(ended)).toMatchObject([
+    { id: 'counterspeech~s1~r1', label: null, decidedBy: 'scores', degraded: [] },
+  ])
+  expect(ended.said.slice(-2)).toEqual([
+    '1 verdict, 0 undecided, 0 inputs refused.',
+    '1 subject without anything that counterspeech judges.',
+  ])
 })
 
 test('gives the whole argument with each verdict where it is asked for', async () => {
@@ -122,7 +184,7 @@ describe('a bad line', () => {
         ended.said.filter((said) => said.includes(`${file}:${line} `)),
         `line ${line} in\n${ended.said.join('\n')}`,
       ).toHaveLength(1)
-    expect(ended.said.at(-1)).toBe('2 verdicts, 0 without a label, 5 inputs refused.')
+    expect(ended.said.at(-1)).toBe('2 verdicts, 0 undecided, 5 inputs refused.')
   })
 
   test('of a public format is left out, whatever its time says', async () => {

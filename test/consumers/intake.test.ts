@@ -4,10 +4,13 @@ import { type AnyIntake, intake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { deadLetter, type Outcome } from '../../src/domain/messages.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import { router } from '../../src/engine/routes.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
 import type { StreamMark } from '../../src/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/ports/topic.ts'
 import { farewellOf, HOUR, MINUTE, RULES, T0, thread } from '../contracts/samples.ts'
+import { protocolNamed } from '../support/parts.ts'
 
 const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 5 * MINUTE }
@@ -85,9 +88,17 @@ describe('the intake', () => {
     failing = new Set()
     told = []
     const { threads, outbox, marks } = stores
-    const deps = { threads, rules: RULES, checkpoints: { counts: [], ages: [], finalAge: HOUR }, clock: () => NOW }
-    const farewell = (ref: { tenant: string; postId: string }, protocol: string, revision: number) =>
-      farewellOf(ref)(protocol, revision)
+    const routes = router([protocolNamed('rumor')], {})
+    const forget = async () => 0
+    const deps = {
+      threads,
+      routes,
+      forget,
+      rules: RULES,
+      checkpoints: { counts: [], ages: [], finalAge: HOUR },
+      clock: () => NOW,
+    }
+    const farewell = (ref: ThreadRef, protocol: string, revision: number) => farewellOf(ref)(protocol, revision)
     const noted = (name: string, one: AnyIntake): AnyIntake => ({
       ...one,
       take: (read) => step(name, () => one.take(read)),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import { endOf, entryOf, postOf, RULES, T0, thread } from './samples.ts'
+import { ARRIVAL, endOf, entryOf, postOf, RULES, thread } from './samples.ts'
 import { type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What every case store promises. */
@@ -11,7 +11,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
 
     async function open(postId: string): Promise<CaseRecord> {
       const ref = thread(postId)
-      await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+      await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
       return openCase(stores, ref)
     }
     const end = (words?: string) => endOf(record, words)
@@ -46,10 +46,10 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     it('lets the latest taker alone conclude, and once', async () => {
       const { epoch: old } = await takeCase(stores, record.id)
       const { epoch } = await takeCase(stores, record.id)
-      expect(await stores.cases.conclude(record.id, old, end('the old one'))).toBe(false)
+      expect(await stores.cases.conclude(record, old, end('the old one'))).toBe(false)
       expect(await stores.outbox.size()).toBe(0)
-      expect(await stores.cases.conclude(record.id, epoch, end('the latest'))).toBe(true)
-      expect(await stores.cases.conclude(record.id, epoch, end('once more'))).toBe(false)
+      expect(await stores.cases.conclude(record, epoch, end('the latest'))).toBe(true)
+      expect(await stores.cases.conclude(record, epoch, end('once more'))).toBe(false)
       const entries = await stores.outbox.next('one', 10, 10)
       expect(entries).toEqual([
         {
@@ -66,7 +66,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       const ended = await Promise.all(
         Array.from({ length: 20 }, async (_, index) => {
           const { epoch } = await takeCase(stores, record.id)
-          return stores.cases.conclude(record.id, epoch, end(String(index)))
+          return stores.cases.conclude(record, epoch, end(String(index)))
         }).map((each) => each.catch(() => false)),
       )
       expect(ended.filter(Boolean)).toHaveLength(1)
@@ -75,7 +75,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
 
     it('knows no concluded case any more, neither before its publication nor after it', async () => {
       const { epoch, run } = await takeCase(stores, record.id)
-      await stores.cases.conclude(record.id, epoch, end())
+      await stores.cases.conclude(record, epoch, end())
       for (const moment of ['concluded', 'published']) {
         expect(await stores.cases.take(record.id), moment).toBeNull()
         expect(await stores.cases.peek(record.id)).toBeNull()
@@ -172,7 +172,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
 
     it('says in the thread that the subject is free only after publication', async () => {
       const { epoch } = await takeCase(stores, record.id)
-      await stores.cases.conclude(record.id, epoch, end())
+      await stores.cases.conclude(record, epoch, end())
       expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({ revision: 1, open: true })
       await publishAll(stores)
       expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({

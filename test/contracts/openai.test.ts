@@ -136,6 +136,31 @@ describe('the OpenAI model', () => {
     expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs, costsAttempt: false })
   })
 
+  it('sends images as parts beside the words, and words alone as a string', async () => {
+    const { model, seen } = await endpoint(json(200, completion()))
+    const image = 'data:image/png;base64,AAAA'
+    await model.complete(
+      requestOf({
+        messages: [
+          { role: 'system', content: 'S' },
+          { role: 'user', content: 'Q', images: [image] },
+        ],
+      }),
+    )
+    expect(seen[0]?.body).toMatchObject({
+      messages: [
+        { role: 'system', content: 'S' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Q' },
+            { type: 'image_url', image_url: { url: image } },
+          ],
+        },
+      ],
+    })
+  })
+
   it('waits until the date it is told', async () => {
     const { model } = await endpoint(json(429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }))
     const { delayMs = 0, costsAttempt } = await retryOf(model)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { OutboxEntry } from '../../src/ports/cases.ts'
-import { postOf, RULES, T0, thread } from './samples.ts'
+import { ARRIVAL, postOf, RULES, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 
 const WAIT_MS = 20
@@ -24,7 +24,7 @@ export function outboxContract(name: string, make: MakeStores): void {
       entries.map((entry) => (entry.kind === 'dead-letter' ? entry.key : entry.caseId))
     const verdict = async (postId: string) => {
       const ref = thread(postId)
-      await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+      await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
       await concludeCase(stores, await openCase(stores, ref))
     }
 

@@ -10,8 +10,8 @@ import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
 import { outboxContract } from './outbox.ts'
-import { farewellOf, postOf, RULES, said, T0, thread } from './samples.ts'
-import { judgeOnce, type MakeStores, openCase, type Stores } from './stores.ts'
+import { ARRIVAL, farewellOf, postOf, RULES, said, T0, thread } from './samples.ts'
+import { judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { threadStoreContract } from './thread-store.ts'
 
@@ -39,7 +39,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
   const clock = () => now
   return {
     keys,
-    threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
+    threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD }),
     cases: redisCases(client, keys, clock),
     outbox: redisOutbox(client, blocking, keys, { keepJournalMs: KEEP_JOURNAL, keepThreadMs: KEEP_THREAD, clock }),
     marks: redisMarks(client, keys),
@@ -84,7 +84,7 @@ describe('in Redis', () => {
   let stores: Awaited<ReturnType<typeof makeRedis>>
   beforeEach(async () => {
     stores = await makeRedis()
-    await stores.threads.putPost(p1, postOf(p1), { firstDue: T0, now: T0 }, RULES)
+    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
     await stores.threads.putComments(p1, [said('c1')], T0, RULES)
   })
   afterEach(() => stores.close())
@@ -119,6 +119,19 @@ describe('in Redis', () => {
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     await openCase(stores, p1, { final: true })
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+  })
+
+  it('a thread whose final snapshot nobody judged expires as well', async () => {
+    const state = await readThread(stores, p1)
+    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
+  })
+
+  it('the mark of a post that nobody judges lives as long as a tombstone', async () => {
+    const p2 = thread('p2')
+    await stores.threads.putPost(p2, postOf(p2), { ...ARRIVAL, threaded: false }, RULES)
+    const left = await client.pttl(stores.keys.thread(memberOf(p2)))
+    expect(left).toBeGreaterThan(KEEP_TOMBSTONE - 10_000)
   })
 
   it('a tombstone lives a set time', async () => {

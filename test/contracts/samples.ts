@@ -1,7 +1,7 @@
 import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import type { Comment, Post, ThreadRef } from '../../src/domain/thread.ts'
+import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/domain/thread.ts'
 import { noUsage, verdictId } from '../../src/domain/verdict.ts'
-import type { CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
+import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
 
 // Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
 
@@ -19,7 +19,14 @@ export const RULES: ThreadRules = {
   orphanWait: 10 * MINUTE,
 }
 
-export const thread = (postId: string, tenant = 'default'): ThreadRef => ({ tenant, postId })
+/** A post whose comments are read, and that nobody judges by itself. */
+export const ARRIVAL: Arrival = { firstDue: T0, now: T0, threaded: true, atOnce: false }
+
+export const thread = (postId: string, tenant = 'default', kind: SubjectKind = 'post'): ThreadRef => ({
+  tenant,
+  postId,
+  kind,
+})
 
 export const postOf = ({ postId }: ThreadRef, change: Partial<Post> = {}): Post => ({
   id: postId,
@@ -44,7 +51,7 @@ export const unsaid = (id: string): CommentChange => ({ kind: 'deleted', id, cre
 
 /** The next revision's record for a protocol, as an opener would make it. */
 export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial<CaseRecord> = {}): CaseRecord {
-  const { tenant, postId } = state.ref
+  const { tenant, postId, kind } = state.ref
   const revision = (state.revisions.get(protocol)?.revision ?? 0) + 1
   const id = (number: number) => verdictId({ protocol, tenant, subjectId: postId, revision: number })
   return {
@@ -52,6 +59,7 @@ export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial
     protocol,
     tenant,
     subjectId: postId,
+    kind,
     revision,
     final: false,
     supersedes: revision === 1 ? null : id(revision - 1),
@@ -64,6 +72,11 @@ export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial
     deadline: T0 + HOUR,
     ...change,
   }
+}
+
+/** The same, as an opener hands it over. */
+export function seenBy(state: ThreadState, protocol = 'rumor', change: Partial<CaseRecord> = {}) {
+  return { record: recordOf(state, protocol, change), seen: state.version }
 }
 
 /** A verdict and its transcript, as far as the stores look into them. */

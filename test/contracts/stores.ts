@@ -35,7 +35,13 @@ export async function openCase(
   const { protocol = 'rumor', nextDue = null, final = false } = how
   const state = await readThread(stores, ref)
   const record = recordOf(state, protocol, { final })
-  const opened = await stores.threads.open(state, { cases: [record], waiting: [], nextDue, final })
+  const opened = await stores.threads.open(state, {
+    cases: [{ record, seen: state.version }],
+    waiting: [],
+    held: [],
+    nextDue,
+    final,
+  })
   if (opened[0] !== record.id) throw new Error(`${record.id} was not opened`)
   return record
 }
@@ -48,7 +54,7 @@ export async function takeCase({ cases }: Stores, caseId: string): Promise<Taken
 
 export async function concludeCase(stores: Stores, record: CaseRecord, carry: string | null = null): Promise<void> {
   const { epoch } = await takeCase(stores, record.id)
-  if (!(await stores.cases.conclude(record.id, epoch, endOf(record, 'so it is', carry)))) throw new Error('fenced')
+  if (!(await stores.cases.conclude(record, epoch, endOf(record, 'so it is', carry)))) throw new Error('fenced')
 }
 
 /** Publishes whatever waits. */

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
 import {
+  ARRIVAL,
   endOf,
   entryOf,
   farewellOf,
@@ -13,6 +14,7 @@ import {
   RULES,
   recordOf,
   said,
+  seenBy,
   T0,
   thread,
   unsaid,
@@ -49,7 +51,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     const putPost = (ref: ThreadRef = p1, change = {}, rules: ThreadRules = RULES) =>
-      stores.threads.putPost(ref, postOf(ref, change), { firstDue: FIRST_DUE, now: T0 }, rules)
+      stores.threads.putPost(ref, postOf(ref, change), { ...ARRIVAL, firstDue: FIRST_DUE }, rules)
     const put = (changes: readonly CommentChange[], rules: ThreadRules = RULES, ref: ThreadRef = p1) =>
       stores.threads.putComments(ref, changes, T0 + 5, rules)
     const kept = async (ref: ThreadRef = p1) => (await readThread(stores, ref)).comments.map(({ id }) => id)
@@ -251,7 +253,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a new post from its first due time on, the earliest first', async () => {
         const [b, c] = [thread('b'), thread('c')]
         const at = (ref: ThreadRef, firstDue: number) =>
-          stores.threads.putPost(ref, postOf(ref), { firstDue, now: T0 }, RULES)
+          stores.threads.putPost(ref, postOf(ref), { ...ARRIVAL, firstDue }, RULES)
         await at(c, FIRST_DUE + 2)
         await at(b, FIRST_DUE + 1)
         await at(p1, FIRST_DUE)
@@ -348,17 +350,138 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
     })
 
+    describe('a post by itself', () => {
+      const alone = { ...ARRIVAL, firstDue: FIRST_DUE, threaded: false, atOnce: true }
+      const putAlone = (change = {}, ref = p1) => stores.threads.putPost(ref, postOf(ref, change), alone, RULES)
+
+      it('is due at once, whatever the age checkpoint', async () => {
+        expect(await putAlone()).toBe('judged')
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect(await readThread(stores, p1)).toMatchObject({ postVersion: 1, nextAge: null, dueSince: T0, asks: 0 })
+      })
+
+      it('is due at once and keeps its checkpoint where its comments are read too', async () => {
+        await stores.threads.putPost(p1, postOf(p1), { ...alone, threaded: true }, RULES)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect((await readThread(stores, p1)).nextAge).toBe(FIRST_DUE)
+        expect(await put([said('c1')])).toEqual(['judged'])
+      })
+
+      it('keeps no comments, neither earlier nor later ones', async () => {
+        expect(await put([said('c1')])).toEqual(['orphan'])
+        await putAlone()
+        expect(await put([said('c2'), unsaid('c1')])).toEqual(['unrouted', 'unrouted'])
+        expect((await readThread(stores, p1)).comments).toEqual([])
+      })
+
+      it('counts its own changes, and not those of its comments', async () => {
+        await putPost()
+        await put([said('c1')])
+        expect((await readThread(stores, p1)).postVersion).toBe(1)
+        await putPost(p1, { text: 'corrected' })
+        expect((await readThread(stores, p1)).postVersion).toBe(2)
+      })
+
+      it('shares no thread with a reply of the same id', async () => {
+        const reply = thread('p1', 'default', 'reply')
+        expect(await putAlone()).toBe('judged')
+        expect(await putAlone({ hateSpeech: 'what it answers' }, reply)).toBe('judged')
+        expect((await readThread(stores, reply)).post?.hateSpeech).toBe('what it answers')
+        expect((await readThread(stores, p1)).post?.hateSpeech).toBeUndefined()
+        expect((await stores.threads.due(AT_ONCE, 10)).map(({ kind }) => kind).sort()).toEqual(['post', 'reply'])
+        await judgeOnce(stores, reply, { protocol: 'counterspeech' })
+        expect((await readThread(stores, p1)).revisions.size).toBe(0)
+      })
+    })
+
+    describe('replies to a post', () => {
+      const [one, two] = [thread('r1', 'default', 'reply'), thread('r2', 'default', 'reply')]
+
+      it('are noted, each once, by the post that they answer', async () => {
+        for (const reply of [one, two, one]) expect(await stores.threads.linkReply(p1, reply)).toBe(true)
+        const noted = new Set((await stores.threads.repliesTo(p1)).map(({ postId, kind }) => `${kind} ${postId}`))
+        expect(noted).toEqual(new Set(['reply r1', 'reply r2']))
+        expect(await stores.threads.repliesTo(thread('p2'))).toEqual([])
+        expect(await stores.threads.repliesTo(thread('p1', 'other'))).toEqual([])
+      })
+
+      it('are refused by one that was deleted', async () => {
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        expect(await stores.threads.linkReply(p1, one)).toBe(false)
+        expect(await stores.threads.repliesTo(p1)).toEqual([])
+      })
+    })
+
+    describe('a post that nobody judges', () => {
+      const nobody = { ...ARRIVAL, firstDue: FIRST_DUE, threaded: false, atOnce: false }
+
+      it('is unrouted and leaves nothing but that', async () => {
+        await put([said('c1')])
+        expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
+        expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
+        expect(await put([said('c2')])).toEqual(['unrouted'])
+        expect(await stores.threads.read(p1)).toBeNull()
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
+      })
+
+      it('is judged when an edit routes it', async () => {
+        await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
+        expect(await putPost(p1, { text: 'corrected' })).toBe('judged')
+        expect(await put([said('c1')])).toEqual(['judged'])
+      })
+
+      it('can be deleted', async () => {
+        await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
+        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
+        expect(await putPost()).toBe('deleted')
+      })
+    })
+
+    describe('pauses', () => {
+      const held = { cases: [], waiting: [], held: ['rumor'], nextDue: null, final: false }
+
+      it('a protocol for everybody, until it is resumed', async () => {
+        expect(await stores.threads.paused()).toEqual(new Set())
+        await stores.threads.pause('rumor')
+        await stores.threads.pause('hate')
+        expect(await stores.threads.paused()).toEqual(new Set(['rumor', 'hate']))
+        await stores.threads.resume('hate', T0)
+        expect(await stores.threads.paused()).toEqual(new Set(['rumor']))
+      })
+
+      it('and makes due what waited, each thread once', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        await stores.threads.open(state, held)
+        await stores.threads.open(state, held)
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await stores.threads.resume('rumor', T0 + 7)).toBe(1)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        const after = await readThread(stores, p1)
+        expect(after.dueSince).toBe(T0 + 7)
+        expect(after.asks).toBeGreaterThan(after.answered)
+        expect(await stores.threads.resume('rumor', T0)).toBe(0)
+      })
+    })
+
     describe('opens', () => {
       it('one case a protocol, and says so in the thread', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        const cases = [recordOf(state, 'rumor'), recordOf(state, 'hate')]
-        const opened = await stores.threads.open(state, { cases, waiting: [], nextDue: T0 + HOUR, final: false })
+        const cases = [seenBy(state, 'rumor'), seenBy(state, 'hate')]
+        const opened = await stores.threads.open(state, {
+          cases,
+          waiting: [],
+          held: [],
+          nextDue: T0 + HOUR,
+          final: false,
+        })
         expect(opened).toEqual(['rumor~p1~r1', 'hate~p1~r1'])
         const after = await readThread(stores, p1)
         expect(after.revisions.get('rumor')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
         expect(after.revisions.get('hate')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
-        expect((await takeCase(stores, 'hate~p1~r1')).record).toEqual(cases[1])
+        expect((await takeCase(stores, 'hate~p1~r1')).record).toEqual(cases[1]?.record)
         expect(await stores.cases.countOpen()).toBe(2)
         expect(await isDue(T0 + HOUR - 1)).toBe(false)
         expect(await isDue(T0 + HOUR)).toBe(true)
@@ -367,11 +490,11 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a revision once, however many open it from the same state', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        const opening = { cases: [recordOf(state)], waiting: [], nextDue: null, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual(['rumor~p1~r1'])
         const { epoch } = await takeCase(stores, 'rumor~p1~r1')
         expect(await stores.threads.open(state, opening)).toEqual([])
-        expect(await stores.cases.conclude('rumor~p1~r1', epoch, endOf(recordOf(state)))).toBe(true)
+        expect(await stores.cases.conclude(recordOf(state), epoch, endOf(recordOf(state)))).toBe(true)
         await publishAll(stores)
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.countOpen()).toBe(0)
@@ -382,7 +505,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const record = await openCase(stores, p1)
         await put([said('c1')])
         const state = await readThread(stores, p1)
-        const opening = { cases: [], waiting: ['rumor'], nextDue: null, final: false }
+        const opening = { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await isDue(FOREVER)).toBe(false)
         await concludeCase(stores, record)
@@ -400,7 +523,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         const record = await openCase(stores, p1)
-        const second = { cases: [{ ...recordOf(state), final: true }], waiting: [], nextDue: null, final: true }
+        const second = {
+          cases: [seenBy(state, 'rumor', { final: true })],
+          waiting: [],
+          held: [],
+          nextDue: null,
+          final: true,
+        }
         expect(await stores.threads.open(state, second)).toEqual([])
         expect((await readThread(stores, p1)).final).toBe(false)
         await concludeCase(stores, record)
@@ -416,7 +545,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state.revisions.get('rumor')?.open).toBe(true)
         await concludeCase(stores, record)
         await publishAll(stores)
-        await stores.threads.open(state, { cases: [], waiting: ['rumor'], nextDue: null, final: false })
+        await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false })
         expect(await isDue(FOREVER)).toBe(true)
       })
 
@@ -429,7 +558,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const state = await readThread(stores, p1)
         if (change === 'edit') await putPost(p1, { text: 'corrected' }, rules)
         else await put(change, rules)
-        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: T0 + HOUR, final: false })
+        await stores.threads.open(state, {
+          cases: [seenBy(state)],
+          waiting: [],
+          held: [],
+          nextDue: T0 + HOUR,
+          final: false,
+        })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -439,7 +574,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1')])
         const state = await readThread(stores, p1)
         await put([said('c2')])
-        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: null, final: true })
+        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -449,7 +584,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost(p1, { text: 'second' })
         const state = await readThread(stores, p1)
         await putPost(p1, { text: 'third' })
-        await stores.threads.open(state, { cases: [recordOf(state)], waiting: [], nextDue: null, final: true })
+        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -485,7 +620,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await stores.threads.deletePost(p1, farewellOf(p1))
-        const opening = { cases: [recordOf(state)], waiting: [], nextDue: T0 + HOUR, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
         expect(await isDue(FOREVER)).toBe(false)
@@ -526,7 +661,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.cases.countOpen()).toBe(0)
         expect(await stores.cases.idle(0, 10)).toEqual([])
         expect(await stores.cases.answer(rumor.id, run, '0.0', entryOf(1))).toBe('stale')
-        expect(await stores.cases.conclude(rumor.id, epoch, endOf(rumor))).toBe(false)
+        expect(await stores.cases.conclude(rumor, epoch, endOf(rumor))).toBe(false)
         await stores.threads.deletePost(p1, farewellOf(p1))
         const entries = await stores.outbox.next('one', 10, 10)
         expect(new Set(entries.map((entry) => (entry.kind === 'verdict' ? entry.caseId : entry.kind)))).toEqual(
@@ -559,7 +694,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.deletePost(thread('only an orphan'), farewellOf(thread('only an orphan')))
         expect(await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).toBe('stale')
         await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
-        await stores.cases.conclude(second.id, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))
+        await stores.cases.conclude(second, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))
         await put([said('c1', { text: secret })])
         await putPost(p1, { text: secret })
         expect(await traces(secret)).toEqual([])

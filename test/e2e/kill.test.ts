@@ -16,7 +16,7 @@ import {
 } from '../support/pipeline.ts'
 
 const KILLS = 10
-const POSTS = 12
+const POSTS = 18
 const LATENCY_MS = 300
 /** Between an answer and its journal entry: a kill in this time makes an orphan of an answered call. */
 const JOURNALING_MS = 400

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memoryQueues } from '../../src/adapters/memory/queues.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import type { Ask } from '../../src/domain/ask.ts'
+import { type Ask, lookup } from '../../src/domain/ask.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
@@ -11,10 +11,12 @@ import { reconciler } from '../../src/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
 import type { CaseStore } from '../../src/ports/cases.ts'
+import type { Library } from '../../src/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
-import { farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from '../contracts/samples.ts'
+import { noImages, noLibrary, protocolNamed } from '../support/parts.ts'
 
 const word = z.object({ word: z.string() })
 const ask = (stage: string, content: string): Ask<{ word: string }> => ({
@@ -47,17 +49,7 @@ function* sentence(): Script {
   return concluded([...words, last].map((one) => (one.ok ? one.answer.word : '?')).join(' '))
 }
 
-const protocolOf = (change: Partial<Protocol> = {}): Protocol => ({
-  name: 'talk',
-  version: 1,
-  stages: ['word', 'end'],
-  subject: 'thread',
-  labels: ['good'],
-  promptsHash: 'p',
-  settingsHash: 's',
-  script: sentence,
-  ...change,
-})
+const protocolOf = (change: Partial<Protocol> = {}): Protocol => protocolNamed('talk', { script: sentence, ...change })
 
 const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBackMs: 30_000, transcriptBytes: 900_000 }
 
@@ -82,6 +74,7 @@ interface Parts {
   readonly settings?: Partial<JudgeSettings>
   readonly model?: Model
   readonly postId?: string
+  readonly library?: Pick<Library, 'find' | 'embedder'>
 }
 
 /** One open case on the stores in memory, and what its worker needs. The model takes 5 ms of a clock that stands still. */
@@ -89,12 +82,18 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   const clock = { now: T0 }
   const stores = memoryStores(() => clock.now)
   const ref = thread(parts.postId ?? 'P')
-  await stores.threads.putPost(ref, postOf(ref), { firstDue: T0, now: T0 }, RULES)
+  await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
   await stores.threads.putComments(ref, [said('c1'), said('c2')], T0, RULES)
   const state = await stores.threads.read(ref)
   if (state === null) throw new Error('no thread')
   const record = recordOf(state, 'talk', change)
-  const [id = ''] = await stores.threads.open(state, { cases: [record], waiting: [], nextDue: null, final: false })
+  const [id = ''] = await stores.threads.open(state, {
+    cases: [{ record, seen: state.version }],
+    waiting: [],
+    held: [],
+    nextDue: null,
+    final: false,
+  })
   const requests: ModelRequest[] = []
   const events: { name: keyof Events; event: unknown }[] = []
   const report: Report = (name, event) => void events.push({ name, event })
@@ -112,7 +111,8 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
     judge({
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
-      gateway: gateway({ model, settings: gatewaySettings, clock: () => clock.now, report }),
+      gateway: gateway({ model, loadImage: noImages, settings: gatewaySettings, clock: () => clock.now, report }),
+      library: parts.library ?? noLibrary,
       clock: () => clock.now,
       report,
       settings: { ...SETTINGS, ...parts.settings, ...over.settings },
@@ -241,9 +241,9 @@ describe('a fenced worker', () => {
     const { worker, id, cases, published, events } = await caseOf()
     const late: CaseStore = {
       ...cases,
-      async conclude(caseId, epoch, end) {
-        await cases.take(caseId)
-        return cases.conclude(caseId, epoch, end)
+      async conclude(record, epoch, end) {
+        await cases.take(record.id)
+        return cases.conclude(record, epoch, end)
       },
     }
     await workOff(worker({ cases: late }), id)
@@ -552,5 +552,55 @@ describe('around the case', () => {
     const staged = { protocol: 'talk', stage: 'word', caseId: 'talk~Q~r1', run: 0, key: '0.0' }
     expect(await worker().advance('talk~Q~r1')).toEqual({ next: 'done' })
     expect(await worker().answer(staged, attempt())).toEqual({ end: 'done' })
+  })
+})
+
+describe('a look into the library', () => {
+  function* looking(): Script {
+    const [found] = yield* round([lookup('word', { text: 'the words', shelves: ['a', 'b'], k: 2 })])
+    if (!found.ok) return concluded(`lookup failed: ${found.code}`, null)
+    return concluded(found.answer.shelves.map(({ neighbours }) => neighbours.map(({ id }) => id).join()).join(' '))
+  }
+  const item = (id: string) => ({ id, text: `text of ${id}`, label: 'x', similarity: 0.5, metadata: {} })
+
+  test('is answered once, journaled, and costs no model call', async () => {
+    const asked: unknown[] = []
+    const library: Pick<Library, 'find' | 'embedder'> = {
+      embedder: 'e',
+      async find(wanted, subject) {
+        asked.push({ ...wanted, subject })
+        const shelves = wanted.shelves.map((shelf) => ({ shelf, neighbours: [item(`${shelf}1`)], problem: null }))
+        return { shelves, weak: null, tokens: 7 }
+      },
+    }
+    const { worker, id, requests, published } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    await workOff(worker(), id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(decided).toMatchObject({
+      rationale: 'a1 b1',
+      usage: { calls: 0, promptTokens: 7 },
+      models: { library: 'e' },
+    })
+    expect(asked).toEqual([{ text: 'the words', shelves: ['a', 'b'], k: 2, subject: { tenant: 'default', id: 'P' } }])
+    expect(requests).toEqual([])
+    expect(argued.turns).toMatchObject([{ stage: 'word', role: 'library', messages: [], calls: [] }])
+    expect(JSON.stringify(argued.turns[0]?.answer)).toContain('text of a1')
+  })
+
+  test('is tried again where that may help, and then has failed', async () => {
+    const library: Pick<Library, 'find' | 'embedder'> = {
+      embedder: 'e',
+      find: async () => {
+        throw new RetryLaterError('unavailable', 'no embeddings now')
+      },
+    }
+    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    const [staged] = await asksOf(worker(), id)
+    if (staged === undefined) throw new Error('nothing was asked')
+    expect(await worker().answer(staged, attempt())).toEqual({ end: 'again' })
+    expect(await worker().answer(staged, attempt({ number: 2, last: true }))).toEqual({ end: 'done' })
+    await workOff(worker(), id)
+    const { verdict: decided } = await only(published)
+    expect(decided).toMatchObject({ label: null, degraded: ['lookup failed: unavailable'] })
   })
 })

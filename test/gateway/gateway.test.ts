@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type Asking, type Call, type GatewaySettings, gateway, withFormat } from '../../src/gateway/gateway.ts'
+import type { LoadImage } from '../../src/ports/images.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Events } from '../../src/ports/report.ts'
 
@@ -34,7 +35,12 @@ const reply = (over: Partial<ModelReply> = {}): ModelReply => ({
 const unreadable = reply({ text: 'I would say Fake.' })
 
 /** A gateway over a model that gives these replies in order, each taking `ms`; a reply that is an error is thrown. */
-function setUp(replies: readonly (ModelReply | Error)[], over: Partial<GatewaySettings> = {}, ms = 10) {
+function setUp(
+  replies: readonly (ModelReply | Error)[],
+  over: Partial<GatewaySettings> = {},
+  ms = 10,
+  loadImage: LoadImage = async (url) => `data:image/png;base64,${url.length}`,
+) {
   const requests: ModelRequest[] = []
   const ended: Events['call:ended'][] = []
   const calls: Call[] = []
@@ -50,6 +56,7 @@ function setUp(replies: readonly (ModelReply | Error)[], over: Partial<GatewaySe
         return next
       },
     },
+    loadImage,
     settings: { ...settings, ...over },
     clock: () => now,
     report: (name, event) => {
@@ -57,7 +64,14 @@ function setUp(replies: readonly (ModelReply | Error)[], over: Partial<GatewaySe
     },
   })
   const put = (asked: Ask = ask, asking: Partial<Asking> = {}) =>
-    made.ask(asked, { attempt: 1, signal: new AbortController().signal, deadline: 1_000_000, calls, ...asking })
+    made.ask(asked, {
+      protocol: 'rumor',
+      attempt: 1,
+      signal: new AbortController().signal,
+      deadline: 1_000_000,
+      calls,
+      ...asking,
+    })
   return { put, requests, ended, calls, gateway: made }
 }
 
@@ -261,5 +275,62 @@ describe('the deadline', () => {
     await expect(put(ask, { deadline: 50 })).rejects.toMatchObject({ code: 'deadline' })
     expect(requests).toHaveLength(1)
     expect(calls.map(({ outcome }) => outcome)).toEqual(['unreadable'])
+  })
+})
+
+describe('images', () => {
+  const shown: Ask = {
+    ...ask,
+    stage: 'describe',
+    messages: [
+      { role: 'system', content: 'S' },
+      { role: 'user', content: 'Q', images: ['https://a.example/1.png', 'https://a.example/22.png'] },
+    ],
+  }
+
+  test('are fetched before the model is asked, and reach it as data beside the question and its form', async () => {
+    const { put, requests } = setUp([reply()])
+    expect((await put(shown)).answer).toEqual(FAKE)
+    expect(requests[0]?.messages).toEqual([
+      { role: 'system', content: 'S' },
+      {
+        role: 'user',
+        content: expect.stringMatching(/^Q\n\nAnswer format \(describe\)/),
+        images: ['data:image/png;base64,23', 'data:image/png;base64,24'],
+      },
+    ])
+  })
+
+  test('are shown again with the repair question', async () => {
+    const { put, requests } = setUp([unreadable, reply()])
+    await put(shown)
+    expect(requests[1]?.messages[1]?.images).toEqual(['data:image/png;base64,23', 'data:image/png;base64,24'])
+  })
+
+  test('of a question stand in the transcript as the post gave them', () => {
+    expect(withFormat(shown).at(-1)?.images).toEqual(['https://a.example/1.png', 'https://a.example/22.png'])
+  })
+
+  test.each([new PermanentError('image', 'it is no image'), new RetryLaterError('unavailable', 'no answer')])(
+    'that cannot be had keep the question from the model: %s',
+    async (error) => {
+      const { put, requests, calls } = setUp([reply()], {}, 10, async () => {
+        throw error
+      })
+      await expect(put(shown)).rejects.toBe(error)
+      expect(requests).toEqual([])
+      expect(calls).toEqual([])
+    },
+  )
+})
+
+describe('a model for a role', () => {
+  test('of one protocol goes before that for the role, and that before the default', async () => {
+    const roles = { default: ['d'], debater: ['r'], 'rumor.debater': ['p'] }
+    const { put, requests } = setUp([reply(), reply(), reply()], { roles })
+    await put()
+    await put(ask, { protocol: 'hate' })
+    await put({ ...ask, role: 'judge' }, { protocol: 'hate' })
+    expect(requests.map(({ model }) => model)).toEqual(['p', 'r', 'd'])
   })
 })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
@@ -14,6 +15,7 @@ import { readTopic } from '../../src/commands/read-topic.ts'
 import type { Terminal } from '../../src/commands/terminal.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { Format } from '../../src/evaluation/formats.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Stack, startStack } from '../../src/stack/stack.ts'
 import type { UnderstudyOptions } from '../../src/stack/understudy/server.ts'
 
@@ -29,11 +31,23 @@ export function startServers(understudy: UnderstudyOptions): Promise<Stack> {
   return startStack({}, { kafka: 'apache', say: tell, understudy })
 }
 
-/** Environment of a service of its own on these servers: topics, group and keys that nobody else uses. */
+/** Switches every protocol off but these. */
+export function protocolsOn(...names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    PROTOCOLS.map(({ name }) => [`GAVEL_PROTOCOLS_${name.toUpperCase()}_ENABLED`, String(names.includes(name))]),
+  )
+}
+
+/**
+ * Environment of a service of its own on these servers: topics, group, keys and library that nobody else uses; it judges by
+ * rumor alone unless `changes` say otherwise.
+ */
 export function environmentOn(stack: Stack, changes: Record<string, string> = {}): Record<string, string> {
   const name = `test-${randomBytes(4).toString('hex')}`
   return {
     ...stack.settings,
+    ...protocolsOn('rumor'),
+    GAVEL_LIBRARY_PATH: join(tmpdir(), name),
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,
@@ -52,14 +66,15 @@ export interface Service {
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
-/** `gavel run` as a process of its own; resolves when it says that it has started. */
+/** `gavel run` as a process of its own, from the project's folder or another; resolves when it says that it has started. */
 export async function startService(
   environment: Record<string, string>,
   roles = 'intake,judge,publish',
+  project = PROJECT,
 ): Promise<Service> {
   const child = spawn(
     process.execPath,
-    ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'run', '--roles', roles],
+    ['--disable-warning=TimeoutNegativeWarning', join(project, 'src', 'main.ts'), 'run', '--roles', roles],
     { env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
   )
   const log: string[] = []

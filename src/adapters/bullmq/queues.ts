@@ -131,6 +131,7 @@ export function bullQueues(deps: {
       drainDelay: 2,
     })
     worker.on('error', (error) => report('trouble:met', { where: `worker ${name}`, error }))
+    worker.on('stalled', () => report('job:stalled', { queue: name }))
     worker.on('failed', (_, error) => {
       if (!(error instanceof TryAgain)) report('trouble:met', { where: `worker ${name}`, error })
     })

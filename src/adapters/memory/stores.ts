@@ -21,11 +21,18 @@ interface HeldThread {
   readonly orphans: Map<string, Origin>
   accepted: number
   version: number
+  postVersion: number
+  nextAge: number | null
   countStage: number
   final: boolean
   gone: boolean
   dueSince: number | null
   asks: number
+  answered: number
+  /** Nobody judges the post. */
+  unrouted: boolean
+  /** Nobody reads its comments. */
+  solo: boolean
   readonly revisions: Map<
     string,
     { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }
@@ -56,12 +63,15 @@ export function memoryStores(clock: Clock): {
   const due = new Map<string, number>()
   const cases = new Map<string, HeldCase>()
   const waiting: OutboxEntry[] = []
+  const replies = new Map<string, ThreadRef[]>()
+  const paused = new Set<string>()
+  const held = new Map<string, Set<HeldThread>>()
   const taken = new Map<string, { publisher: string; at: number; entry: OutboxEntry }>()
   const arrivals = new Set<() => void>()
   let marks = new Map<string, StreamMark>()
   let entryNumber = 0
 
-  const nameOf = (ref: ThreadRef) => `${ref.tenant}:${ref.postId}`
+  const nameOf = (ref: ThreadRef) => `${ref.kind}:${ref.tenant}:${ref.postId}`
   const threadOf = (ref: ThreadRef): HeldThread => {
     const known = threads.get(nameOf(ref))
     if (known !== undefined) return known
@@ -72,11 +82,16 @@ export function memoryStores(clock: Clock): {
       orphans: new Map(),
       accepted: 0,
       version: 0,
+      postVersion: 0,
+      nextAge: null,
       countStage: 0,
       final: false,
       gone: false,
       dueSince: null,
       asks: 0,
+      answered: 0,
+      unrouted: false,
+      solo: false,
       revisions: new Map(),
     }
     threads.set(nameOf(ref), fresh)
@@ -107,6 +122,7 @@ export function memoryStores(clock: Clock): {
     const id = change.kind === 'deleted' ? change.id : change.comment.id
     const old = thread.comments.get(id)
     if (thread.gone) return { outcome: 'deleted', again: false }
+    if (thread.unrouted || thread.solo) return { outcome: 'unrouted', again: false }
     if (change.kind === 'deleted') {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
@@ -133,25 +149,38 @@ export function memoryStores(clock: Clock): {
   }
 
   const threadStore: ThreadStore = {
-    async putPost(ref, post, { firstDue, now }, rules) {
+    async putPost(ref, post, { firstDue, now, threaded, atOnce }, rules) {
       const thread = threadOf(ref)
       if (thread.gone) return 'deleted'
       if (thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)) return 'duplicate'
       const known = thread.post !== null
+      if (!threaded) {
+        thread.comments.clear()
+        thread.orphans.clear()
+      }
+      thread.unrouted = !threaded && !atOnce && !known
+      thread.solo = !threaded
+      if (thread.unrouted) {
+        due.delete(nameOf(ref))
+        return 'unrouted'
+      }
       thread.post = post
       thread.version++
+      thread.postVersion++
       if (known) {
         dueNow(thread, now)
         return 'updated'
       }
-      due.set(nameOf(ref), firstDue)
+      if (threaded) thread.nextAge = firstDue
+      due.set(nameOf(ref), atOnce ? 0 : firstDue)
+      if (atOnce) thread.dueSince ??= now
       thread.orphans.clear()
       for (const [id, comment] of thread.comments)
         if (comment !== null && comment.createdAt > post.createdAt + rules.window) {
           thread.comments.delete(id)
           thread.accepted--
         }
-      passCounts(thread, now, rules)
+      if (threaded) passCounts(thread, now, rules)
       return 'judged'
     },
 
@@ -191,6 +220,13 @@ export function memoryStores(clock: Clock): {
       return 'deleted'
     },
 
+    async linkReply(post, reply) {
+      if (threads.get(nameOf(post))?.gone === true) return false
+      replies.set(nameOf(post), [...(replies.get(nameOf(post)) ?? []), reply])
+      return true
+    },
+    repliesTo: async (post) => replies.get(nameOf(post)) ?? [],
+
     async due(until, limit) {
       return [...due]
         .filter(([, at]) => at <= until)
@@ -201,17 +237,20 @@ export function memoryStores(clock: Clock): {
 
     async read(ref) {
       const thread = threads.get(nameOf(ref))
-      if (thread === undefined || thread.gone) return null
+      if (thread === undefined || thread.gone || thread.unrouted) return null
       const state: ThreadState = {
         ref,
         post: thread.post,
         comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
         accepted: thread.accepted,
         version: thread.version,
+        postVersion: thread.postVersion,
+        nextAge: thread.nextAge,
         countStage: thread.countStage,
         final: thread.final,
         dueSince: thread.dueSince,
         asks: thread.asks,
+        answered: thread.answered,
         revisions: new Map(
           [...thread.revisions].map(([protocol, { revision, seen, openId, carry }]) => [
             protocol,
@@ -229,35 +268,53 @@ export function memoryStores(clock: Clock): {
       let final = opening.final
       let missed = false
       for (const protocol of opening.waiting) {
-        const held = thread.revisions.get(protocol)
-        if (held?.openId != null) held.again = true
+        const revision = thread.revisions.get(protocol)
+        if (revision?.openId != null) revision.again = true
         else missed = true
       }
-      for (const record of opening.cases) {
-        const held = thread.revisions.get(record.protocol) ?? {
+      for (const protocol of opening.held) {
+        const those = held.get(protocol) ?? new Set()
+        held.set(protocol, those.add(thread))
+      }
+      for (const { record, seen } of opening.cases) {
+        const before = thread.revisions.get(record.protocol) ?? {
           revision: 0,
           seen: 0,
           openId: null,
           again: false,
           carry: null,
         }
-        if (held.openId !== null) {
-          held.again = true
+        if (before.openId !== null) {
+          before.again = true
           final = false
-        } else if (held.revision === record.revision - 1) {
+        } else if (before.revision === record.revision - 1) {
           const { revision, id } = record
-          thread.revisions.set(record.protocol, { ...held, revision, seen: state.version, openId: id })
+          thread.revisions.set(record.protocol, { ...before, revision, seen, openId: id })
           cases.set(id, { record, epoch: 0, run: 0, open: true, touched: clock(), journal: new Map(), lost: [] })
           opened.push(id)
         }
       }
       if (!missed && thread.asks === state.asks) {
         thread.dueSince = null
+        thread.answered = thread.asks
+        thread.nextAge = opening.nextDue
         if (opening.nextDue === null) due.delete(nameOf(state.ref))
         else due.set(nameOf(state.ref), opening.nextDue)
       }
       thread.final ||= final
       return opened
+    },
+
+    paused: async () => new Set(paused),
+    async pause(protocol) {
+      paused.add(protocol)
+    },
+    async resume(protocol, now) {
+      paused.delete(protocol)
+      const waiting = [...(held.get(protocol) ?? [])].filter(({ post }) => post !== null)
+      held.delete(protocol)
+      for (const thread of waiting) dueNow(thread, now)
+      return waiting.length
     },
 
     async expireOrphans(ref, letterOf) {
@@ -302,12 +359,12 @@ export function memoryStores(clock: Clock): {
     async loseCalls(caseId, calls) {
       cases.get(caseId)?.lost.push(...calls)
     },
-    async conclude(caseId, epoch, { verdict, transcript, carry }) {
+    async conclude({ id: caseId }, epoch, { verdict, transcript, carry }) {
       const held = cases.get(caseId)
       if (held === undefined || !held.open || held.epoch !== epoch) return false
       held.open = false
-      const { tenant, subjectId: postId, protocol } = held.record
-      const revision = threads.get(nameOf({ tenant, postId }))?.revisions.get(protocol)
+      const { tenant, subjectId: postId, kind, protocol } = held.record
+      const revision = threads.get(nameOf({ tenant, postId, kind }))?.revisions.get(protocol)
       if (revision !== undefined) revision.carry = carry === null ? null : (JSON.parse(carry) as unknown)
       put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
       return true
@@ -365,8 +422,8 @@ export function memoryStores(clock: Clock): {
     const held = cases.get(caseId)
     cases.delete(caseId)
     if (held === undefined) return
-    const { tenant, subjectId: postId, protocol } = held.record
-    const thread = threads.get(nameOf({ tenant, postId }))
+    const { tenant, subjectId: postId, kind, protocol } = held.record
+    const thread = threads.get(nameOf({ tenant, postId, kind }))
     const revision = thread?.revisions.get(protocol)
     if (thread === undefined || revision?.openId !== caseId) return
     revision.openId = null

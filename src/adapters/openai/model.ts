@@ -1,6 +1,7 @@
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai'
 import { z } from 'zod'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
 
 export interface OpenAiSettings {
@@ -47,7 +48,7 @@ export function openAiModel(settings: OpenAiSettings): Model {
           .create(
             {
               model: request.model,
-              messages: [...request.messages],
+              messages: request.messages.map(messageOf),
               temperature: request.temperature,
               max_tokens: request.maxTokens,
               ...responseFormat(settings, request),
@@ -65,6 +66,13 @@ export function openAiModel(settings: OpenAiSettings): Model {
       }
     },
   }
+}
+
+/** Text alone stays a string, which every compatible server takes; images make it a list of parts. */
+function messageOf({ role, content, images }: ChatMessage): OpenAI.Chat.Completions.ChatCompletionMessageParam {
+  if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
+  const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
+  return { role, content: [{ type: 'text', text: content }, ...shown] }
 }
 
 function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {

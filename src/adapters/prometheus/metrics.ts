@@ -96,7 +96,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
     help: 'Calls to models by how they ended.',
-    labelNames: ['stage', 'model', 'outcome'],
+    labelNames: ['stage', 'model', 'outcome', 'protocol'],
     registers,
   })
   const cost = new Counter({
@@ -148,6 +148,18 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     registers,
   })
   const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
+  const protocolPaused = new Gauge({
+    name: 'gavel_protocol_paused',
+    help: '1 while a protocol opens no cases because somebody paused it. Shared.',
+    labelNames: ['protocol'],
+    registers,
+  })
+  const stalled = new Counter({
+    name: 'gavel_stalled_jobs_total',
+    help: 'Jobs whose worker died, or gave no sign of life for too long, and that were given to another.',
+    labelNames: ['queue'],
+    registers,
+  })
   const troubles = new Counter({
     name: 'gavel_troubles_total',
     help: 'Errors outside of any one message or ask, by where.',
@@ -157,6 +169,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
 
   for (const topic of parts.topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
+  stalled.inc({ queue: 'cases' }, 0)
   for (const { name, stages, labels } of parts.protocols) {
     latency.zero({ protocol: name })
     overhead.zero({ protocol: name })
@@ -168,6 +181,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     verdicts.inc({ protocol: name, label: 'none', decided_by: 'none', degraded: 'true' }, 0)
     for (const stage of stages) {
       stageWait.zero({ stage, protocol: name })
+      stalled.inc({ queue: `${name}.${stage}` }, 0)
       for (const outcome of ['answered', 'failed', 'retry', 'stale']) stageRun.zero({ stage, protocol: name, outcome })
     }
   }
@@ -200,9 +214,10 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, seconds(waitSeconds)),
     'ask:ended': ({ stage, protocol, outcome, seconds: took }) =>
       stageRun.observe({ stage, protocol, outcome }, seconds(took)),
+    'job:stalled': ({ queue }) => stalled.inc({ queue }),
     'call:ended': (call) => {
       const operation = { gen_ai_operation_name: 'chat', gen_ai_request_model: call.model }
-      calls.inc({ stage: call.stage, model: call.model, outcome: call.outcome })
+      calls.inc({ stage: call.stage, model: call.model, outcome: call.outcome, protocol: call.protocol })
       cost.inc({ model: call.model }, call.costUsd)
       duration.observe(operation, seconds(call.seconds))
       if (call.promptTokens > 0) tokens.observe({ ...operation, gen_ai_token_type: 'input' }, call.promptTokens)
@@ -234,6 +249,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
       modelSlots.set({ state: 'busy' }, busy)
       modelSlots.set({ state: 'waiting' }, waiting)
     },
+    'protocol:watched': ({ protocol, paused: held }) => protocolPaused.set({ protocol }, held ? 1 : 0),
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
     'trouble:met': ({ where }) => troubles.inc({ where: where.split(' ', 1)[0] ?? where }),
   }

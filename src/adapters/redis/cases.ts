@@ -52,9 +52,8 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
       if (calls.length === 0) return
       await scripts.loseCalls(keys.case(id), keys.lost(id), ...calls.map((call) => JSON.stringify(call)))
     },
-    async conclude(id, epoch, { verdict, transcript, carry }) {
-      const { protocol, tenant, subjectId } = caseNames.parse(JSON.parse(verdict))
-      const member = memberOf({ tenant, postId: subjectId })
+    async conclude({ id, protocol, tenant, subjectId, kind }, epoch, { verdict, transcript, carry }) {
+      const member = memberOf({ tenant, postId: subjectId, kind })
       const won = await scripts.concludeCase(
         keys.case(id),
         keys.open,
@@ -74,8 +73,6 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
     countOpen: () => client.zcard(keys.open),
   }
 }
-
-const caseNames = z.object({ protocol: z.string(), tenant: z.string(), subjectId: z.string() })
 
 /** A hash as Lua returns it: names and values in turn. */
 function pairs(reply: readonly string[]): [string, string][] {

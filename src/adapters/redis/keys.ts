@@ -17,6 +17,10 @@ export interface Keys {
   readonly marks: string
   /** String: the key under which untrusted text is fenced. */
   readonly fence: string
+  /** Set: protocols that are paused. */
+  readonly paused: string
+  /** Set: thread members that wait for a paused protocol. */
+  held(protocol: string): string
   case(id: string): string
   journal(id: string): string
   lost(id: string): string
@@ -24,6 +28,8 @@ export interface Keys {
   comments(member: string): string
   sample(member: string): string
   orphans(member: string): string
+  /** Set: thread members of the replies to a post. */
+  replies(member: string): string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -35,6 +41,8 @@ export function keysUnder(prefix: string): Keys {
     outbox: `${root}:outbox`,
     marks: `${root}:marks`,
     fence: `${root}:fence-key`,
+    paused: `${root}:paused`,
+    held: (protocol) => `${root}:held:${protocol}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,
     lost: (id) => `${root}:lost:${id}`,
@@ -42,15 +50,17 @@ export function keysUnder(prefix: string): Keys {
     comments: (member) => `${root}:comments:${member}`,
     sample: (member) => `${root}:sample:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
+    replies: (member) => `${root}:replies:${member}`,
   }
 }
 
-/** A thread's name in sorted sets and keys; tenants hold no colon. */
-export function memberOf(ref: ThreadRef): string {
-  return `${ref.tenant}:${ref.postId}`
+/** A thread's name in sorted sets and keys; tenants hold neither colon nor slash. */
+export function memberOf({ tenant, postId, kind }: ThreadRef): string {
+  return `${tenant}${kind === 'post' ? '' : `/${kind}`}:${postId}`
 }
 
 export function refOf(member: string): ThreadRef {
   const colon = member.indexOf(':')
-  return { tenant: member.slice(0, colon), postId: member.slice(colon + 1) }
+  const [tenant = '', kind] = member.slice(0, colon).split('/')
+  return { tenant, postId: member.slice(colon + 1), kind: kind === 'reply' ? 'reply' : 'post' }
 }

@@ -2,8 +2,10 @@ import type { Redis } from 'ioredis'
 
 /**
  * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
- * A thread's hash holds: post, at (createdAt, ms), n (comments accepted), stage (count checkpoints passed), v (changes),
- * since (wall ms at which what is due became due), final, gone, and by protocol rev:, open:, seen:, again:, carry:.
+ * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted), stage (count checkpoints
+ * passed), v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
+ * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
+ * reads its comments), and by protocol rev:, open:, seen:, again:, carry:.
  */
 const DUE_NOW = `
 local function due_now(thread, due, member, now)
@@ -28,19 +30,34 @@ end
 
 const PUT_POST = `${DUE_NOW}
 local thread, due, orphans, comments, sample = unpack(KEYS)
-local member, post, at, first_due, now, window, counts = unpack(ARGV)
+local member, post, at, first_due, now, window, counts, threaded, at_once, keep = unpack(ARGV)
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone')
 if held[4] then return 'deleted' end
 if held[1] == post then return 'duplicate' end
+if threaded == '0' then redis.call('DEL', orphans, comments, sample) end
+if threaded == '0' and at_once == '0' and not held[1] then
+  redis.call('ZREM', due, member)
+  redis.call('HSET', thread, 'unrouted', 1)
+  redis.call('PEXPIRE', thread, keep)
+  return 'unrouted'
+end
+redis.call('HDEL', thread, 'unrouted')
+redis.call('PERSIST', thread)
 redis.call('HSET', thread, 'post', post, 'at', at)
 redis.call('HINCRBY', thread, 'v', 1)
+redis.call('HINCRBY', thread, 'pv', 1)
+if threaded == '0' then redis.call('HSET', thread, 'solo', 1) else redis.call('HDEL', thread, 'solo') end
 if held[1] then
   due_now(thread, due, member, now)
   redis.call('PERSIST', comments)
   redis.call('PERSIST', sample)
   return 'updated'
 end
-redis.call('ZADD', due, first_due, member)
+if threaded == '1' then redis.call('HSET', thread, 'next', first_due) end
+if at_once == '1' then
+  redis.call('ZADD', due, 0, member)
+  redis.call('HSETNX', thread, 'since', now)
+else redis.call('ZADD', due, first_due, member) end
 redis.call('DEL', orphans)
 local n = tonumber(held[2] or '0')
 local said = redis.call('HGETALL', comments)
@@ -53,7 +70,7 @@ for i = 1, #said, 2 do
   end
 end
 redis.call('HSET', thread, 'n', n)
-pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts)
+if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts) end
 return 'judged'
 `
 
@@ -61,16 +78,17 @@ const PUT_COMMENTS = `${DUE_NOW}
 local thread, comments, sample, due, orphans = unpack(KEYS)
 local member, now, window, cap, reopen, orphan_wait, counts = unpack(ARGV, 1, 7)
 local TOMBSTONE = '{}'
-local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone')
+local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo')
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
-local final, gone = held[4], held[5]
+local final, gone, unread = held[4], held[5], held[6] or held[7]
 local outcomes, changed, again = {}, false, false
 for i = 8, #ARGV, 6 do
   local kind, id, created, rank, json, origin = unpack(ARGV, i, i + 5)
   local outcome
   local old = redis.call('HGET', comments, id)
   if gone then outcome = 'deleted'
+  elseif unread then outcome = 'unrouted'
   elseif kind == 'deleted' then
     if old == TOMBSTONE then outcome = 'duplicate'
     else
@@ -139,8 +157,8 @@ return waiting
 `
 
 const OPEN = `
-local thread, due, open, case_prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local member, asks, version, next_due, final, now, waiting = unpack(ARGV, 1, 7)
+local thread, due, open, case_prefix, held_prefix, comments, sample = unpack(KEYS)
+local member, asks, next_due, final, now, keep, waiting, held = unpack(ARGV, 1, 8)
 local opened = {}
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
 local missed = false
@@ -148,13 +166,14 @@ for protocol in string.gmatch(waiting, '%S+') do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
   else missed = true end
 end
-for i = 8, #ARGV, 4 do
-  local protocol, id, revision, record = unpack(ARGV, i, i + 3)
+for protocol in string.gmatch(held, '%S+') do redis.call('SADD', held_prefix .. protocol, member) end
+for i = 9, #ARGV, 5 do
+  local protocol, id, revision, seen, record = unpack(ARGV, i, i + 4)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
     final = '0'
   elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0') == tonumber(revision) - 1 then
-    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, version)
+    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, seen)
     redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
     redis.call('ZADD', open, now, id)
     opened[#opened + 1] = id
@@ -162,10 +181,41 @@ for i = 8, #ARGV, 4 do
 end
 if not missed and (redis.call('HGET', thread, 'asks') or '0') == asks then
   redis.call('HDEL', thread, 'since')
-  if next_due == '' then redis.call('ZREM', due, member) else redis.call('ZADD', due, next_due, member) end
+  redis.call('HSET', thread, 'answered', asks)
+  if next_due == '' then
+    redis.call('ZREM', due, member)
+    redis.call('HDEL', thread, 'next')
+  else
+    redis.call('ZADD', due, next_due, member)
+    redis.call('HSET', thread, 'next', next_due)
+  end
 end
-if final == '1' then redis.call('HSET', thread, 'final', 1) end
+if final == '1' then
+  redis.call('HSET', thread, 'final', 1)
+  local busy = redis.call('ZSCORE', due, member)
+  for _, field in ipairs(redis.call('HKEYS', thread)) do busy = busy or string.sub(field, 1, 5) == 'open:' end
+  if not busy then for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep) end end
+end
 return opened
+`
+
+const LINK_REPLY = `
+local thread, replies = unpack(KEYS)
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+redis.call('SADD', replies, ARGV[1])
+redis.call('PEXPIRE', replies, ARGV[2])
+return 1
+`
+
+/** Threads that waited for a paused protocol become due at once: at most as many as are asked for; returns how many. */
+const RESUME = `${DUE_NOW}
+local held, due, thread_prefix = unpack(KEYS)
+local members = redis.call('SPOP', held, ARGV[1])
+for _, member in ipairs(members) do
+  local thread = thread_prefix .. member
+  if redis.call('HEXISTS', thread, 'post') == 1 then due_now(thread, due, member, ARGV[2]) end
+end
+return #members
 `
 
 const DELETE_POST = `
@@ -282,6 +332,8 @@ export interface Scripts {
   readonly putComments: Lua
   readonly expireOrphans: Lua
   readonly openCases: Lua
+  readonly resumeHeld: Lua
+  readonly linkReply: Lua
   readonly deletePost: Lua
   readonly takeCase: Lua
   readonly restartCase: Lua
@@ -295,7 +347,9 @@ const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
   putPost: { lua: PUT_POST, keys: 5 },
   putComments: { lua: PUT_COMMENTS, keys: 5 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
-  openCases: { lua: OPEN, keys: 4 },
+  openCases: { lua: OPEN, keys: 7 },
+  resumeHeld: { lua: RESUME, keys: 3 },
+  linkReply: { lua: LINK_REPLY, keys: 2 },
   deletePost: { lua: DELETE_POST },
   takeCase: { lua: TAKE, keys: 4 },
   restartCase: { lua: RESTART, keys: 2 },

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { CaseRecord } from '../../domain/case.ts'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
 import { verdictId } from '../../domain/verdict.ts'
@@ -13,9 +12,15 @@ const outcome = z.enum(OUTCOMES)
 const keptComment = comment.omit({ id: true })
 const origin = z.object({ topic: z.string(), partition: z.number(), offset: z.string(), raw: z.string() })
 const TOMBSTONE = '{}'
+/** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
+const WOKEN_AT_ONCE = 500
 
 /** Threads in Redis: one hash for the thread, one for its comments, a sorted set that keeps the sample small. */
-export function redisThreads(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }): ThreadStore {
+export function redisThreads(
+  client: Redis,
+  keys: Keys,
+  settings: { keepTombstoneMs: number; keepThreadMs: number },
+): ThreadStore {
   const scripts = scriptsOn(client)
 
   const store: ThreadStore = {
@@ -35,6 +40,9 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
           put.now,
           rules.window,
           rules.counts.join(','),
+          put.threaded ? 1 : 0,
+          put.atOnce ? 1 : 0,
+          settings.keepTombstoneMs,
         ),
       )
     },
@@ -101,6 +109,12 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
       }
     },
 
+    async linkReply(post, reply) {
+      const [to, from] = [memberOf(post), memberOf(reply)]
+      return (await scripts.linkReply(keys.thread(to), keys.replies(to), from, settings.keepTombstoneMs)) === 1
+    },
+    repliesTo: async (post) => (await client.smembers(keys.replies(memberOf(post)))).map(refOf),
+
     async due(until, limit) {
       const to = until === Number.POSITIVE_INFINITY ? '+inf' : until
       const members = await client.zrangebyscore(keys.due, '-inf', to, 'LIMIT', 0, limit)
@@ -113,7 +127,7 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
         client.hgetall(keys.thread(member)),
         client.hgetall(keys.comments(member)),
       ])
-      if (Object.keys(held).length === 0 || held.gone !== undefined) return null
+      if (Object.keys(held).length === 0 || held.gone !== undefined || held.unrouted !== undefined) return null
       const comments = Object.entries(said)
         .filter(([, json]) => json !== TOMBSTONE)
         .map(([id, json]): Comment => ({ id, ...keptComment.parse(JSON.parse(json)) }))
@@ -124,32 +138,61 @@ export function redisThreads(client: Redis, keys: Keys, settings: { keepTombston
         comments,
         accepted: Number(held.n ?? 0),
         version: Number(held.v ?? 0),
+        postVersion: Number(held.pv ?? 0),
+        // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
+        nextAge: held.next !== undefined ? Number(held.next) : held.pv === undefined ? 0 : null,
         countStage: Number(held.stage ?? 0),
         final: held.final !== undefined,
         asks: Number(held.asks ?? 0),
+        answered: Number(held.answered ?? 0),
         dueSince: held.since === undefined ? null : Number(held.since),
         revisions: revisionsOf(held),
       }
       return state
     },
 
-    async open(state, { cases, waiting, nextDue, final }) {
+    async open(state, { cases, waiting, held, nextDue, final }) {
       const member = memberOf(state.ref)
       const opened = await scripts.openCases(
         keys.thread(member),
         keys.due,
         keys.open,
         keys.case(''),
+        keys.held(''),
+        keys.comments(member),
+        keys.sample(member),
         member,
         String(state.asks),
-        state.version,
         nextDue === null ? '' : nextDue,
         final ? 1 : 0,
-        cases[0]?.openedAt ?? 0,
+        cases[0]?.record.openedAt ?? 0,
+        settings.keepThreadMs,
         waiting.join(' '),
-        ...cases.flatMap((record: CaseRecord) => [record.protocol, record.id, record.revision, JSON.stringify(record)]),
+        held.join(' '),
+        ...cases.flatMap(({ record, seen }) => [
+          record.protocol,
+          record.id,
+          record.revision,
+          seen,
+          JSON.stringify(record),
+        ]),
       )
       return z.array(z.string()).parse(opened)
+    },
+
+    paused: async () => new Set(await client.smembers(keys.paused)),
+    async pause(protocol) {
+      await client.sadd(keys.paused, protocol)
+    },
+    async resume(protocol, now) {
+      await client.srem(keys.paused, protocol)
+      for (let woken = 0; ; ) {
+        const some = Number(
+          await scripts.resumeHeld(keys.held(protocol), keys.due, keys.thread(''), WOKEN_AT_ONCE, now),
+        )
+        woken += some
+        if (some < WOKEN_AT_ONCE) return woken
+      }
     },
 
     async expireOrphans(ref, letterOf) {

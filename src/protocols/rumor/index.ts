@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Fence } from '../../domain/fence.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
+import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { rumorCarry, s2mad } from './script.ts'
@@ -14,15 +14,7 @@ const VERSION = 1
 export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
-  make({
-    settings: given,
-    prompts: files,
-    fence,
-  }: {
-    settings: unknown
-    prompts: ReadonlyMap<string, string>
-    fence: Fence
-  }) {
+  make({ settings: given, prompts: files, fence }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS)
     const settingsHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16)
@@ -32,6 +24,8 @@ export const rumor = {
       version: VERSION,
       stages: ['stance', 'subjectivity', 'opinion', 'debate', 'judge'],
       subject: 'thread',
+      accepts: () => true,
+      paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
       labels: ['rumor', 'non-rumor'],
       promptsHash: prompts.hash,
       settingsHash,

@@ -1,10 +1,12 @@
-import { readCues } from './cues.ts'
-import { verdict } from './debaters.ts'
-import type { Fence } from './fences.ts'
+import { counterspeech } from './counterspeech.ts'
+import { curator } from './curator.ts'
 import { hash } from './hash.ts'
-import { fill, type JsonSchema, property } from './json-schema.ts'
+import { hate } from './hate.ts'
+import { fill, type JsonSchema } from './json-schema.ts'
 import { type ChatRequest, type Question, readQuestion, tokens } from './question.ts'
-import { isSubjective, lean, stance } from './weigh.ts'
+import type { Role, Said } from './role.ts'
+import { rumor } from './rumor.ts'
+import { safety } from './safety.ts'
 
 /** What the understudy calls itself, whichever model was asked for. */
 export const MODEL = 'understudy'
@@ -41,48 +43,16 @@ export function answered({ promptTokens }: Question, content: string): Answer {
   }
 }
 
+/** Every part it can play, the first that fits the question. */
+const ROLES: readonly Role[] = [rumor, hate, safety, counterspeech, curator]
+
 /** What the understudy knows to say; what it leaves out is filled in. */
-function known(question: Question, schema: JsonSchema): unknown {
-  const options = property(schema, 'answer')?.enum
-  if (Array.isArray(options) && options.includes('Real') && options.includes('Fake')) return reasoned(verdict(question))
-  if (question.stage?.includes('subjectiv')) return subjectivity(question)
-  if (!question.stage?.includes('stance')) return undefined
-  if (property(schema, 'scores')) return { scores: batch(question) }
-  return property(schema, 'score') ? single(question) : undefined
-}
-
-function reasoned({ reasoning, answer }: { readonly reasoning: string; readonly answer: string }) {
-  return { reasoning, reason: reasoning, answer }
-}
-
-function subjectivity({ fences }: Question) {
-  return isSubjective(readCues(claimOf(fences)))
-    ? reasoned({ reasoning: 'More words of opinion or jest than of fact.', answer: 'Yes' })
-    : reasoned({ reasoning: 'Its words state something that can be checked.', answer: 'No' })
-}
-
-function batch({ fences }: Question) {
-  const claim = readCues(claimOf(fences))
-  return commentsOf(fences).map(({ number, text }, index) => ({ comment: number ?? index + 1, ...scored(claim, text) }))
-}
-
-function single({ fences }: Question) {
-  return scored(readCues(claimOf(fences)), commentsOf(fences)[0]?.text ?? '')
-}
-
-function scored(claim: ReturnType<typeof readCues>, text: string) {
-  const leanings = lean(claim, readCues(text))
-  const kinds = [...new Set(leanings.map(({ cue }) => cue.kind))]
-  const reason = kinds.length === 0 ? 'No word on the list takes a side.' : `Words of ${kinds.join(', ')}.`
-  return { reason, reasoning: reason, score: stance(leanings) }
-}
-
-function claimOf(fences: readonly Fence[]): string {
-  return (fences.find(({ kind }) => kind === 'claim') ?? fences.find(({ kind }) => kind !== 'comment'))?.text ?? ''
-}
-
-function commentsOf(fences: readonly Fence[]): Fence[] {
-  return fences.filter(({ kind }) => kind === 'comment')
+function known(question: Question, schema: JsonSchema): Said | undefined {
+  for (const role of ROLES) {
+    const said = role(question, schema)
+    if (said) return said
+  }
+  return undefined
 }
 
 function seedOf({ stage, fences }: Question): number {

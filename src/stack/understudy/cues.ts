@@ -1,9 +1,12 @@
 import { type Kind, WORDS } from './words.ts'
 
+/** Word lists by kind, then by language. `negation` and `authority`, where there, change how the cues near them count. */
+type WordLists = { readonly [kind: string]: { readonly [language: string]: string } }
+
 /** One phrase of the word lists found in a text. */
-export type Cue = {
+export type Cue<Of extends string = Kind> = {
   readonly phrase: string
-  readonly kind: Kind
+  readonly kind: Of
   /** A negation stood before it in the same clause. */
   readonly negated: boolean
   /** Its sentence ended in a question mark. */
@@ -13,20 +16,29 @@ export type Cue = {
 }
 
 /** What a text says, as far as the word lists go. */
-export type Reading = {
-  readonly cues: readonly Cue[]
+export type Reading<Of extends string = Kind> = {
+  readonly cues: readonly Cue<Of>[]
   readonly digits: boolean
-  readonly count: (kind: Kind) => number
+  readonly count: (kind: Of) => number
 }
 
 /** Finds every cue of a text in one pass: the longest phrase at each word, scripts without word gaps by substring. */
-export function readCues(text: string): Reading {
-  const lower = text.toLowerCase()
-  const { sentences, digits, beyond } = split(lower)
-  const cues = sentences.flatMap((sentence) => cuesOf(sentence.words, sentence.asked))
-  if (beyond) cues.push(...beyondCues(lower))
-  return { cues, digits, count: (kind) => cues.reduce((sum, cue) => sum + (cue.kind === kind ? 1 : 0), 0) }
+export function readerOf<Lists extends WordLists>(lists: Lists): (text: string) => Reading<keyof Lists & string> {
+  type Of = keyof Lists & string
+  const phrases = phrasesOf<Of>(lists)
+  const trie = grown(phrases.filter(({ phrase }) => !isBeyond(phrase)))
+  const beyondCues = beyondReader(phrases.filter(({ phrase }) => isBeyond(phrase)))
+  return (text) => {
+    const lower = text.toLowerCase()
+    const { sentences, digits, beyond } = split(lower)
+    const cues = sentences.flatMap((sentence) => cuesOf(trie, sentence.words, sentence.asked))
+    if (beyond) cues.push(...beyondCues(lower))
+    return { cues, digits, count: (kind) => cues.reduce((sum, cue) => sum + (cue.kind === kind ? 1 : 0), 0) }
+  }
 }
+
+/** Reads what people say under a post when something has happened. */
+export const readCues = readerOf(WORDS)
 
 type Sentence = { readonly words: string[]; asked: boolean }
 
@@ -75,26 +87,28 @@ function isQuestionMark(code: number): boolean {
   return code === 63
 }
 
-type Branch = { readonly next: Map<string, Branch>; phrase: string; kinds: Kind[] }
+type Phrase<Of extends string> = { readonly phrase: string; readonly kind: Of }
+type Branch<Of extends string> = { readonly next: Map<string, Branch<Of>>; phrase: string; kinds: Of[] }
 
 const LONGEST_REACH = 3
-const phrases = Object.entries(WORDS).flatMap(([kind, lists]) =>
-  Object.values<string>(lists).flatMap((list) => list.split(', ').map((phrase) => ({ phrase, kind: kind as Kind }))),
-)
-const trie = grown(phrases.filter(({ phrase }) => !isBeyond(phrase)))
-const beyondKinds = Map.groupBy(
-  phrases.filter(({ phrase }) => isBeyond(phrase)),
-  ({ phrase }) => phrase,
-)
-const BEYOND = new RegExp([...beyondKinds.keys()].toSorted((one, other) => other.length - one.length).join('|'), 'g')
 const BEYOND_SENTENCE = /[^。！？!?؟\n]+[？?؟]?/g
 
-function grown(words: readonly { phrase: string; kind: Kind }[]): Branch {
-  const root = branchOf()
+function phrasesOf<Of extends string>(lists: Readonly<Record<Of, Readonly<Record<string, string>>>>): Phrase<Of>[] {
+  const phrases: Phrase<Of>[] = []
+  for (const kind in lists) {
+    for (const list of Object.values(lists[kind])) {
+      for (const phrase of list.split(', ')) phrases.push({ phrase, kind })
+    }
+  }
+  return phrases
+}
+
+function grown<Of extends string>(words: readonly Phrase<Of>[]): Branch<Of> {
+  const root = branchOf<Of>()
   for (const { phrase, kind } of words) {
     let branch = root
     for (const word of phrase.split(' ')) {
-      const next = branch.next.get(word) ?? branchOf()
+      const next = branch.next.get(word) ?? branchOf<Of>()
       branch.next.set(word, next)
       branch = next
     }
@@ -104,20 +118,20 @@ function grown(words: readonly { phrase: string; kind: Kind }[]): Branch {
   return root
 }
 
-function branchOf(): Branch {
+function branchOf<Of extends string>(): Branch<Of> {
   return { next: new Map(), phrase: '', kinds: [] }
 }
 
 function isBeyond(phrase: string): boolean {
-  return phrase.charCodeAt(0) >= FIRST_BEYOND_LATIN || /[\u0600-\uffff]/.test(phrase)
+  return /[\u0600-\uffff]/.test(phrase)
 }
 
-function cuesOf(words: readonly string[], asked: boolean): Cue[] {
-  const found: { phrase: string; kind: Kind; negated: boolean }[] = []
+function cuesOf<Of extends string>(trie: Branch<Of>, words: readonly string[], asked: boolean): Cue<Of>[] {
+  const found: { phrase: string; kind: Of; negated: boolean }[] = []
   let official = false
   let lastNegation = Number.NEGATIVE_INFINITY
   for (let at = 0; at < words.length; ) {
-    const hit = longestAt(words, at)
+    const hit = longestAt(trie, words, at)
     if (!hit) {
       if (words[at] === CLAUSE) lastNegation = Number.NEGATIVE_INFINITY
       at++
@@ -133,11 +147,11 @@ function cuesOf(words: readonly string[], asked: boolean): Cue[] {
   return found.map((cue) => ({ ...cue, asked, official }))
 }
 
-type Hit = { readonly phrase: string; readonly kinds: readonly Kind[]; readonly length: number }
+type Hit<Of extends string> = { readonly phrase: string; readonly kinds: readonly Of[]; readonly length: number }
 
-function longestAt(words: readonly string[], at: number): Hit | undefined {
+function longestAt<Of extends string>(trie: Branch<Of>, words: readonly string[], at: number): Hit<Of> | undefined {
   let branch = trie.next.get(words[at] ?? '')
-  let longest: Hit | undefined
+  let longest: Hit<Of> | undefined
   for (let length = 1; branch; length++) {
     if (branch.kinds.length > 0) longest = { phrase: branch.phrase, kinds: branch.kinds, length }
     branch = branch.next.get(words[at + length] ?? '')
@@ -145,11 +159,16 @@ function longestAt(words: readonly string[], at: number): Hit | undefined {
   return longest
 }
 
-function beyondCues(text: string): Cue[] {
-  return (text.match(BEYOND_SENTENCE) ?? []).flatMap((sentence) => {
-    const found = (sentence.match(BEYOND) ?? []).flatMap((phrase) => beyondKinds.get(phrase) ?? [])
-    const official = found.some(({ kind }) => kind === 'authority')
-    const asked = /[？?؟]$/.test(sentence)
-    return found.map((cue) => ({ ...cue, negated: false, asked, official }))
-  })
+/** Reads by substring what stands in scripts without word gaps. */
+function beyondReader<Of extends string>(phrases: readonly Phrase<Of>[]): (text: string) => Cue<Of>[] {
+  if (phrases.length === 0) return () => []
+  const kinds = Map.groupBy(phrases, ({ phrase }) => phrase)
+  const pattern = new RegExp([...kinds.keys()].toSorted((one, other) => other.length - one.length).join('|'), 'g')
+  return (text) =>
+    (text.match(BEYOND_SENTENCE) ?? []).flatMap((sentence) => {
+      const found = (sentence.match(pattern) ?? []).flatMap((phrase) => kinds.get(phrase) ?? [])
+      const official = found.some(({ kind }) => kind === 'authority')
+      const asked = /[？?؟]$/.test(sentence)
+      return found.map((cue) => ({ ...cue, negated: false, asked, official }))
+    })
 }

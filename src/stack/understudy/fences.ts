@@ -1,7 +1,8 @@
 /** One fenced piece of untrusted text: its kind (`claim`, `comment`, …), its number if the fence bears one, its text. */
 export type Fence = { readonly kind: string; readonly number: number | undefined; readonly text: string }
 
-type Sections = { readonly fences: readonly Fence[]; readonly outside: readonly string[] }
+/** Fenced texts, and what stands before each of them and after the last. */
+export type Sections = { readonly fences: readonly Fence[]; readonly outside: readonly string[] }
 
 const OPENING = /<<([\w-]+)(?: (\d{1,9}))?:([0-9a-f]{16})>>\n/y
 

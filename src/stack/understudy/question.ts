@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Fence, readFences } from './fences.ts'
+import { type Fence, readFences, type Sections } from './fences.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() })
@@ -38,6 +38,10 @@ export type Question = {
   readonly schema: JsonSchema | undefined
   /** The fenced texts of the last user message. */
   readonly fences: readonly Fence[]
+  /** The whole conversation but for the answerer's own replies: fenced texts, and what stands outside them. */
+  readonly sections: () => Sections
+  /** Images that came with it. */
+  readonly images: number
   /** The answerer's own earlier replies, oldest first. */
   readonly replies: readonly string[]
   readonly promptTokens: number
@@ -47,17 +51,29 @@ export type Question = {
 export function readQuestion({ messages, response_format: format }: ChatRequest): Question {
   let characters = 0
   let last = ''
+  let images = 0
   const replies: string[] = []
+  const heard: string[] = []
   for (const { role, content } of messages) {
     const text = textOf(content)
     characters += text.length
+    images += imagesIn(content)
     if (role === 'assistant') replies.push(text)
+    else heard.push(text)
     if (role === 'user') last = text
   }
   const { fences, outside } = readFences(last)
   const given = format && 'json_schema' in format ? format.json_schema : undefined
   const { name, schema } = given ?? formatLine(outside) ?? {}
-  return { stage: name ?? null, schema, fences, replies, promptTokens: tokens(characters) }
+  return {
+    stage: name ?? null,
+    schema,
+    fences,
+    sections: () => (heard.length > 1 ? readFences(heard.join('\n')) : { fences, outside }),
+    images,
+    replies,
+    promptTokens: tokens(characters),
+  }
 }
 
 /** A rough count of tokens: four characters each. */
@@ -68,6 +84,10 @@ export function tokens(characters: number): number {
 function textOf(content: Content): string {
   if (typeof content === 'string') return content
   return content ? content.map(({ text }) => text ?? '').join('\n') : ''
+}
+
+function imagesIn(content: Content): number {
+  return typeof content === 'string' || !content ? 0 : content.filter(({ type }) => type === 'image_url').length
 }
 
 const FORMAT = /^Answer format \(([^)\n]{1,100})\):[ \t]*(\{.*)$/gm

@@ -1,0 +1,45 @@
+import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/domain/messages.ts'
+import type { Post, ThreadRef } from '../src/domain/thread.ts'
+import type { Router } from '../src/engine/routes.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
+import type { Intake } from './intake.ts'
+import { arrivalOf } from './posts.ts'
+import { shortened } from './read-message.ts'
+
+/** Takes counterspeech into the thread store: each reply is a subject by itself, apart from posts of the same id. */
+export function counterspeech(deps: {
+  threads: ThreadStore
+  routes: Pick<Router, 'of'>
+  rules: ThreadRules
+  checkpoints: CheckpointSettings
+  clock: Clock
+}): Intake<CounterspeechMessage> {
+  const { threads, routes, rules, checkpoints, clock } = deps
+
+  async function take(message: CounterspeechMessage): Promise<Outcome> {
+    const { tenant, id, postId } = message
+    const ref: ThreadRef = { tenant, postId: id, kind: 'reply' }
+    // Noted before it is kept: whoever deletes the post in between finds it.
+    if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
+    const reply = replyOf(message, rules)
+    return threads.putPost(ref, reply, arrivalOf(routes.of(ref, reply), reply, checkpoints, clock()), rules)
+  }
+
+  return {
+    schema: counterspeechMessage,
+    // A reply waits for nothing in the stream, and must not hold up the threads that do.
+    clocked: false,
+    async take(read) {
+      const outcomes: Outcome[] = []
+      // One reply after the other: two versions of the same reply must keep their order.
+      for (const { message } of read) outcomes.push(await take(message))
+      return outcomes
+    },
+  }
+}
+
+function replyOf({ id, text, hateSpeech, createdAt }: CounterspeechMessage, { textChars }: ThreadRules): Post {
+  return { id, text: shortened(text, textChars), hateSpeech: shortened(hateSpeech, textChars), createdAt }
+}

@@ -1,0 +1,203 @@
+import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
+import { OperatorError } from '../src/domain/errors.ts'
+import type { Incoming } from '../src/ports/topic.ts'
+
+export interface ReadToEndSettings {
+  readonly group: string
+  readonly topic: string
+  /** Most messages, and bytes of them, that are handed over at once. */
+  readonly atOnce: number
+  readonly atOnceBytes: number
+  /** A reader that died keeps its partitions from others for so long. */
+  readonly sessionTimeoutMs: number
+}
+
+/** Nothing comes although something should: the rest are records that no reader is shown, such as marks of transactions. */
+const QUIET_MS = 15_000
+
+/**
+ * Reads a topic as a member of a group, from where the group stands to where the topic ended when the reading began. Offsets
+ * are committed after `handle` has resolved to true and not before: what is cut off comes again. Ends early when `handle`
+ * resolves to false or the signal is aborted.
+ */
+export async function readToEnd(
+  kafka: Kafka,
+  settings: ReadToEndSettings,
+  signal: AbortSignal,
+  handle: (messages: readonly Incoming[]) => Promise<boolean>,
+): Promise<void> {
+  const { group, topic } = settings
+  const ends = await behind(kafka, group, topic)
+  if (ends.size === 0 || signal.aborted) return
+  const consumer = kafka.consumer({
+    groupId: group,
+    sessionTimeout: settings.sessionTimeoutMs,
+    rebalanceTimeout: Math.max(settings.sessionTimeoutMs, 10_000),
+    heartbeatInterval: Math.floor(settings.sessionTimeoutMs / 3),
+    maxWaitTimeInMs: 200,
+    allowAutoTopicCreation: false,
+    retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
+  })
+  try {
+    const parts = gathering(consumer, settings, ends, signal)
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    await parts.start()
+    for (;;) {
+      const part = await parts.next()
+      if (signal.aborted || (part.messages.length > 0 && !(await handle(part.messages)))) return
+      if (part.offsets.length > 0) await commit(consumer, part.offsets)
+      if (part.last) return
+    }
+  } finally {
+    await consumer.disconnect().catch(() => undefined)
+  }
+}
+
+/** Fails where the partitions have meanwhile become another member's, who reads them again. */
+async function commit(consumer: Consumer, offsets: Part['offsets']): Promise<void> {
+  try {
+    await consumer.commitOffsets(offsets)
+  } catch (error) {
+    throw new OperatorError(
+      'What was read has been handled, but Kafka did not take its offsets. Run it again: it comes again, and counts once.',
+      { cause: error },
+    )
+  }
+}
+
+interface Part {
+  readonly messages: readonly Incoming[]
+  /** What to commit once they are handled. */
+  readonly offsets: { topic: string; partition: number; offset: string }[]
+  readonly last: boolean
+}
+
+/** The next offset of each partition in which the group has not come to the end, with that end. */
+async function behind(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const [committed] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    const come = new Map(committed?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+    return new Map(
+      (await admin.fetchTopicOffsets(topic)).flatMap(({ partition, low, high }): [number, bigint][] => {
+        const at = come.get(partition) ?? -1n
+        const next = at > BigInt(low) ? at : BigInt(low)
+        return next < BigInt(high) ? [[partition, BigInt(high)]] : []
+      }),
+    )
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Gathers what the consumer fetches into parts; while one is handled the consumer is paused, and stays in its group. */
+function gathering(
+  consumer: Consumer,
+  { topic, atOnce, atOnceBytes }: ReadToEndSettings,
+  ends: ReadonlyMap<number, bigint>,
+  signal: AbortSignal,
+) {
+  let own: ReadonlySet<number> = new Set()
+  let joined = false
+  let quiet = false
+  let failure: unknown
+  /** Next offset by partition: gathered, whether handled or not. */
+  const next = new Map<number, bigint>()
+  let messages = new Map<string, Incoming>()
+  let bytes = 0
+  let gatheringNow = true
+  let wake = () => {}
+  let watch: NodeJS.Timeout | undefined
+
+  const full = () => messages.size >= atOnce || bytes >= atOnceBytes
+  const atEnd = () =>
+    joined && [...own].every((partition) => (next.get(partition) ?? -1n) >= (ends.get(partition) ?? -1n))
+  const complete = () => failure !== undefined || signal.aborted || quiet || full() || atEnd()
+
+  function look(): void {
+    clearTimeout(watch)
+    if (!gatheringNow) return
+    if (complete()) wake()
+    else if (joined) watchQuiet()
+  }
+
+  function watchQuiet(): void {
+    watch = setTimeout(() => {
+      quiet = true
+      wake()
+    }, QUIET_MS)
+  }
+
+  signal.addEventListener('abort', look, { once: true })
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    failure ??= payload.error
+    look()
+  })
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    own = new Set(payload.memberAssignment[topic])
+    joined = true
+    // A rebalance forgets what was paused.
+    if (!gatheringNow) consumer.pause([{ topic }])
+    look()
+  })
+
+  return {
+    async start(): Promise<void> {
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: async ({ batch, resolveOffset, isRunning, isStale }) => {
+          const { partition } = batch
+          for (const message of batch.messages) {
+            // What is left of the batch is fetched again with the next part.
+            if (!gatheringNow || full() || !isRunning() || isStale()) break
+            messages.set(`${partition}@${message.offset}`, incomingOf(topic, partition, message))
+            bytes += message.value?.length ?? 0
+            const last = message === batch.messages.at(-1)
+            next.set(partition, BigInt(last ? batch.lastOffset() : message.offset) + 1n)
+            resolveOffset(message.offset)
+          }
+          look()
+        },
+      })
+    },
+    /** Waits for a full part, or for the end. Throws an `OperatorError` if the consumer has died. */
+    async next(): Promise<Part> {
+      messages = new Map()
+      bytes = 0
+      gatheringNow = true
+      if (joined) consumer.resume([{ topic }])
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        look()
+      })
+      gatheringNow = false
+      clearTimeout(watch)
+      if (failure !== undefined)
+        throw new OperatorError(`Kafka was lost while the topic was read: ${String(failure)}. Run it again to go on.`, {
+          cause: failure,
+        })
+      if (joined) consumer.pause([{ topic }])
+      const offsets = [...next].map(([partition, offset]) => ({ topic, partition, offset: String(offset) }))
+      return { messages: [...messages.values()], offsets, last: quiet || atEnd() }
+    },
+  }
+}
+
+function incomingOf(
+  topic: string,
+  partition: number,
+  { offset, key, value, headers, timestamp }: KafkaMessage,
+): Incoming {
+  return {
+    topic,
+    partition,
+    offset,
+    key: key === null ? null : key.toString('utf8'),
+    value,
+    headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, text]) => [name, String(text ?? '')])),
+    timestamp: Number(timestamp),
+  }
+}

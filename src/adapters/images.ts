@@ -1,0 +1,240 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { LoadImage } from '../ports/images.ts'
+
+export interface ImageSettings {
+  /** Bytes of the image itself. */
+  readonly maxBytes: number
+  /** For the whole fetch, redirects and all, in ms. */
+  readonly timeoutMs: number
+  readonly maxRedirects: number
+  /** All addresses of a host name; the system's resolver unless given. */
+  readonly lookup?: (host: string) => Promise<readonly string[]>
+  /** Where may be connected to: public addresses at port 443, unless given. */
+  readonly mayReach?: (address: string, port: number) => boolean
+  /** Certificates (PEM) to trust instead of the well-known ones. */
+  readonly ca?: string
+}
+
+/** Fetches images from anywhere on the public internet, and from nowhere else. */
+export function imageLoader(settings: ImageSettings): LoadImage {
+  return async (url, signal) => {
+    if (/^data:/i.test(url)) return asDataUrl(dataUrlBytes(url, settings.maxBytes))
+    const timeout = AbortSignal.timeout(settings.timeoutMs)
+    const stop = AbortSignal.any([signal, timeout])
+    try {
+      return asDataUrl(await fetched(url, settings, stop))
+    } catch (error) {
+      throw translated(error, { stopped: signal.aborted, timedOut: timeout.aborted, settings })
+    }
+  }
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** Follows redirects by hand, since each hop's address is looked at before anything is sent to it. */
+async function fetched(first: string, settings: ImageSettings, signal: AbortSignal): Promise<Buffer> {
+  let url = addressOf(first)
+  for (let hop = 0; hop <= settings.maxRedirects; hop++) {
+    const response = await get(url, settings, signal)
+    const status = response.statusCode ?? 0
+    if (status === 200) return body(response, settings.maxBytes)
+    response.destroy()
+    if (status >= 500 || status === 408 || status === 429)
+      throw new RetryLaterError('unavailable', `the image's server answers with status ${status}`)
+    if (!REDIRECTS.has(status) || response.headers.location === undefined)
+      throw imageError(`the image can't be had (status ${status})`)
+    url = addressOf(response.headers.location, url)
+  }
+  throw imageError(`more than ${settings.maxRedirects} redirects`)
+}
+
+function addressOf(said: string, base?: URL): URL {
+  const url = URL.parse(said, base?.href)
+  if (url === null) throw imageError('not a URL')
+  if (url.protocol !== 'https:') throw imageError('neither an https nor a data URL')
+  if (url.username !== '' || url.password !== '') throw imageError('a URL with credentials')
+  return url
+}
+
+/** Asks exactly the addresses that were checked, so that a name can't resolve to another one in between. */
+async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Promise<IncomingMessage> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = url.port === '' ? 443 : Number(url.port)
+  const { mayReach = isPublic } = settings
+  const addresses = isIP(host) === 0 ? await resolved(host, settings, signal) : [host]
+  if (!addresses.every((address) => mayReach(address, port)))
+    throw imageError('at an address that is not public, or at a port other than 443')
+  const sent = request(url, {
+    agent: false,
+    lookup: pinned(addresses),
+    signal,
+    headers: { accept: 'image/png, image/jpeg, image/gif, image/webp', 'accept-encoding': 'identity' },
+    ...(settings.ca === undefined ? {} : { ca: settings.ca }),
+  })
+  // Once there is a response, a failure shows in its body; an error that nobody listens for would end the process.
+  sent.on('error', () => {})
+  sent.end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return response
+}
+
+async function resolved(host: string, settings: ImageSettings, signal: AbortSignal): Promise<readonly string[]> {
+  const { lookup = allAddresses } = settings
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const giveUp = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', giveUp, { once: true })
+  try {
+    const addresses = await Promise.race([lookup(host), aborted.promise])
+    if (addresses.length === 0) throw imageError("the image's host has no address")
+    return addresses
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+async function allAddresses(host: string): Promise<string[]> {
+  return (await systemLookup(host, { all: true })).map(({ address }) => address)
+}
+
+function pinned(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, done) => {
+    const [first] = all
+    if (options.all || first === undefined) done(null, all)
+    else done(null, first.address, first.family)
+  }
+}
+
+/** Reads at most `maxBytes`, and stops as soon as there are more, whatever the server announced. */
+async function body(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  try {
+    const { 'content-encoding': encoding = 'identity', 'content-length': announced } = response.headers
+    if (encoding !== 'identity') throw imageError('sent compressed, though that was not asked for')
+    if (Number(announced ?? 0) > maxBytes) throw tooLarge(maxBytes)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > maxBytes) throw tooLarge(maxBytes)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    response.destroy()
+  }
+}
+
+function dataUrlBytes(url: string, maxBytes: number): Buffer {
+  const comma = url.indexOf(',')
+  if (comma === -1 || !/;base64$/i.test(url.slice(0, comma))) throw imageError('a data URL without base64 data')
+  const data = url.slice(comma + 1).replace(/={1,2}$/, '')
+  const bytes = Math.floor((data.length * 3) / 4)
+  if (bytes > maxBytes) throw tooLarge(maxBytes)
+  const decoded = Buffer.from(data, 'base64')
+  // Node leaves out what is not base64, and so comes to fewer bytes.
+  if (decoded.length !== bytes || data.length % 4 === 1) throw imageError('a data URL whose base64 is broken')
+  return decoded
+}
+
+/** By what the bytes are: the type that a server or a data URL names is only a claim. SVG is refused, for it is a program. */
+const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(bytes: Buffer): boolean }[] = [
+  {
+    type: 'image/png',
+    begins: (bytes) => bytes.indexOf('\x89PNG\r\n\x1a\n', 0, 'latin1') === 0,
+    ends: (bytes) => bytes.includes('IEND\xae\x42\x60\x82', 8, 'latin1'),
+  },
+  {
+    type: 'image/jpeg',
+    begins: (bytes) => bytes.indexOf('\xff\xd8\xff', 0, 'latin1') === 0,
+    ends: (bytes) => bytes.includes('\xff\xd9', 3, 'latin1'),
+  },
+  {
+    type: 'image/gif',
+    begins: (bytes) => /^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6)),
+    ends: (bytes) => bytes.includes(0x3b, -16),
+  },
+  {
+    type: 'image/webp',
+    begins: (bytes) => /^RIFF.{4}WEBP$/s.test(bytes.toString('latin1', 0, 12)),
+    ends: (bytes) => bytes.readUInt32LE(4) + 8 <= bytes.length,
+  },
+]
+
+function asDataUrl(bytes: Buffer): string {
+  const format = FORMATS.find(({ begins }) => begins(bytes))
+  if (format === undefined) throw imageError('not a PNG, JPEG, GIF or WebP image')
+  if (!format.ends(bytes)) throw imageError('an image that is cut short')
+  return `data:${format.type};base64,${bytes.toString('base64')}`
+}
+
+/** Public are, of IPv4, all but these; of IPv6, what is handed out for unicast (2000::/3), but these. */
+const NOT_PUBLIC = new BlockList()
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const)
+  NOT_PUBLIC.addSubnet(network, prefix, 'ipv4')
+for (const [network, prefix] of [
+  // Teredo and other tunnels, documentation, 6to4: they lead to another address, or nowhere.
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const)
+  NOT_PUBLIC.addSubnet(network, prefix, 'ipv6')
+
+const UNICAST = new BlockList()
+UNICAST.addSubnet('2000::', 3, 'ipv6')
+
+function isPublic(address: string, port: number): boolean {
+  if (port !== 443) return false
+  switch (isIP(address)) {
+    case 4:
+      return !NOT_PUBLIC.check(address, 'ipv4')
+    case 6:
+      // Outside 2000::/3 lie loopback, link-local, unique local, multicast, and IPv4 addresses in other clothes.
+      return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6')
+    default:
+      return false
+  }
+}
+
+/** Says which of the two failures it is, in words that don't repeat the URL. */
+function translated(error: unknown, how: { stopped: boolean; timedOut: boolean; settings: ImageSettings }): Error {
+  if (error instanceof PermanentError || error instanceof RetryLaterError) return error
+  if (how.stopped)
+    return new RetryLaterError('aborted', 'the fetch was stopped', { costsAttempt: false, delayMs: 0, cause: error })
+  if (how.timedOut)
+    return new RetryLaterError('unavailable', `no image within ${how.settings.timeoutMs} ms`, { cause: error })
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return imageError("the image's host does not exist", error)
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code))
+    return imageError("the image's server has no valid certificate", error)
+  return new RetryLaterError('unavailable', "the image's server could not be reached", { cause: error })
+}
+
+function tooLarge(maxBytes: number): PermanentError {
+  return imageError(`larger than ${maxBytes} bytes`)
+}
+
+function imageError(message: string, cause?: unknown): PermanentError {
+  return new PermanentError('image', message, cause === undefined ? {} : { cause })
+}

@@ -1,0 +1,98 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Library } from '../../ports/library.ts'
+import { type LibraryOptions, libraryOver, tableName } from './curate.ts'
+import { namesIn } from './files.ts'
+import { withLock } from './lock.ts'
+import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
+import type { Storage } from './storage.ts'
+import { lanceTables } from './tables.ts'
+
+export interface LanceLibraryOptions extends LibraryOptions {
+  /** The folder that holds it all; made at the first write. */
+  readonly path: string
+}
+
+/**
+ * A library in a folder: a table of vectors for each shelf (LanceDB), and small files beside them that say which shelves
+ * there are, what changed, and what is proposed. Nothing is loaded or made before it is needed.
+ */
+export function lanceLibrary(options: LanceLibraryOptions): Library {
+  return libraryOver(lanceStorage(options.path, options.now), options)
+}
+
+function lanceStorage(path: string, now: () => number): Storage {
+  const vectors = join(path, 'vectors')
+  const tables = lanceTables(vectors)
+  const shelves = shelfFiles(join(path, 'shelves'))
+  const changes = changeFiles(join(path, 'changes'))
+  const proposals = proposalFiles(join(path, 'proposals'))
+  const farewells = farewellFiles(join(path, 'forgotten'), now)
+  let turn: Promise<unknown> = Promise.resolve()
+
+  /** Removes what a writer that died left half done: tables that no shelf names. */
+  async function sweep(): Promise<void> {
+    const named = new Set((await shelves.all()).map(({ table }) => `${table}.lance`))
+    for (const folder of await namesIn(vectors))
+      if (!named.has(folder)) await rm(join(vectors, folder), { recursive: true, force: true })
+    for (const folder of [join(path, 'shelves'), join(path, 'changes'), join(path, 'proposals')])
+      for (const file of await namesIn(folder)) if (file.endsWith('.new')) await rm(join(folder, file), { force: true })
+  }
+
+  async function removeTable(name: string): Promise<void> {
+    tables.closeTable(name)
+    await rm(join(vectors, `${name}.lance`), { recursive: true, force: true })
+  }
+
+  return {
+    exclusive(work) {
+      // One after the other within this process, so that the file is not polled for nothing.
+      const mine = turn.then(async () => {
+        await mkdir(path, { recursive: true })
+        return withLock(join(path, 'lock'), async () => {
+          await sweep()
+          return work()
+        })
+      })
+      turn = mine.catch(() => {})
+      return mine
+    },
+
+    shelf: shelves.read,
+    shelves: shelves.all,
+    putShelf: shelves.put,
+    async removeShelf(record) {
+      await shelves.remove(record.name)
+      await removeTable(record.table)
+    },
+
+    count: ({ table }) => tables.count(table),
+    rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : tables.rows(table, ids)),
+    rowsBy: ({ table }, by) =>
+      'change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner),
+    nearest: ({ table }, vector, k, but) => tables.nearest(table, vector, k, but),
+    putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),
+    async rewrite(record, become) {
+      const table = tableName(record.name)
+      await tables.copy(record.table, table, record.dimension, become)
+      await shelves.put({ ...record, table })
+      await removeTable(record.table)
+    },
+
+    change: changes.read,
+    changes: changes.all,
+    addStep: changes.addStep,
+    putChange: changes.put,
+    removeChange: changes.remove,
+
+    proposal: proposals.read,
+    proposals: proposals.all,
+    putProposal: proposals.put,
+    removeProposal: proposals.remove,
+
+    noteForgotten: farewells.note,
+    wasForgotten: farewells.has,
+
+    close: tables.close,
+  }
+}

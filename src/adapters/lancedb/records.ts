@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { ownerOf } from './curate.ts'
+import { appendLine, jsonFiles, namesIn, replaceFile, textOf } from './files.ts'
+import type { ChangeHead, ChangeRecord, ProposalRecord, ShelfRecord, Step } from './storage.ts'
+
+const shelfRecord: z.ZodType<ShelfRecord> = z.object({
+  name: z.string(),
+  table: z.string(),
+  embedder: z.string(),
+  dimension: z.int(),
+  owned: z.boolean(),
+})
+
+/** Which shelves there are: `shelves/NAME.json`. */
+export function shelfFiles(folder: string) {
+  const files = jsonFiles(folder, shelfRecord)
+  return {
+    read: files.read,
+    async all(): Promise<ShelfRecord[]> {
+      const records = await Promise.all((await files.names()).map(files.read))
+      return records.filter((record) => record !== null)
+    },
+    put: (record: ShelfRecord) => files.put(record.name, record),
+    remove: files.remove,
+  }
+}
+
+const version = z.object({
+  label: z.string(),
+  metadata: z.record(z.string(), z.string()),
+  owner: z.string(),
+  source: z.string(),
+  change: z.string(),
+})
+const changeLine = z.object({
+  id: z.string(),
+  shelf: z.string(),
+  kind: z.enum(['add', 'approve', 'drop']),
+  by: z.string(),
+  at: z.number(),
+  rolledBackAt: z.number().nullable(),
+  added: z.int(),
+  unchanged: z.int(),
+  relabelled: z.int(),
+  replaced: z.record(z.string(), version),
+})
+
+/** What changed: `changes/ID.jsonl`, a line for each step, so that an import of many batches writes each of them once. */
+export function changeFiles(folder: string) {
+  const pathOf = (id: string) => join(folder, `${id}.jsonl`)
+
+  async function read(id: string): Promise<ChangeRecord | null> {
+    if (!/^[\w-]+$/.test(id)) return null
+    const text = await textOf(pathOf(id))
+    // The last line of a writer that died may be cut short: then its step was not done either.
+    const lines = (text ?? '').split('\n').slice(0, -1)
+    const [first, ...later] = lines.map((line) => changeLine.parse(JSON.parse(line)))
+    if (first === undefined) return null
+    for (const step of later) {
+      first.added += step.added
+      first.unchanged += step.unchanged
+      first.relabelled += step.relabelled
+      Object.assign(first.replaced, step.replaced)
+    }
+    return first
+  }
+
+  return {
+    read,
+    async all(shelf?: string): Promise<ChangeRecord[]> {
+      const ids = (await namesIn(folder)).flatMap((file) => (file.endsWith('.jsonl') ? [file.slice(0, -6)] : []))
+      const changes = await Promise.all(ids.reverse().map(read))
+      return changes.filter((change) => change !== null).filter((it) => shelf === undefined || it.shelf === shelf)
+    },
+    addStep(head: ChangeHead, step: Step): Promise<void> {
+      return appendLine(pathOf(head.id), JSON.stringify({ ...head, rolledBackAt: null, ...step }))
+    },
+    put: (change: ChangeRecord) => replaceFile(pathOf(change.id), `${JSON.stringify(change)}\n`),
+    remove: (id: string) => rm(pathOf(id), { force: true }),
+  }
+}
+
+const proposalRecord: z.ZodType<ProposalRecord> = z.object({
+  proposal: z.object({
+    id: z.string(),
+    shelf: z.string(),
+    text: z.string(),
+    label: z.string(),
+    metadata: z.record(z.string(), z.string()),
+    provenance: z.object({
+      tenant: z.string(),
+      subjectId: z.string(),
+      protocol: z.string(),
+      verdictId: z.string(),
+      by: z.string(),
+      at: z.string(),
+    }),
+    state: z.enum(['waiting', 'approved', 'rejected']),
+    change: z.string().nullable(),
+  }),
+  source: z.string(),
+  proposedAt: z.number(),
+})
+
+/**
+ * What is proposed: `proposals/OWNER.AUTHOR.ID.json`. Names say whose content it is and who proposed it for which shelf (as
+ * hashes), so that one subject's or one author's are found without reading all of them.
+ */
+export function proposalFiles(folder: string) {
+  const files = jsonFiles(folder, proposalRecord)
+  const authorOf = (shelf: string, by: string) =>
+    createHash('sha256')
+      .update(JSON.stringify([shelf, by]))
+      .digest('hex')
+      .slice(0, 16)
+  const nameOf = ({ proposal: { id, shelf, provenance } }: ProposalRecord) =>
+    `${ownerOf({ tenant: provenance.tenant, id: provenance.subjectId })}.${authorOf(shelf, provenance.by)}.${id}`
+
+  return {
+    async read(id: string): Promise<ProposalRecord | null> {
+      const name = (await files.names()).find((known) => known.endsWith(`.${id}`))
+      return name === undefined ? null : files.read(name)
+    },
+    async all(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]> {
+      const mark = of === undefined ? '' : 'owner' in of ? `${of.owner}.` : `.${authorOf(of.shelf, of.by)}.`
+      const names = (await files.names()).filter((name) => name.includes(mark))
+      const records: ProposalRecord[] = []
+      for (const name of names) {
+        const record = await files.read(name)
+        if (record !== null) records.push(record)
+      }
+      return records
+    },
+    put: (record: ProposalRecord) => files.put(nameOf(record), record),
+    remove: (record: ProposalRecord) => files.remove(nameOf(record)),
+  }
+}
+
+/** Longer than anybody is at work on one subject's content. */
+const NOTED_DAYS = 2
+const DAY_MS = 86_400_000
+
+/** Which subjects were forgotten of late: `forgotten/DAY.log`, a hash a line. None where there is no library. */
+export function farewellFiles(folder: string, now: () => number) {
+  const dayOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10)}.log`
+  const recent = () => Array.from({ length: NOTED_DAYS }, (_, back) => dayOf(now() - back * DAY_MS))
+  return {
+    async note(owner: string): Promise<void> {
+      if ((await namesIn(dirname(folder))).length === 0) return
+      const kept = recent()
+      for (const old of await namesIn(folder)) if (!kept.includes(old)) await rm(join(folder, old), { force: true })
+      await appendLine(join(folder, dayOf(now())), owner)
+    },
+    async has(owner: string): Promise<boolean> {
+      const logs = await Promise.all(recent().map((day) => textOf(join(folder, day))))
+      return logs.some((log) => log?.split('\n').includes(owner))
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import type { LoggedChange, Proposal } from '../../ports/library.ts'
+
+/** What of an item can differ while its text is the same. */
+export interface Version {
+  readonly label: string
+  readonly metadata: Readonly<Record<string, string>>
+  /** Hash of the subject whose content it is; empty for imported examples. */
+  readonly owner: string
+  /** Content id of the case that it was learnt from; empty if there is none. */
+  readonly source: string
+  /** The change that made it so. */
+  readonly change: string
+}
+
+/** An item as it stands on a shelf. */
+export interface Row extends Version {
+  /** Content id of the text. */
+  readonly id: string
+  readonly text: string
+  readonly vector: Float32Array
+}
+
+/** A row found near a vector. */
+export interface NearRow extends Omit<Row, 'vector'> {
+  /** Cosine similarity, -1 to 1. */
+  readonly similarity: number
+}
+
+export interface ShelfRecord {
+  readonly name: string
+  /** The table that holds its rows now; a new one after each rewrite. */
+  readonly table: string
+  readonly embedder: string
+  readonly dimension: number
+  /** Whether any row has ever been a subject's content. */
+  readonly owned: boolean
+}
+
+/** One call's part of a change. `replaced` holds, by content id, what stood there before. */
+export interface Step {
+  readonly added: number
+  readonly unchanged: number
+  readonly relabelled: number
+  readonly replaced: Readonly<Record<string, Version>>
+}
+
+/** A change with what its roll-back needs. */
+export interface ChangeRecord extends LoggedChange {
+  readonly replaced: Readonly<Record<string, Version>>
+}
+
+/** What is known of a change before its first step. */
+export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at'>
+
+/** A proposal with what is never shown of it. */
+export interface ProposalRecord {
+  readonly proposal: Proposal
+  readonly source: string
+  /** ms since 1970, for the order. */
+  readonly proposedAt: number
+}
+
+/**
+ * Where a library keeps its state. Whoever changes something does so within `exclusive`; whoever reads needs no leave,
+ * and may meet a table that has just been replaced: then the shelf's record names the new one.
+ */
+export interface Storage {
+  /** Runs `work` while no other writer of any process does. */
+  exclusive<Result>(work: () => Promise<Result>): Promise<Result>
+
+  shelf(name: string): Promise<ShelfRecord | null>
+  shelves(): Promise<ShelfRecord[]>
+  putShelf(record: ShelfRecord): Promise<void>
+  removeShelf(record: ShelfRecord): Promise<void>
+
+  count(record: ShelfRecord): Promise<number>
+  /** Those of these content ids that stand on the shelf. */
+  rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
+  /** Content ids and changes of the rows that a change made or a subject owns. */
+  rowsBy(record: ShelfRecord, by: { change: string } | { owner: string }): Promise<{ id: string; change: string }[]>
+  nearest(
+    record: ShelfRecord,
+    vector: Float32Array,
+    k: number,
+    but: { readonly content: string; readonly owner: string },
+  ): Promise<NearRow[]>
+  /** Adds and replaces rows in one step, and makes the table if it is missing. `fresh` are known not to stand there. */
+  putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
+  /** Makes the shelf anew without the rows that `become` null, so that nothing of what they held stays on the disk. */
+  rewrite(record: ShelfRecord, become: ReadonlyMap<string, Version | null>): Promise<void>
+
+  change(id: string): Promise<ChangeRecord | null>
+  /** The newest first. */
+  changes(shelf?: string): Promise<ChangeRecord[]>
+  /** Adds a step to a change, which is made if it is missing. */
+  addStep(head: ChangeHead, step: Step): Promise<void>
+  putChange(change: ChangeRecord): Promise<void>
+  removeChange(id: string): Promise<void>
+
+  proposal(id: string): Promise<ProposalRecord | null>
+  proposals(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]>
+  putProposal(record: ProposalRecord): Promise<void>
+  removeProposal(record: ProposalRecord): Promise<void>
+
+  /** Notes, by its hash, that a subject was forgotten, for whoever is at work on its content just then. */
+  noteForgotten(owner: string): Promise<void>
+  /** Whether that was noted within the last day. */
+  wasForgotten(owner: string): Promise<boolean>
+
+  close(): Promise<void>
+}

@@ -1,0 +1,127 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Kafka } from 'kafkajs'
+import { z } from 'zod'
+import type { topicsOf } from '../assembly.ts'
+import { type Argument, argumentOf } from '../curator/case.ts'
+import { type Decided, type Judged, subjectKey } from '../curator/learn.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
+import { jsonOf, readTopic } from './read-topic.ts'
+
+/** Verdicts and transcripts on their topics: each look reads one of them from its beginning, and keeps what it was sent for. */
+export function judgedTopics(
+  kafka: Kafka,
+  topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
+  progress: (line: string) => void,
+): Judged {
+  /** Records under these keys, read as JSON; the others are passed over unread. */
+  async function scan(topic: string, keys: ReadonlySet<string>, signal: AbortSignal, take: (json: unknown) => void) {
+    let read = 0
+    await readTopic(kafka, topic, { follow: false, signal }, ({ message }) => {
+      if (++read % 1_000 === 0) progress(`${read} records of ${topic} read`)
+      if (keys.has(message.key?.toString('utf8') ?? '')) take(jsonOf(message))
+    })
+  }
+  return {
+    async verdicts(subjects, signal) {
+      const found = newestOf(subjects)
+      const keys = new Set([...subjects].map((key) => key.split(' ').slice(2).join(' ')))
+      await scan(topics.verdicts, keys, signal, (json) => {
+        const read = verdict.safeParse(json)
+        if (read.success) found.take(read.data)
+      })
+      return found.all()
+    },
+    async arguments(of, signal) {
+      const found = argumentsOf(of)
+      await scan(topics.transcripts, new Set(of.map(({ subjectId }) => subjectId)), signal, found.take)
+      return found.all
+    },
+  }
+}
+
+const judgedLine = z.object({ verdict, transcript: z.unknown() })
+
+/**
+ * Verdicts and transcripts in a file as `gavel judge --json --transcript` writes it, which is read anew for each look. Lines
+ * that are none are told to `bad`. Throws an `OperatorError` if it can't be read.
+ */
+export function judgedFile(file: string, bad: (line: number) => void): Judged {
+  async function scan(
+    signal: AbortSignal,
+    told: (line: number) => void,
+    take: (read: z.infer<typeof judgedLine>) => void,
+  ) {
+    const stream = createReadStream(file, 'utf8')
+    let line = 0
+    try {
+      for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+        line++
+        if (signal.aborted) return
+        if (text.trim() === '') continue
+        const read = judgedLine.safeParse(parsed(text))
+        if (read.success) take(read.data)
+        else told(line)
+      }
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error)) throw error
+      throw new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
+    } finally {
+      stream.destroy()
+    }
+  }
+  return {
+    async verdicts(subjects, signal) {
+      const found = newestOf(subjects)
+      await scan(signal, bad, (read) => found.take(read.verdict))
+      return found.all()
+    },
+    async arguments(of, signal) {
+      const found = argumentsOf(of)
+      await scan(
+        signal,
+        () => {},
+        (read) => found.take(read.transcript),
+      )
+      return found.all
+    },
+  }
+}
+
+/** Keeps the newest final revision of each of these subjects. */
+function newestOf(subjects: ReadonlySet<string>) {
+  const newest = new Map<string, Verdict>()
+  return {
+    take(one: Verdict) {
+      const key = subjectKey(one)
+      const before = newest.get(key)
+      if (one.final && subjects.has(key) && (before === undefined || before.revision <= one.revision))
+        newest.set(key, one)
+    },
+    all(): ReadonlyMap<string, Decided> {
+      return new Map([...newest].map(([key, { id, subjectId, label }]) => [key, { id, subjectId, label }]))
+    },
+  }
+}
+
+/** Keeps what the transcripts of these verdicts hold to learn from. */
+function argumentsOf(of: readonly Decided[]) {
+  const ids = new Set(of.map(({ id }) => id))
+  const all = new Map<string, Argument | null>()
+  return {
+    take(json: unknown) {
+      const read = transcript.safeParse(json)
+      if (read.success && ids.has(read.data.verdictId)) all.set(read.data.verdictId, argumentOf(read.data))
+    },
+    all,
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

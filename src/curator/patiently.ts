@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { RetryLaterError } from '../domain/errors.ts'
+
+export interface Patience {
+  /** Tries in all; waits that somebody else imposed cost none. */
+  readonly attempts: number
+  /** The wait before the second try, in ms; it doubles from then on. */
+  readonly backoffMs: number
+}
+
+/**
+ * Does again what can't be done now: no queue stands behind a command. `work` is told the number of its attempt, from 1.
+ * Throws the last `RetryLaterError` when every try was in vain or the signal is aborted.
+ */
+export async function patiently<Result>(
+  work: (attempt: number) => Promise<Result>,
+  { attempts, backoffMs }: Patience,
+  { signal, waiting }: { signal: AbortSignal; waiting: (why: string, ms: number) => void },
+): Promise<Result> {
+  for (let attempt = 1; ; ) {
+    try {
+      return await work(attempt)
+    } catch (error) {
+      if (!(error instanceof RetryLaterError) || signal.aborted) throw error
+      if (error.costsAttempt && attempt >= attempts) throw error
+      const ms = error.delayMs ?? backoffMs * 2 ** (attempt - 1)
+      if (error.costsAttempt) attempt++
+      waiting(error.message, ms)
+      await sleep(ms, undefined, { signal }).catch(() => {})
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+
+/** An item of a shelf as a neighbour of a text. */
+export const neighbour = z.object({
+  id: z.string(),
+  text: z.string(),
+  label: z.string(),
+  /** Cosine similarity, -1 to 1. */
+  similarity: z.number(),
+  /** What was kept beside it: key cues of a precedent, where it came from, … */
+  metadata: z.record(z.string(), z.string()),
+})
+export type Neighbour = z.infer<typeof neighbour>
+
+/** What a lookup found, shelf by shelf in the order asked. */
+export const found = z.object({
+  shelves: z.array(
+    z.object({
+      shelf: z.string(),
+      /** The nearest first. */
+      neighbours: z.array(neighbour),
+      /** Why there are none, in words: the shelf is missing, empty, or was made by another embedder. */
+      problem: z.string().nullable(),
+    }),
+  ),
+  /** Why the neighbours are weak, in words, where the embedder does not know the text's language. */
+  weak: z.string().nullable(),
+})
+export type Found = z.infer<typeof found>

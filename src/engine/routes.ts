@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
+import type { Protocol } from './script.ts'
+
+/** One way to a protocol; what is not set does not matter. */
+export interface Route {
+  readonly topics?: readonly Topic[] | undefined
+  readonly tenants?: readonly string[] | undefined
+  /** BCP 47; a shorter tag takes in the longer ones. `und` is a post that names no language. */
+  readonly langs?: readonly string[] | undefined
+  readonly media?: 'with' | 'without' | undefined
+  /** Comments that the thread has accepted when it is due; for protocols that read them. */
+  readonly minComments?: number | undefined
+  readonly maxComments?: number | undefined
+  /** Share of subjects, 0 to 1: a fixed draw, the same at every edit and on every machine. */
+  readonly sample?: number | undefined
+}
+
+export const ROUTED_TOPICS = ['posts', 'counterspeech'] as const
+type Topic = (typeof ROUTED_TOPICS)[number]
+
+/** Says which protocols judge a subject. */
+export interface Router {
+  /** Protocols that judge this, whatever the number of comments. */
+  of(ref: ThreadRef, post: Post): Protocol[]
+  /** Those that judge it with this many comments. */
+  at(ref: ThreadRef, post: Post, comments: number): Protocol[]
+}
+
+const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
+
+/**
+ * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
+ * without routes judges all that it accepts of its own topic.
+ */
+export function router(
+  protocols: readonly Protocol[],
+  routes: Readonly<Partial<Record<string, readonly Route[]>>>,
+): Router {
+  const routed = (ref: ThreadRef, post: Post, fits: (route: Route) => boolean) =>
+    protocols.filter(
+      (protocol) =>
+        protocol.accepts(seenBy(protocol, post)) &&
+        (routes[protocol.name] ?? [{}]).some((route) => leadsTo(protocol, route, ref, post) && fits(route)),
+    )
+  return {
+    of: (ref, post) => routed(ref, post, () => true),
+    at: (ref, post, comments) =>
+      routed(
+        ref,
+        post,
+        ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }) =>
+          comments >= minComments && comments <= maxComments,
+      ),
+  }
+}
+
+/** The post as a protocol is shown it: what a reply answers is for protocols that judge replies. */
+export function seenBy({ subject }: Protocol, post: Post): Post {
+  if (subject === 'reply' || post.hateSpeech === undefined) return post
+  const { hateSpeech: _, ...alone } = post
+  return alone
+}
+
+function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): boolean {
+  // Only a reply answers something, and only a post has comments.
+  if (protocol.subject === 'reply' && ref.kind !== 'reply') return false
+  if (protocol.subject === 'thread' && ref.kind !== 'post') return false
+  const {
+    topics = [protocol.subject === 'reply' ? 'counterspeech' : 'posts'],
+    tenants,
+    langs,
+    media,
+    sample = 1,
+  } = route
+  if (!topics.includes(TOPIC_OF[ref.kind])) return false
+  if (tenants !== undefined && !tenants.includes(ref.tenant)) return false
+  if (langs !== undefined && !langs.some((lang) => speaks(post.lang ?? 'und', lang))) return false
+  if (media !== undefined && (media === 'with') !== (post.media ?? []).length > 0) return false
+  return sample >= 1 || lot(protocol.name, ref) < sample
+}
+
+function speaks(lang: string, wanted: string): boolean {
+  const [given, asked] = [lang.toLowerCase(), wanted.toLowerCase()]
+  return given === asked || given.startsWith(`${asked}-`)
+}
+
+/** A subject's fixed lot for a protocol, 0 to 1. */
+function lot(protocol: string, { tenant, postId, kind }: ThreadRef): number {
+  const hash = createHash('sha256').update([protocol, tenant, kind, postId].join('\0')).digest()
+  return hash.readUIntBE(0, 6) / 2 ** 48
+}

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { snapshot } from '../../domain/thread.ts'
+import type { Protocol } from '../../engine/script.ts'
+import { both } from '../faults.ts'
+import type { ProtocolParts } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { COUNTERSPEECH_PROMPTS } from './questions.ts'
+import { autoCsEval } from './script.ts'
+import { applyPreset, counterspeechSettings } from './settings.ts'
+import { readSteps } from './steps.ts'
+
+/** Raised whenever the script's rounds or its asks change shape. */
+const VERSION = 1
+
+/** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
+export const counterspeech = {
+  name: 'counterspeech',
+  settings: counterspeechSettings,
+  make({ settings: given, prompts: promptFiles, fence, files }: ProtocolParts) {
+    const settings = applyPreset(counterspeechSettings.parse(given))
+    const [prompts, steps] = both(
+      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS),
+      () => readSteps(settings, files),
+    )
+    const protocol: Protocol = {
+      name: 'counterspeech',
+      version: VERSION,
+      stages: ['steps', 'score'],
+      subject: 'reply',
+      accepts: ({ text, hateSpeech }) => text.trim() !== '' && (hateSpeech ?? '').trim() !== '',
+      paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
+      labels: [],
+      promptsHash: digest(prompts.hash, [...steps.texts]),
+      settingsHash: digest(settings),
+      script: (subject) => autoCsEval(snapshot.parse(subject), { settings, steps, prompts, fence }),
+    }
+    return protocol
+  },
+}
+
+function digest(...of: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 16)
+}

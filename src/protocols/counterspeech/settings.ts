@@ -1,0 +1,25 @@
+import { z } from 'zod'
+
+/** Every switch of the counterspeech protocol. `config/gavel.yaml` says what each is for. */
+export const counterspeechSettings = z.strictObject({
+  preset: z.enum(['none', 'paper']),
+  steps: z.enum(['zero-shot', 'model-written', 'shipped', 'calibrated']),
+  stepsFor: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+      'the name of a folder: letters, digits, dots, dashes and underscores, the first a letter or digit',
+    ),
+  temperature: z.number().min(0).max(2),
+  answerTokens: z.int().min(16),
+})
+export type CounterspeechSettings = z.infer<typeof counterspeechSettings>
+
+/**
+ * With `preset: paper` steps that nobody calibrated are off; the other two rows of Table 1 stay as they are set: zero-shot
+ * and model-written (G-EVAL).
+ */
+export function applyPreset(settings: CounterspeechSettings): CounterspeechSettings {
+  if (settings.preset === 'none' || settings.steps !== 'shipped') return settings
+  return { ...settings, steps: 'calibrated' }
+}

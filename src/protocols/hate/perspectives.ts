@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import { parseDocument } from 'yaml'
+import { z } from 'zod'
+import { ABSTAIN, stanceAnswer } from './answers.ts'
+
+export const SIDES = ['non-hate', 'hate'] as const
+export type Side = (typeof SIDES)[number]
+
+const text = z.string().trim().min(1, 'is empty')
+
+const label = z.strictObject({
+  /** As the perspective answers it. */
+  name: text.refine(
+    (name) => name.toLowerCase() !== ABSTAIN.toLowerCase(),
+    `"${ABSTAIN}" is no label but the way to have none`,
+  ),
+  means: z.enum(SIDES, 'must be hate or non-hate'),
+  /** How the data set spells it, so that the examples on the shelf can be shown under `name`. */
+  shelf: z.array(text).default([]),
+  criteria: z.array(text).min(1, 'has no point'),
+})
+
+const perspectiveFile = z
+  .strictObject({
+    title: text,
+    /** Language of the examples (BCP 47), where they have one. */
+    lang: text.optional(),
+    /** Shelf of the library that holds the labelled examples. */
+    shelf: text,
+    labels: z.array(label),
+  })
+  .superRefine(({ labels }, context) => {
+    const fault = (message: string) => context.addIssue({ code: 'custom', path: ['labels'], message })
+    for (const side of SIDES)
+      if (!labels.some(({ means }) => means === side)) fault(`a label is missing: none of them means ${side}`)
+    for (const name of repeated(labels.flatMap((one) => [...new Set(spellings(one))])))
+      fault(`"${name}" stands for two labels`)
+  })
+
+/** An independent perspective of the paper: criteria, and a shelf of similar contexts. */
+export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
+  /** Its file's name without the ending. */
+  readonly name: string
+  readonly answer: ReturnType<typeof stanceAnswer>
+  /** Which side a label of its own stands for; undefined for an abstention. */
+  side(label: string): Side | undefined
+  /** A label of the shelf under the perspective's own name; undefined where it stands for none. */
+  ownLabel(onShelf: string): string | undefined
+}
+
+/** The perspectives that are asked, in order, and a hash of their files: they are prompts. */
+export interface Perspectives {
+  readonly hash: string
+  readonly list: readonly Perspective[]
+}
+
+const FILE = /^(.+)\.ya?ml$/
+const NAME = /^[a-z0-9][a-z0-9-]*$/
+
+/**
+ * Reads the perspective files, and picks those of `wanted`, in that order; where `wanted` is empty, all in the order of
+ * their names. Throws one error that names every fault, a line each; a file that is not wanted is
+ * checked too.
+ */
+export function readPerspectives(files: ReadonlyMap<string, string>, wanted: readonly string[]): Perspectives {
+  const faults: string[] = []
+  const read = new Map<string, { perspective: Perspective; source: string }>()
+  const titles = new Map<string, string>()
+  const named = new Map<string, string>()
+  for (const [file, source] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const name = FILE.exec(file)?.[1]
+    if (name === undefined) continue
+    const fault = (why: string) => faults.push(`${file}: ${why}`)
+    if (!NAME.test(name)) fault('a name has small letters, digits and dashes only')
+    const namesake = named.get(name)
+    if (namesake !== undefined) fault(`has the name of ${namesake}`)
+    named.set(name, file)
+    const content = readYaml(source, fault)
+    if (content === undefined) continue
+    const checked = perspectiveFile.safeParse(content)
+    if (!checked.success) {
+      for (const { path, message } of checked.error.issues)
+        fault([path.join('.'), message].filter((part) => part !== '').join(': '))
+      continue
+    }
+    const title = folded(checked.data.title)
+    const other = titles.get(title)
+    if (other !== undefined) fault(`has the title of ${other}`)
+    titles.set(title, file)
+    read.set(name, { perspective: perspectiveOf(name, checked.data), source })
+  }
+
+  for (const name of wanted)
+    if (!named.has(name)) faults.push(`${name}.yaml: the file is missing, and the setting perspectives names it`)
+  if (named.size === 0 && wanted.length === 0) faults.push('*.yaml: there is no perspective')
+  if (faults.length > 0) throw new Error(faults.map((line) => `config/perspectives/${line}`).join('\n'))
+
+  const picked = (wanted.length === 0 ? [...read.keys()] : wanted).flatMap((name) => read.get(name) ?? [])
+  const hash = createHash('sha256')
+  for (const { perspective, source } of picked) hash.update(`${perspective.name}\0${source}\0`)
+  return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective) }
+}
+
+function readYaml(source: string, fault: (why: string) => void): unknown {
+  const document = parseDocument(source)
+  for (const error of document.errors) fault(`is not YAML: ${error.message.split('\n', 1)[0]}`)
+  if (document.errors.length > 0) return undefined
+  try {
+    const content: unknown = document.toJS()
+    if (content === null) fault('is empty')
+    return content ?? undefined
+  } catch (error) {
+    fault(`is not YAML: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+}
+
+function perspectiveOf(name: string, file: z.infer<typeof perspectiveFile>): Perspective {
+  const sides = new Map(file.labels.map((one) => [one.name, one.means]))
+  const own = new Map(file.labels.flatMap((one) => spellings(one).map((spelling) => [spelling, one.name])))
+  return {
+    ...file,
+    name,
+    answer: stanceAnswer(file.labels.map((one) => one.name)),
+    side: (given) => sides.get(given),
+    ownLabel: (onShelf) => own.get(folded(onShelf)),
+  }
+}
+
+/** Every way in which a shelf may spell a label. */
+function spellings({ name, shelf }: z.infer<typeof label>): string[] {
+  return [name, ...shelf].map(folded)
+}
+
+function folded(word: string): string {
+  return word.trim().toLowerCase()
+}
+
+function repeated(words: readonly string[]): string[] {
+  return [...new Set(words.filter((word, at) => words.indexOf(word) !== at))]
+}

@@ -1,0 +1,215 @@
+import { type Answered, lookup } from '../../domain/ask.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Found } from '../../domain/library.ts'
+import type { Post, Snapshot } from '../../domain/thread.ts'
+import type { Ruling } from '../../domain/verdict.ts'
+import { type Conclusion, round, type Script } from '../../engine/script.ts'
+import type { Prompts } from '../prompts.ts'
+import { ABSTAIN } from './answers.ts'
+import type { Perspective, Side } from './perspectives.ts'
+import { type Argument, type Example, type History, type Questions, questions, wordsOf } from './questions.ts'
+import type { HateSettings } from './settings.ts'
+
+/** A part of the script: it yields rounds as the script does, and returns what it found out. */
+type Part<Result> = Generator<Parameters<typeof round>[0], Result, readonly Answered<unknown>[]>
+
+/** What decided, and how; `wrong` says in words what went wrong on the way. */
+type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
+
+/** Where a perspective stands and why. */
+interface Stance {
+  readonly perspective: Perspective
+  readonly side: Side
+  readonly reason: string
+}
+
+/**
+ * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
+ * debaters argue from the reasons of either side, and a judge decides (DICT, Algorithm 2).
+ */
+export function* predict(
+  { post }: Snapshot,
+  parts: { settings: HateSettings; perspectives: readonly Perspective[]; prompts: Prompts; fence: Fence },
+): Script {
+  const { settings, perspectives } = parts
+  const text = wordsOf(post)
+  if (text === '') return conclusion([], [], [], undecided('no words to judge'))
+
+  const ask = questions(text, parts)
+  const degraded = unseen(post)
+  if (settings.decide === 'zero-shot') return conclusion([], [], degraded, yield* zeroShot(ask, settings))
+
+  const similar = yield* similarContexts(text, post.lang, perspectives, settings, degraded)
+  const stances = yield* pre(ask, perspectives, similar, settings, degraded)
+  const decision = settings.decide === 'majority' ? majority(stances) : yield* dict(ask, stances, settings)
+  return conclusion(stances, [...similar.values()].flat(), degraded, decision)
+}
+
+/** Algorithm 1, line 5, for all perspectives in one look: the nearest examples of each one's shelf. */
+function* similarContexts(
+  text: string,
+  lang: string | undefined,
+  perspectives: readonly Perspective[],
+  settings: HateSettings,
+  degraded: string[],
+): Part<Map<Perspective, Example[]>> {
+  if (settings.show === 'criteria') return new Map()
+  const shelves = [...new Set(perspectives.map(({ shelf }) => shelf))]
+  const wanted = { text, shelves, k: settings.examples, ...(lang === undefined ? {} : { lang }) }
+  const [found] = yield* round([lookup('retrieve', wanted)])
+  if (!found.ok) {
+    degraded.push(`retrieve failed: ${failure(found)}; judged without examples`)
+    return new Map()
+  }
+  degraded.push(...troubles(found.answer, shelves))
+  const similar = new Map(perspectives.map((one) => [one, examplesFor(one, found.answer, degraded)]))
+  const foreign = perspectives.filter((one) => (similar.get(one) ?? []).length > 0 && differs(lang, one.lang))
+  if (foreign.length > 0)
+    degraded.push(
+      `the text is said to be in ${lang}, the examples are not: ${foreign.map((one) => `${one.name} (${one.lang})`).join(', ')}`,
+    )
+  return similar
+}
+
+/** Algorithm 1: every perspective's stance and reason; one that fails or abstains takes none, and is named. */
+function* pre(
+  ask: Questions,
+  perspectives: readonly Perspective[],
+  similar: ReadonlyMap<Perspective, readonly Example[]>,
+  settings: HateSettings,
+  degraded: string[],
+): Part<Stance[]> {
+  const answers = yield* round(perspectives.map((one) => ask.perspective(one, similar.get(one) ?? [])))
+  return perspectives.flatMap((perspective, index): Stance[] => {
+    const reply = answers[index]
+    if (reply === undefined) throw new Error(`no answer of ${perspective.name}`)
+    if (!reply.ok) {
+      degraded.push(`perspective ${perspective.name} failed: ${failure(reply)}`)
+      return []
+    }
+    const { label, reason } = reply.answer
+    const side = perspective.side(label)
+    if (side !== undefined) return [{ perspective, side, reason }]
+    if (settings.abstentions === 'else') {
+      degraded.push(`perspective ${perspective.name} abstained: filed under non-hate`)
+      return [{ perspective, side: 'non-hate', reason }]
+    }
+    degraded.push(`perspective ${perspective.name} abstained: in neither reference`)
+    return []
+  })
+}
+
+/** Algorithm 2: round 1 from the references, round 2 to refute or agree, then the judge, however the stances fell. */
+function* dict(ask: Questions, stances: readonly Stance[], settings: HateSettings): Part<Decision> {
+  const wrong: string[] = []
+  const history: History[number][] = []
+  const reference = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
+  function* says(side: Side, n: number, asked: ReturnType<Questions['respond']>): Part<Argument> {
+    const [reply] = yield* round([asked])
+    if (!reply.ok) wrong.push(`debate turn (${side}, round ${n}) failed: ${failure(reply)}`)
+    const argument = reply.ok ? reply.answer : null
+    history.push({ side, round: n, argument })
+    return argument
+  }
+
+  // Round 1 (lines 7–10).
+  const nonHate = yield* says('non-hate', 1, ask.argue.nonHate(reference('non-hate')))
+  const hate = yield* says('hate', 1, ask.argue.hate(nonHate, reference('hate')))
+
+  // Round 2 (lines 13–16).
+  if (settings.rounds === 2) {
+    const response = yield* says('non-hate', 2, ask.respond('non-hate', hate, nonHate))
+    yield* says('hate', 2, ask.respond('hate', response, hate))
+  }
+
+  // Judgment (lines 18–20).
+  const [judged] = yield* round([ask.judge(history)])
+  if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds: settings.rounds }
+  const { label, reason } = judged.answer
+  return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong }
+}
+
+/** Tables 1 and 2, majority voting: the side with more than half of the votes that were cast. */
+function majority(stances: readonly Stance[]): Decision {
+  if (stances.length === 0) return undecided('majority: no perspective took a side')
+  const { hate, nonHate } = count(stances)
+  if (hate === nonHate) return undecided(`majority: a tie, ${hate} to ${nonHate}`)
+  const label: Side = hate > nonHate ? 'hate' : 'non-hate'
+  const reasons = stances.filter(({ side }) => side === label).map((one) => `${one.perspective.title}: ${one.reason}`)
+  return { label, rationale: reasons.join('\n'), decidedBy: 'majority', rounds: 0, wrong: [] }
+}
+
+/** Table 1, the base agent: one call, without criteria and similar contexts. */
+function* zeroShot(ask: Questions, settings: HateSettings): Part<Decision> {
+  const [reply] = yield* round([ask.zeroShot()])
+  if (!reply.ok) return undecided(`zero-shot failed: ${failure(reply)}`)
+  const { label, reason } = reply.answer
+  if (label !== ABSTAIN) return { label, rationale: reason, decidedBy: 'judge', rounds: 0, wrong: [] }
+  if (settings.abstentions === 'apart') return undecided('zero-shot abstained')
+  const wrong = ['zero-shot abstained: filed under non-hate']
+  return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
+}
+
+function examplesFor(perspective: Perspective, { shelves }: Found, degraded: string[]): Example[] {
+  const neighbours = shelves.find(({ shelf }) => shelf === perspective.shelf)?.neighbours ?? []
+  const shown = neighbours.flatMap(({ id, text, label }) => {
+    const own = perspective.ownLabel(label)
+    return own === undefined ? [] : [{ id, text, label: own }]
+  })
+  const unknown = neighbours.length - shown.length
+  if (unknown > 0)
+    degraded.push(`perspective ${perspective.name}: ${unknown} examples left out, their labels are not its own`)
+  return shown
+}
+
+/** What the library says went wrong, in words. */
+function troubles({ shelves, weak }: Found, wanted: readonly string[]): string[] {
+  const bare = wanted.flatMap((name) => {
+    const shelf = shelves.find((one) => one.shelf === name)
+    if (shelf === undefined) return [`shelf ${name}: was not searched`]
+    if (shelf.problem !== null) return [`no examples: ${shelf.problem}`]
+    return shelf.neighbours.length === 0 ? [`shelf ${name}: no example was found`] : []
+  })
+  return weak === null ? bare : [...bare, `weak examples: ${weak}`]
+}
+
+/** Whether two languages are known to differ, regions and scripts aside. */
+function differs(given: string | undefined, other: string | undefined): boolean {
+  const primary = (tag: string) => tag.toLowerCase().split(/[-_]/, 1)[0]
+  return given !== undefined && other !== undefined && primary(given) !== primary(other)
+}
+
+function unseen({ media = [] }: Post): string[] {
+  const undescribed = media.some(({ alt }) => alt === undefined)
+  return undescribed ? ['images without a description left out: this protocol reads words only'] : []
+}
+
+function undecided(...wrong: string[]): Decision {
+  return { label: null, rationale: '', decidedBy: 'none', rounds: 0, wrong }
+}
+
+function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
+  return `${reply.code} (${reply.detail})`
+}
+
+function count(stances: readonly Stance[]): { hate: number; nonHate: number } {
+  const hate = stances.filter(({ side }) => side === 'hate').length
+  return { hate, nonHate: stances.length - hate }
+}
+
+function conclusion(
+  stances: readonly Stance[],
+  examples: readonly Example[],
+  degraded: readonly string[],
+  { wrong, ...decision }: Decision,
+): Conclusion {
+  const precedents = [...new Set(examples.map(({ id }) => id))]
+  return {
+    ruling: {
+      ...decision,
+      scores: count(stances),
+      evidence: { support: [], oppose: [], precedents },
+      degraded: [...degraded, ...wrong],
+    },
+  }
+}

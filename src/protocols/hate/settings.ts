@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+/** Every switch of the hate protocol. `config/gavel.yaml` says what each is for. */
+export const hateSettings = z.strictObject({
+  preset: z.enum(['none', 'paper']),
+  decide: z.enum(['debate', 'majority', 'zero-shot']),
+  perspectives: z
+    .array(z.string())
+    .refine((names) => new Set(names).size === names.length, 'a perspective is listed twice'),
+  show: z.enum(['both', 'criteria', 'examples']),
+  examples: z.int().min(1).max(50),
+  rounds: z.int().min(1).max(2),
+  abstentions: z.enum(['apart', 'else']),
+  temperature: z.number().min(0).max(2),
+  answerTokens: z.int().min(16),
+})
+export type HateSettings = z.infer<typeof hateSettings>
+
+/** The perspectives of the paper, its data sets A to E. */
+const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
+
+/**
+ * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, and unless
+ * perspectives are listed, the paper's five are asked and no other. The switches of its ablations stay as they are set.
+ */
+export function applyPreset(settings: HateSettings): HateSettings {
+  if (settings.preset === 'none') return settings
+  const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
+  return { ...settings, abstentions: 'else', perspectives }
+}

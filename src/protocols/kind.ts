@@ -1,0 +1,22 @@
+import type { z } from 'zod'
+import type { Fence } from '../domain/fence.ts'
+import type { Protocol } from '../engine/script.ts'
+
+/** What a protocol is made of. */
+export interface ProtocolParts {
+  readonly settings: unknown
+  /** The files of `config/prompts/NAME/`, by name without `.md`. */
+  readonly prompts: ReadonlyMap<string, string>
+  readonly fence: Fence
+  /** The files of another folder under `config/`, by name with their ending. */
+  readonly files: (folder: string) => ReadonlyMap<string, string>
+}
+
+/** How a protocol is made of its settings and its files. */
+export interface ProtocolKind {
+  readonly name: string
+  /** Its switches, without `enabled`. */
+  readonly settings: z.ZodObject
+  /** Throws one error that names every fault in its files, a line each, as `FILE: fault`; FILE is a prompt's name, or a path from `config/`. */
+  make(parts: ProtocolParts): Protocol
+}

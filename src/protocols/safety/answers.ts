@@ -1,0 +1,79 @@
+import { z } from 'zod'
+
+/** 0 is no risk, 1 extreme risk. */
+const riskScore = z.number().min(0).max(1)
+
+export const description = z.object({
+  description: z.string().refine((text) => text.trim() !== '', 'nothing is described'),
+})
+export type Description = z.infer<typeof description>
+
+type Comparison = z.infer<ReturnType<typeof comparison>>
+
+/** The supporter's brief. `precedents` is empty where none were shown. */
+export interface Brief {
+  readonly summary: string
+  readonly precedents: readonly Comparison[]
+  readonly patterns: string
+}
+
+/** A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. */
+export function briefAnswer(count: number): z.ZodType<Brief> {
+  const known = briefAnswers.get(count)
+  if (known !== undefined) return known
+  const made = briefAnswerOf(count)
+  briefAnswers.set(count, made)
+  return made
+}
+
+const briefAnswers = new Map<number, z.ZodType<Brief>>()
+
+function briefAnswerOf(count: number): z.ZodType<Brief> {
+  return z.object({
+    summary: z.string(),
+    precedents:
+      count === 0
+        ? z.array(comparison(1)).max(0)
+        : z
+            .array(comparison(count))
+            .min(1)
+            .max(count)
+            .refine(
+              (all) => new Set(all.map(({ precedent }) => precedent)).size === all.length,
+              'a precedent comes twice',
+            ),
+    patterns: z.string(),
+  })
+}
+
+/** What the supporter says of one precedent beside the input. */
+function comparison(count: number) {
+  return z.object({
+    precedent: z.int().min(1).max(count),
+    keyCues: z.array(z.string()),
+    differences: z.string(),
+  })
+}
+
+/** A debater's turn. */
+export const assessment = z.object({ reasoning: z.string(), score: riskScore })
+export type Assessment = z.infer<typeof assessment>
+
+/** The arbiter's rules, in the order in which they are tested. */
+const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
+
+/** The rule settles the label: only a confirmed risk is unsafe. An answer that says otherwise can't be read. */
+export const report = z
+  .object({
+    reasoning: z.string(),
+    evidence: z.array(z.string()),
+    rule: z.enum(RULES),
+    categories: z.array(z.string()),
+    score: riskScore,
+    label: z.enum(['unsafe', 'safe']),
+  })
+  .refine(({ rule, label }) => (rule === 'confirmation') === (label === 'unsafe'), {
+    path: ['label'],
+    error: 'rule and label contradict each other',
+  })
+export type Report = z.infer<typeof report>

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import { snapshot } from '../../domain/thread.ts'
+import type { Protocol } from '../../engine/script.ts'
+import type { ProtocolKind } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { SAFETY_PROMPTS } from './questions.ts'
+import { aetheria } from './script.ts'
+import { applyPreset, safetySettings } from './settings.ts'
+
+/** Raised whenever the script's rounds or its asks change shape. */
+const VERSION = 1
+
+/** Aetheria (content safety of posts and their images) as a protocol of the engine. */
+export const safety: ProtocolKind = {
+  name: 'safety',
+  settings: safetySettings,
+  make({ settings: given, prompts: files, fence }) {
+    const settings = applyPreset(safetySettings.parse(given))
+    const prompts = readPrompts(files, SAFETY_PROMPTS)
+    const protocol: Protocol = {
+      name: 'safety',
+      version: VERSION,
+      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
+      subject: 'post',
+      accepts: ({ text, media = [], hateSpeech }) =>
+        hateSpeech === undefined && (text.trim() !== '' || media.length > 0),
+      paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
+      labels: ['unsafe', 'safe'],
+      shelves: [settings.shelf],
+      learns: settings.shelf,
+      promptsHash: prompts.hash,
+      settingsHash: createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16),
+      script: (subject) => aetheria(snapshot.parse(subject), { settings, prompts, fence }),
+    }
+    return protocol
+  },
+}

@@ -1,0 +1,193 @@
+import { type Ask, lookup } from '../../domain/ask.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Found, Neighbour } from '../../domain/library.ts'
+import type { Post } from '../../domain/thread.ts'
+import type { ChatMessage } from '../../domain/verdict.ts'
+import type { Prompts } from '../prompts.ts'
+import {
+  type Assessment,
+  assessment,
+  type Brief,
+  briefAnswer,
+  type Description,
+  description,
+  type Report,
+  report,
+} from './answers.ts'
+import { captioned, modalityOf, type Picture } from './input.ts'
+import type { SafetySettings } from './settings.ts'
+
+/** The prompt files of this protocol and the places in each. */
+export const SAFETY_PROMPTS = {
+  system: [],
+  'focus-text': [],
+  'focus-image': [],
+  'focus-both': [],
+  describe: ['caption'],
+  brief: ['input', 'precedents'],
+  strict: ['input', 'brief', 'opponent'],
+  loose: ['input', 'brief', 'opponent'],
+  turn: ['opponent'],
+  arbitrate: ['input', 'brief', 'log', 'trajectories'],
+} as const
+
+export type Side = 'strict' | 'loose'
+type Agent = 'describer' | 'supporter' | Side | 'arbiter'
+
+/** One turn of the debate as it went. */
+export interface Turn {
+  readonly round: number
+  readonly side: Side
+  /** Null where the turn could not be had. */
+  readonly said: Assessment | null
+  /** The paper's stand-in for a score that could not be read, where the settings ask for it. */
+  readonly standIn: number | null
+}
+
+/** What the arbiter and the debaters are told of the case: input and brief, as they stand in prompts. */
+export interface Grounds {
+  readonly input: string
+  readonly brief: string
+}
+
+/** The questions of the paper about one post, each an ask of its stage. */
+export interface Questions {
+  describe(picture: Picture & { readonly url: string }): Ask<Description>
+  retrieve(words: string): Ask<Found>
+  brief(input: string, precedents: readonly Neighbour[]): Ask<Brief>
+  /** The first question of a debater's conversation. */
+  opening(side: Side, grounds: Grounds, opponent: string): ChatMessage[]
+  /** The question of each further round. */
+  next(opponent: string): ChatMessage[]
+  turn(side: Side, conversation: readonly ChatMessage[]): Ask<Assessment>
+  arbitrate(grounds: Grounds, log: readonly Turn[]): Ask<Report>
+}
+
+export function questions(post: Post, parts: { settings: SafetySettings; prompts: Prompts; fence: Fence }): Questions {
+  const { settings, prompts, fence } = parts
+  const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
+    prompts.get(name).render(values)
+  const system = render('system')
+  const briefed = merged([...system, ...render(`focus-${modalityOf(post)}`)])
+  const asked = (stage: string, agent: Agent) => ({
+    stage,
+    role: roleOf(agent, settings.models),
+    temperature: settings.temperature,
+    maxTokens: settings.answerTokens,
+  })
+
+  return {
+    describe: ({ number, url, alt }) => {
+      const caption =
+        alt === null ? `The author says nothing of what image ${number} shows.` : captioned(number, alt, fence)
+      return {
+        ...asked('describe', 'describer'),
+        part: `image ${number}`,
+        messages: [...system, ...pointingAt(url, render('describe', { caption }))],
+        answer: description,
+      }
+    },
+    retrieve: (words) =>
+      lookup('retrieve', {
+        text: words,
+        shelves: [settings.shelf],
+        k: settings.k,
+        // Descriptions of images are in English, whatever language the author writes in.
+        ...(post.lang === undefined || post.text.trim() === '' ? {} : { lang: post.lang }),
+      }),
+    brief: (input, precedents) => ({
+      ...asked('brief', 'supporter'),
+      messages: [...briefed, ...render('brief', { input, precedents: precedentsIn(precedents, fence) })],
+      answer: briefAnswer(precedents.length),
+    }),
+    opening: (side, { input, brief }, opponent) => [...briefed, ...render(side, { input, brief, opponent })],
+    next: (opponent) => render('turn', { opponent }),
+    turn: (side, messages) => ({ ...asked(side, side), messages, answer: assessment }),
+    arbitrate: ({ input, brief }, log) => ({
+      ...asked('arbitrate', 'arbiter'),
+      messages: [
+        ...briefed,
+        ...render('arbitrate', { input, brief, log: logIn(log, fence), trajectories: trajectories(log, settings) }),
+      ],
+      answer: report,
+    }),
+  }
+}
+
+/** Under which role a model is chosen: Table 3's homogeneous rows put every agent but the describer under one. */
+function roleOf(agent: Agent, models: SafetySettings['models']): Agent {
+  if (agent === 'describer' || models === 'by-role') return agent
+  return models === 'all-large' ? 'arbiter' : 'strict'
+}
+
+/** Several system messages as one: some endpoints take no more. */
+function merged(messages: readonly ChatMessage[]): ChatMessage[] {
+  return [{ role: 'system', content: messages.map(({ content }) => content).join('\n\n') }]
+}
+
+/** The same messages, with the image on the last of them. */
+function pointingAt(url: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message, index) => (index === messages.length - 1 ? { ...message, images: [url] } : message))
+}
+
+function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
+  if (precedents.length === 0) return 'There are none: no earlier case could be found.'
+  return precedents
+    .map(({ text, label, metadata: { summary, keyCues } }, index) => {
+      const known = [
+        `Judged: ${label}`,
+        ...(keyCues === undefined ? [] : [`Key cues: ${keyCues}`]),
+        ...(summary === undefined ? [] : [`Summary: ${summary}`]),
+        // Last, for what is too long for its fence is cut at the end.
+        `Text: ${text}`,
+      ]
+      return fence('precedent', known.join('\n'), index + 1)
+    })
+    .join('\n')
+}
+
+/** The brief as debaters and arbiter read it. The shelf's labels stand in it as the shelf has them. */
+export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: Fence): string {
+  const compared = brief.precedents.map(({ precedent, keyCues, differences }) => {
+    const label = precedents[precedent - 1]?.label ?? ''
+    return `Precedent ${precedent} (judged: ${label}). Key cues: ${keyCues.join('; ')}. Differences: ${differences}`
+  })
+  return fence('brief', [`Summary: ${brief.summary}`, ...compared, `Patterns: ${brief.patterns}`].join('\n'))
+}
+
+/** What a debater is told of the other's last turn. */
+export function opponentIn(side: Side, said: Assessment, fence: Fence): string {
+  return `The ${side} debater said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
+}
+
+function logIn(log: readonly Turn[], fence: Fence): string {
+  if (log.length === 0)
+    return 'No debate was held. Look for benign contexts and for concrete violations yourself; that nobody argued for either is no evidence.'
+  const sides = new Set(log.map(({ side }) => side))
+  const missing = (['strict', 'loose'] as const).filter((side) => !sides.has(side))
+  return [
+    ...log.map(({ round, side, said }, index) =>
+      said === null
+        ? `Round ${round}, ${side} debater: this turn could not be had.`
+        : `Round ${round}, ${side} debater, risk score ${said.score}:\n${fence('argument', said.reasoning, index + 1)}`,
+    ),
+    ...missing.map((side) => `There was no ${side} debater: look yourself for what it would have put forward.`),
+  ].join('\n\n')
+}
+
+/** Both debaters' scores, round by round. */
+function trajectories(log: readonly Turn[], settings: SafetySettings): string {
+  if (log.length === 0) return 'None.'
+  return (['strict', 'loose'] as const)
+    .filter((side) => settings[side])
+    .map((side) => {
+      const scores = log.filter((turn) => turn.side === side).map(scoreIn)
+      return `${side} debater: ${scores.join(' → ')}`
+    })
+    .join('\n')
+}
+
+function scoreIn({ said, standIn }: Turn): string {
+  if (said !== null) return String(said.score)
+  return standIn === null ? 'no score' : `${standIn} (a stand-in: no score could be read)`
+}

@@ -1,0 +1,202 @@
+import type { Answered } from '../../domain/ask.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Found, Neighbour } from '../../domain/library.ts'
+import type { Post, Snapshot } from '../../domain/thread.ts'
+import type { ChatMessage, Ruling } from '../../domain/verdict.ts'
+import { round, type Script } from '../../engine/script.ts'
+import type { Prompts } from '../prompts.ts'
+import type { Assessment, Report } from './answers.ts'
+import { inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
+import { briefIn, type Grounds, opponentIn, type Questions, questions, type Side, type Turn } from './questions.ts'
+import type { SafetySettings } from './settings.ts'
+
+/** A part of the script: it yields rounds as the whole does, and returns a value of its own. */
+type Part<Value> = Generator<Parameters<typeof round>[0], Value, readonly Answered<unknown>[]>
+
+interface Parts {
+  readonly settings: SafetySettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+}
+
+/**
+ * Aetheria: puts images into words, briefs the debaters on the nearest precedents, has the strict and the loose debater
+ * argue for N rounds with a risk score each, and lets the arbiter rule by its hierarchy.
+ */
+export function* aetheria({ post }: Snapshot, parts: Parts): Script {
+  const { settings, fence } = parts
+  const ask = questions(post, parts)
+  const degraded: string[] = []
+
+  // Preprocessor: everything becomes text (section 3.2.1).
+  const pictures = yield* described(post, ask, settings, degraded)
+  const words = wordsOf(post, pictures)
+  if (words === '') return { ruling: undecided([...degraded, 'nothing to judge: no text, and no image in words']) }
+  const input = inputOf(post, pictures, fence)
+
+  // Supporter: a brief over the K nearest precedents (section 3.2.2).
+  const { brief, precedents } = settings.supporter
+    ? yield* briefed(input, words, ask, parts, degraded)
+    : { brief: NO_BRIEF, precedents: [] }
+
+  // Debate: N rounds of strict, then loose (sections 3.2.3 and 3.2.4).
+  const log = yield* debated({ input, brief }, ask, parts, degraded)
+
+  // Arbiter: the hierarchical adjudication protocol (section 3.2.5).
+  const [judged] = yield* round([ask.arbitrate({ input, brief }, log)])
+  const debate = {
+    scores: lastScores(log),
+    rounds: log.at(-1)?.round ?? 0,
+    evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
+  }
+  if (!judged.ok) return { ruling: { ...undecided([...degraded, `arbitrate failed: ${failure(judged)}`]), ...debate } }
+  const { label, score: final } = judged.answer
+  const scores = { ...debate.scores, final }
+  return {
+    ruling: { ...debate, label, scores, rationale: rationale(judged.answer), decidedBy: 'arbiter', degraded },
+  }
+}
+
+const NO_BRIEF = 'There is no brief.'
+
+/** Each image that has an address is described, all at once; what nobody could look at stays without a description. */
+function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): Part<Picture[]> {
+  const pictures = picturesOf(post, settings.maxImages)
+  const leftOut = (post.media ?? []).length - pictures.length
+  if (leftOut > 0) degraded.push(`${leftOut} images beyond the first ${settings.maxImages} left out`)
+  for (const { number, url, alt } of pictures)
+    if (url === null)
+      degraded.push(
+        `image ${number} has no address: ${alt === null ? 'nothing' : "only its author's words"} known of it`,
+      )
+
+  const seen = pictures.flatMap((picture) => (picture.url === null ? [] : [{ ...picture, url: picture.url }]))
+  if (!settings.images) {
+    if (seen.length > 0) degraded.push(`images are off: ${seen.length} not looked at`)
+    return pictures
+  }
+  const answers = yield* round(seen.map((picture) => ask.describe(picture)))
+  const descriptions = new Map<number, string>()
+  for (const [index, { number }] of seen.entries()) {
+    const reply = answers[index]
+    if (reply?.ok) descriptions.set(number, reply.answer.description)
+    else if (reply !== undefined)
+      degraded.push(`describe (image ${number}) failed: ${failure(reply)}; a placeholder stands for it`)
+  }
+  return pictures.map((picture) => ({ ...picture, description: descriptions.get(picture.number) ?? null }))
+}
+
+/** The supporter's brief, and the precedents that it speaks of. */
+function* briefed(
+  input: string,
+  words: string,
+  ask: Questions,
+  { settings, fence }: Parts,
+  degraded: string[],
+): Part<{ brief: string; precedents: Neighbour[] }> {
+  const nearest: Neighbour[] = []
+  if (settings.retrieval) {
+    const [found] = yield* round([ask.retrieve(words)])
+    nearest.push(...neighboursIn(found, degraded))
+  }
+  const [written] = yield* round([ask.brief(input, nearest)])
+  if (!written.ok) {
+    degraded.push(`brief failed: ${failure(written)}; debated without one`)
+    return { brief: NO_BRIEF, precedents: [] }
+  }
+  const spokenOf = new Set(written.answer.precedents.map(({ precedent }) => precedent))
+  const precedents = nearest.filter((_, index) => spokenOf.has(index + 1))
+  if (precedents.length < nearest.length)
+    degraded.push(`brief: ${nearest.length - precedents.length} of ${nearest.length} precedents left out`)
+  return { brief: briefIn(written.answer, nearest, fence), precedents }
+}
+
+function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
+  if (!found.ok) {
+    degraded.push(`retrieve failed: ${failure(found)}; no precedents`)
+    return []
+  }
+  if (found.answer.weak !== null) degraded.push(`precedents are weak: ${found.answer.weak}`)
+  return found.answer.shelves.flatMap(({ neighbours, problem }) => {
+    if (problem !== null) degraded.push(`no precedents: ${problem}`)
+    return neighbours
+  })
+}
+
+/** All turns, in the order in which they were taken. A debater hears the other's last readable turn. */
+function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: string[]): Part<Turn[]> {
+  const { settings, fence } = parts
+  const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
+  const conversations: Record<Side, ChatMessage[]> = { strict: [], loose: [] }
+  const log: Turn[] = []
+  for (let n = 1; n <= settings.rounds; n++) {
+    for (const side of sides) {
+      const heard = opponent(side, log, settings, fence)
+      const before = conversations[side]
+      const asked = before.length === 0 ? ask.opening(side, grounds, heard) : [...before, ...ask.next(heard)]
+      const [reply] = yield* round([ask.turn(side, asked)])
+      if (reply.ok) conversations[side] = [...asked, { role: 'assistant', content: JSON.stringify(reply.answer) }]
+      log.push(turnOf(n, side, reply, log, settings, degraded))
+    }
+  }
+  return log
+}
+
+function turnOf(
+  n: number,
+  side: Side,
+  reply: Answered<Assessment>,
+  log: readonly Turn[],
+  settings: SafetySettings,
+  degraded: string[],
+): Turn {
+  if (reply.ok) return { round: n, side, said: reply.answer, standIn: null }
+  const standIn = settings.scoreFallback === 'paper' && reply.code === 'unreadable' ? lastScore(side, log) : null
+  const instead = standIn === null ? 'it has no score' : `${standIn} stands in for its score`
+  degraded.push(`round ${n} (${side}) failed: ${failure(reply)}; ${instead}`)
+  return { round: n, side, said: null, standIn }
+}
+
+/** The paper's fallback: 0.5 in the first round, then the previous score. */
+function lastScore(side: Side, log: readonly Turn[]): number {
+  const scores = log.flatMap((turn) => (turn.side === side ? [turn.said?.score ?? turn.standIn] : []))
+  return scores.findLast((score) => score !== null) ?? 0.5
+}
+
+function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): string {
+  const other = side === 'strict' ? 'loose' : 'strict'
+  if (!settings[other])
+    return `There is no ${other} debater in this debate: examine the case, and what you said of it, by yourself.`
+  const turns = log.filter((turn) => turn.side === other)
+  const last = turns.findLast(({ said }) => said !== null)?.said
+  if (last) return opponentIn(other, last, fence)
+  return turns.length === 0
+    ? `The ${other} debater has not spoken yet: you open the debate.`
+    : `What the ${other} debater said could not be had.`
+}
+
+/** The last readable score of each debater; one that never gave any is left out. */
+function lastScores(log: readonly Turn[]): Record<string, number> {
+  return Object.fromEntries(log.flatMap(({ side, said }) => (said === null ? [] : [[side, said.score]])))
+}
+
+function rationale({ rule, categories, reasoning, evidence }: Report): string {
+  const named = categories.length === 0 ? rule : `${rule} (${categories.join(', ')})`
+  return [`${named}: ${reasoning}`, ...(evidence.length === 0 ? [] : [`Evidence: ${evidence.join('; ')}`])].join('\n')
+}
+
+function undecided(degraded: readonly string[]): Ruling {
+  return {
+    label: null,
+    scores: {},
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [...degraded],
+  }
+}
+
+function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
+  return `${reply.code} (${reply.detail})`
+}

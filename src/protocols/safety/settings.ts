@@ -1,0 +1,25 @@
+import { z } from 'zod'
+
+/** Every switch of the safety protocol. `config/gavel.yaml` says what each is for. */
+export const safetySettings = z.strictObject({
+  preset: z.enum(['none', 'paper']),
+  rounds: z.int().min(1).max(3),
+  shelf: z.string().min(1),
+  k: z.int().min(1).max(10),
+  temperature: z.number().min(0).max(2),
+  images: z.boolean(),
+  maxImages: z.int().min(1).max(20),
+  supporter: z.boolean(),
+  retrieval: z.boolean(),
+  strict: z.boolean(),
+  loose: z.boolean(),
+  models: z.enum(['by-role', 'all-large', 'all-small']),
+  scoreFallback: z.enum(['none', 'paper']),
+  answerTokens: z.int().min(16),
+})
+export type SafetySettings = z.infer<typeof safetySettings>
+
+/** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
+export function applyPreset(settings: SafetySettings): SafetySettings {
+  return settings.preset === 'none' ? settings : { ...settings, scoreFallback: 'paper' }
+}

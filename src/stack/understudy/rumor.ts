@@ -1,0 +1,50 @@
+import { readCues } from './cues.ts'
+import { verdict } from './debaters.ts'
+import type { Fence } from './fences.ts'
+import { property } from './json-schema.ts'
+import type { Question } from './question.ts'
+import { because, choices, type Role } from './role.ts'
+import { isSubjective, lean, stance } from './weigh.ts'
+
+/** Rumor's scorer, classifier, debaters and judge. */
+export const rumor: Role = (question, schema) => {
+  const options = choices(schema, 'answer')
+  if (options.includes('Real') && options.includes('Fake')) {
+    const { reasoning, answer } = verdict(question)
+    return because(reasoning, { answer })
+  }
+  if (question.stage?.includes('subjectiv')) return subjectivity(question)
+  if (!question.stage?.includes('stance')) return undefined
+  if (property(schema, 'scores')) return { scores: batch(question) }
+  return property(schema, 'score') ? single(question) : undefined
+}
+
+function subjectivity({ fences }: Question) {
+  return isSubjective(readCues(claimOf(fences)))
+    ? because('More words of opinion or jest than of fact.', { answer: 'Yes' })
+    : because('Its words state something that can be checked.', { answer: 'No' })
+}
+
+function batch({ fences }: Question) {
+  const claim = readCues(claimOf(fences))
+  return commentsOf(fences).map(({ number, text }, index) => ({ comment: number ?? index + 1, ...scored(claim, text) }))
+}
+
+function single({ fences }: Question) {
+  return scored(readCues(claimOf(fences)), commentsOf(fences)[0]?.text ?? '')
+}
+
+function scored(claim: ReturnType<typeof readCues>, text: string) {
+  const leanings = lean(claim, readCues(text))
+  const kinds = [...new Set(leanings.map(({ cue }) => cue.kind))]
+  const reason = kinds.length === 0 ? 'No word on the list takes a side.' : `Words of ${kinds.join(', ')}.`
+  return because(reason, { score: stance(leanings) })
+}
+
+function claimOf(fences: readonly Fence[]): string {
+  return (fences.find(({ kind }) => kind === 'claim') ?? fences.find(({ kind }) => kind !== 'comment'))?.text ?? ''
+}
+
+function commentsOf(fences: readonly Fence[]): Fence[] {
+  return fences.filter(({ kind }) => kind === 'comment')
+}

@@ -1,0 +1,226 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import {
+  dropShelf,
+  type ImportOptions,
+  importShelf,
+  libraryHistory,
+  listShelves,
+  rollbackChange,
+  searchShelf,
+  tellImport,
+} from '../../src/commands/library.ts'
+import { OperatorError } from '../../src/domain/errors.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+
+const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')
+
+describe('the library, by command', () => {
+  let endpoint: Awaited<ReturnType<typeof startUnderstudy>>
+  let folder: string
+  let out: string[]
+  let said: string[]
+  let stop: AbortController
+  let onProgress: (line: string) => void
+
+  beforeAll(async () => {
+    endpoint = await startUnderstudy({})
+  })
+  afterAll(() => endpoint.close())
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gavel-library-'))
+    out = []
+    said = []
+    stop = new AbortController()
+    onProgress = () => {}
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
+    library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5 },
+    openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
+  })
+  const io = () => ({
+    terminal: {
+      out: (line: string) => out.push(line),
+      say: (line: string) => said.push(line),
+      progress: (line: string) => onProgress(line),
+    },
+    signal: stop.signal,
+  })
+  const file = (name: string, content: string | Buffer) => {
+    const path = join(folder, name)
+    writeFileSync(path, content)
+    return path
+  }
+  const lines = (...values: unknown[]) => values.map((value) => JSON.stringify(value)).join('\n')
+  const load = (path: string, options: Partial<ImportOptions> = {}, of = settings()) =>
+    importShelf(of, path, { shelf: 'animals', ...options }, io())
+  const search = async (text: string, k = 3) => {
+    out.length = 0
+    await searchShelf(settings(), text, { shelf: 'animals', k, json: true }, io())
+    return out.map((line) => JSON.parse(line))
+  }
+
+  it('imports JSON Lines, everything else of a line as metadata, and once is enough', async () => {
+    const path = file(
+      'animals.jsonl',
+      `\ufeff${lines({ text: 'a red fox', label: 'wild', source: 'a tale', page: 7, tags: ['x'], none: null }, { text: 'a dog', label: 0 })}\n\n`,
+    )
+    expect(await load(path)).toMatchObject({ added: 2, unchanged: 0, relabelled: 0, skipped: 0, stopped: false })
+    expect(await load(path)).toMatchObject({ added: 0, unchanged: 2 })
+    expect(await search('red fox', 2)).toMatchObject([
+      { text: 'a red fox', label: 'wild', metadata: { source: 'a tale', page: '7', tags: '["x"]' } },
+      { text: 'a dog', label: '0', metadata: {} },
+    ])
+  })
+
+  it('imports CSV with a header, with quotes, lines within a field, and columns of other names', async () => {
+    const path = file(
+      'animals.csv',
+      '\ufeffid,comment,hate\r\n1,"a ""red"" fox,\nand more",wild\r\n2,a dog,pet\r\n3,too,many,fields\r\n4,,pet\r\n5,a cat,\r\n',
+    )
+    const imported = await load(path, { textField: 'comment', labelField: 'hate' })
+    expect(imported).toMatchObject({ added: 2, skipped: 3 })
+    expect(imported.skippedFirst).toEqual([
+      { line: 5, why: expect.stringContaining('no row') },
+      { line: 6, why: 'has an empty text' },
+      { line: 7, why: 'has no "hate"' },
+    ])
+    expect(await search('red fox', 1)).toMatchObject([
+      { text: 'a "red" fox,\nand more', label: 'wild', metadata: { id: '1' } },
+    ])
+    await expect(load(path)).rejects.toThrow('has no column "text" and "label", but: id, comment, hate')
+  })
+
+  it('names bad lines by their numbers, counts them all, and takes the rest', async () => {
+    const bad = Array.from({ length: 30 }, () => 'nonsense')
+    const path = file(
+      'animals.jsonl',
+      [
+        lines({ text: 'a fox', label: 'wild' }),
+        ...bad,
+        lines({ label: 'x' }, { text: 'no label' }, { text: ' ', label: 'x' }, [1], { text: 5, label: 'x' }),
+        lines({ text: 'x'.repeat(100_001), label: 'x' }, { text: 'a dog', label: 'pet' }),
+      ].join('\n'),
+    )
+    const imported = await load(path)
+    expect(imported).toMatchObject({ added: 2, skipped: 36 })
+    expect(imported.skippedFirst).toHaveLength(20)
+    expect(imported.skippedFirst[0]).toEqual({ line: 2, why: 'is no JSON object' })
+    expect(() => tellImport(path, imported, { json: false }, io())).toThrow(`36 lines of ${path} were left out.`)
+    expect(out).toEqual([expect.stringMatching(/^animals: 2 added, 0 unchanged, 0 relabelled in .* \(change .*\)$/)])
+    expect(said[0]).toBe(`${path}:2 is no JSON object; left out`)
+  })
+
+  it('says which file it can not read', async () => {
+    for (const name of ['none.jsonl', 'none.csv'])
+      await expect(load(join(folder, name))).rejects.toThrow(`${join(folder, name)} cannot be read: ENOENT`)
+    await expect(load(folder)).rejects.toThrow(OperatorError)
+    expect(await load(file('binary.csv', Buffer.alloc(5_000_000, 255)))).toMatchObject({ change: null, added: 0 })
+    expect(await load(file('empty.jsonl', ''))).toMatchObject({ change: null, added: 0 })
+    expect(await load(file('empty.csv', ''))).toMatchObject({ change: null, added: 0 })
+  })
+
+  it('stops between batches when told, and says what it has done', async () => {
+    const path = file(
+      'many.jsonl',
+      lines(...Array.from({ length: 2_000 }, (_, index) => ({ text: `fox ${index}`, label: 'wild' }))),
+    )
+    onProgress = () => stop.abort()
+    const imported = await load(path)
+    expect(imported).toMatchObject({ stopped: true, added: 256 })
+    tellImport(path, imported, { json: true }, io())
+    expect(JSON.parse(out[0] ?? '')).toEqual(imported)
+    expect(said[0]).toContain('Stopped before the end')
+    stop = new AbortController()
+    onProgress = () => {}
+    expect(await load(path)).toMatchObject({ stopped: false, added: 1_744, unchanged: 256 })
+  })
+
+  it('waits for an endpoint that is busy, and says how far it came when one is gone', async () => {
+    const busy = await faulty({ faults: { rate: 0.5, kinds: ['500'] }, seed: 3 })
+    const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }))
+    try {
+      expect(await load(path, {}, settings('a-model', busy.settings.OPENAI_BASE_URL))).toMatchObject({ added: 1 })
+    } finally {
+      await busy.close()
+    }
+    const refused = settings('a-model', `${endpoint.settings.OPENAI_BASE_URL}/nowhere`)
+    const other = file('others.jsonl', lines({ text: 'a dog', label: 'pet' }))
+    await expect(load(other, {}, refused)).rejects.toThrow(/^Nothing was imported, then: embeddings: status 404/)
+  })
+  const faulty = (options: UnderstudyOptions) => startUnderstudy(options)
+
+  it('lists, tells the history, rolls back and drops', async () => {
+    await listShelves(settings(), { json: false }, io())
+    expect(said).toEqual([`There are no shelves in ${join(folder, 'library')}.`])
+    const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }, { text: 'a dog', label: 'pet' }))
+    const { change } = await load(path)
+    await listShelves(settings(), { json: true }, io())
+    expect(JSON.parse(out.pop() ?? '')).toEqual({
+      name: 'animals',
+      items: 2,
+      embedder: 'endpoint:a-model',
+      dimension: 64,
+    })
+    await listShelves(settings(), { json: false }, io())
+    expect(out.pop()).toContain('endpoint:a-model')
+    await libraryHistory(settings(), { json: false }, io())
+    expect(out.pop()).toMatch(new RegExp(`^${change} .* add  animals  by .+  2 added, 0 unchanged, 0 relabelled$`))
+    await rollbackChange(settings(), change ?? '', io())
+    expect(out.pop()).toBe(`${change} was rolled back.`)
+    await expect(rollbackChange(settings(), change ?? '', io())).rejects.toThrow(OperatorError)
+    await libraryHistory(settings(), { shelf: 'animals', json: true }, io())
+    expect(JSON.parse(out.pop() ?? '')).toMatchObject({ id: change, rolledBackAt: expect.any(Number) })
+    await dropShelf(settings(), 'animals', io())
+    await expect(dropShelf(settings(), 'animals', io())).rejects.toThrow('There is no shelf "animals".')
+  })
+
+  it('shows strangers’ texts as one line that drives no terminal, and says why a shelf can not be searched', async () => {
+    const text = 'a fox \u001b[31mred\u001b[0m\nand \u202emore'
+    await load(file('animals.jsonl', lines({ text, label: 'wi\u001b[1mld' })))
+    await searchShelf(settings(), 'fox', { shelf: 'animals', k: 1, json: false }, io())
+    expect(out).toEqual([expect.stringMatching(/^0\.\d{3} {2}wi \[1mld {2}a fox \[31mred \[0m and more$/)])
+    await searchShelf(settings(), 'fox', { shelf: 'animals', k: 1, json: true }, io())
+    expect(out[1]).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    await expect(searchShelf(settings(), 'x', { shelf: 'none', k: 1, json: false }, io())).rejects.toThrow(
+      'the shelf "none" is missing.',
+    )
+    await expect(
+      searchShelf(settings('another-model'), 'x', { shelf: 'animals', k: 1, json: false }, io()),
+    ).rejects.toThrow('was made by the embedder endpoint:a-model (64 dimensions), not by endpoint:another-model')
+    await expect(
+      load(file('more.jsonl', lines({ text: 'x', label: 'y' })), {}, settings('another-model')),
+    ).rejects.toThrow('Set library.embedder to it, or drop the shelf and import it again.')
+  })
+
+  it.skipIf(!existsSync(KODOLI))(
+    'imports a public data set as a shelf, and takes all of it back as one change',
+    async () => {
+      const imported = await load(KODOLI, { format: 'kodoli' })
+      expect(imported).toMatchObject({ added: 3_996, unchanged: 3, relabelled: 1, skipped: 0 })
+      expect(await search('영화 무지 재밌다')).toHaveLength(3)
+      await rollbackChange(settings(), imported.change ?? '', io())
+      await listShelves(settings(), { json: true }, io())
+      expect(JSON.parse(out.pop() ?? '')).toMatchObject({ items: 0 })
+    },
+  )
+
+  it('imports and searches with the model in the package, and says where that is weak', async () => {
+    const local = settings('local')
+    const path = file(
+      'texts.jsonl',
+      lines({ text: 'The weather is lovely', label: 'sun' }, { text: 'The bank raised its rates', label: 'money' }),
+    )
+    expect(await load(path, {}, local)).toMatchObject({ added: 2 })
+    await searchShelf(local, 'It is warm and sunny outside', { shelf: 'animals', k: 1, json: true }, io())
+    expect(JSON.parse(out[0] ?? '')).toMatchObject({ label: 'sun' })
+    expect(said).toEqual([])
+    await searchShelf(local, '영화 무지 재밌다', { shelf: 'animals', k: 1, json: true }, io())
+    expect(said).toEqual([expect.stringContaining('English only')])
+  })
+})

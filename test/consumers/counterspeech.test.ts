@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest'
+import { counterspeech } from '../../consumers/counterspeech.ts'
+import type { AnyIntake } from '../../consumers/intake.ts'
+import { readMessage } from '../../consumers/read-message.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { counterspeechMessage, feedbackMessage } from '../../src/domain/messages.ts'
+import type { Post, ThreadRef } from '../../src/domain/thread.ts'
+import type { Router } from '../../src/engine/routes.ts'
+import type { Protocol } from '../../src/engine/script.ts'
+import type { Incoming } from '../../src/ports/topic.ts'
+import { HOUR, RULES, T0 } from '../contracts/samples.ts'
+
+const NOW = T0 + HOUR
+const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
+const CREATED = new Date(T0).toISOString()
+
+const incoming = (value: unknown): Incoming => ({
+  topic: 'counterspeech',
+  partition: 0,
+  offset: '7',
+  key: 'r1',
+  value: Buffer.from(JSON.stringify(value)),
+  headers: {},
+  timestamp: NOW,
+})
+const replyJson = (change: object = {}) => ({
+  id: 'r1',
+  hateSpeech: 'They take our jobs.',
+  text: 'Who says so?',
+  createdAt: CREATED,
+  ...change,
+})
+const feedbackJson = (change: object = {}) => ({
+  subjectId: 'p1',
+  protocol: 'safety',
+  label: 'unsafe',
+  by: 'mod-7',
+  at: CREATED,
+  ...change,
+})
+
+const readReply = (value: unknown) => readMessage(incoming(value), counterspeechMessage, LIMITS, NOW)
+const readFeedback = (value: unknown) => readMessage(incoming(value), feedbackMessage, LIMITS, NOW)
+
+const scorer: Protocol = {
+  name: 'scorer',
+  version: 1,
+  stages: ['score'],
+  subject: 'reply',
+  accepts: () => true,
+  paper: { calls: 1, depth: 1, of: 'nothing' },
+  labels: [],
+  promptsHash: '',
+  settingsHash: '',
+  script: () => {
+    throw new Error('nothing is judged here')
+  },
+}
+
+function taking(judges: readonly Protocol[] = [scorer]) {
+  const { threads } = memoryStores(() => NOW)
+  const asked: { ref: ThreadRef; post: Post }[] = []
+  const routes: Pick<Router, 'of'> = {
+    of(ref, post) {
+      asked.push({ ref, post })
+      return [...judges]
+    },
+  }
+  const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
+  const intake = counterspeech({ threads, routes, rules: { ...RULES, textChars: 20 }, checkpoints, clock: () => NOW })
+  return {
+    threads,
+    asked,
+    intake,
+    async take(...values: readonly object[]) {
+      const read = values.map((value) => {
+        const one = readMessage(incoming(value), counterspeechMessage, LIMITS, NOW)
+        if (!one.ok) throw new Error(one.detail)
+        return one
+      })
+      return intake.take(read)
+    },
+  }
+}
+
+const reply = (postId: string, tenant = 'default'): ThreadRef => ({ tenant, postId, kind: 'reply' })
+
+describe('counterspeech', () => {
+  it('is read with its time in ms, its tenant, and without fields that nobody knows', () => {
+    expect(readReply(replyJson({ postId: 'p1', more: 1 }))).toMatchObject({
+      ok: true,
+      message: {
+        id: 'r1',
+        tenant: 'default',
+        postId: 'p1',
+        hateSpeech: 'They take our jobs.',
+        text: 'Who says so?',
+        createdAt: T0,
+      },
+    })
+  })
+
+  it.each([
+    ['without hate speech', { hateSpeech: undefined }, 'hateSpeech'],
+    ['with empty hate speech', { hateSpeech: '' }, 'hateSpeech: is empty'],
+    ['with blank hate speech', { hateSpeech: ' \n' }, 'hateSpeech: is empty'],
+    ['without a text', { text: undefined }, 'text'],
+    ['with an empty text', { text: '' }, 'text: is empty'],
+    ['with a text that is a list', { text: ['a'] }, 'text'],
+    ['without an id', { id: undefined }, 'id'],
+    ['with an id that is too long', { id: 'x'.repeat(513) }, 'id: longer than 512 bytes'],
+    ['without a time', { createdAt: undefined }, 'createdAt'],
+    ['of a tenant that is none', { tenant: 'a b' }, 'tenant'],
+  ])('%s is invalid', (_, change, detail) => {
+    expect(readReply(replyJson(change))).toMatchObject({
+      ok: false,
+      reason: 'invalid',
+      detail: expect.stringContaining(detail) as string,
+    })
+  })
+
+  it('becomes a subject of its own, with what it answers, due at once', async () => {
+    const { threads, take } = taking()
+    expect(await take(replyJson())).toEqual(['judged'])
+    const state = await threads.read(reply('r1'))
+    expect(state?.post).toEqual({
+      id: 'r1',
+      text: 'Who says so?',
+      hateSpeech: 'They take our jobs.',
+      createdAt: T0,
+    })
+    expect(await threads.due(0, 10)).toEqual([reply('r1')])
+    expect(await threads.read({ ...reply('r1'), kind: 'post' })).toBeNull()
+  })
+
+  it('is noted with the post that it answers, and does not outlive it', async () => {
+    const { threads, take } = taking()
+    const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
+    expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
+    expect(await threads.repliesTo(post)).toEqual([reply('r1')])
+    await threads.deletePost(post, () => ({ caseId: '', verdict: '', transcript: '' }))
+    expect(await take(replyJson({ id: 'r2', postId: 'p1' }))).toEqual(['deleted'])
+    expect(await threads.read(reply('r2'))).toBeNull()
+  })
+
+  it('is shown to the routes as it is kept', async () => {
+    const { asked, take } = taking()
+    await take(replyJson({ tenant: 'forum' }))
+    expect(asked).toEqual([
+      { ref: reply('r1', 'forum'), post: expect.objectContaining({ hateSpeech: 'They take our jobs.' }) as Post },
+    ])
+  })
+
+  it('that comes again is a duplicate, and another wording of it an update', async () => {
+    const { threads, take } = taking()
+    expect(await take(replyJson(), replyJson(), replyJson({ text: 'Says who?' }))).toEqual([
+      'judged',
+      'duplicate',
+      'updated',
+    ])
+    expect((await threads.read(reply('r1')))?.post?.text).toBe('Says who?')
+  })
+
+  it('that no route leads anywhere is unrouted', async () => {
+    const { threads, take } = taking([])
+    expect(await take(replyJson())).toEqual(['unrouted'])
+    expect((await threads.read(reply('r1')))?.post ?? null).toBeNull()
+  })
+
+  it('that is too long to keep is cut, on both sides', async () => {
+    const { threads, take } = taking()
+    await take(replyJson({ text: 'a'.repeat(100), hateSpeech: 'b'.repeat(100) }))
+    expect((await threads.read(reply('r1')))?.post).toMatchObject({
+      text: `${'a'.repeat(20)}[cut: 80 more characters]`,
+      hateSpeech: `${'b'.repeat(20)}[cut: 80 more characters]`,
+    })
+  })
+
+  it('does not move the clock by which threads come due', () => {
+    const { intake }: { intake: AnyIntake } = taking()
+    expect(intake.clocked).toBe(false)
+  })
+})
+
+describe('feedback', () => {
+  it('is read with the time at which it was given', () => {
+    expect(readFeedback(feedbackJson({ note: 'a quotation', tenant: 'forum', more: 1 }))).toMatchObject({
+      ok: true,
+      message: {
+        subjectId: 'p1',
+        tenant: 'forum',
+        protocol: 'safety',
+        label: 'unsafe',
+        by: 'mod-7',
+        at: T0,
+        createdAt: T0,
+        note: 'a quotation',
+      },
+    })
+  })
+
+  it.each([
+    ['about nothing', { subjectId: '' }, 'subjectId'],
+    ['by nobody', { by: undefined }, 'by'],
+    ['by a name that is too long', { by: 'x'.repeat(513) }, 'by: longer than 512 bytes'],
+    ['without a label', { label: '' }, 'label'],
+    ['on no protocol', { protocol: undefined }, 'protocol'],
+    ['at no time', { at: 'yesterday' }, 'at'],
+    ['with a note that is too long', { note: 'x'.repeat(2_001) }, 'note'],
+  ])('%s is invalid', (_, change, detail) => {
+    expect(readFeedback(feedbackJson(change))).toMatchObject({
+      ok: false,
+      reason: 'invalid',
+      detail: expect.stringContaining(detail) as string,
+    })
+  })
+
+  it('with a note of 2,000 characters, or none, is taken', () => {
+    expect(readFeedback(feedbackJson({ note: 'x'.repeat(2_000) }))).toMatchObject({ ok: true })
+    expect(readFeedback(feedbackJson())).toMatchObject({ ok: true })
+  })
+
+  it('from the future is put aside, as any message is', () => {
+    expect(readFeedback(feedbackJson({ at: '2999-01-01T00:00:00Z' }))).toMatchObject({ ok: false, reason: 'future' })
+  })
+})

@@ -1,0 +1,344 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { localEmbedder } from '../../src/adapters/embedders/local.ts'
+import { makeEmbedder } from '../../src/adapters/embedders/make.ts'
+import { lanceLibrary } from '../../src/adapters/lancedb/library.ts'
+import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import type { Embedder, Library } from '../../src/ports/library.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
+
+libraryContract('in LanceDB', async ({ embedder, ...options }) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'gavel-library-')), 'library')
+  const opened: Library[] = []
+  const open = (made: Embedder) => {
+    const library = lanceLibrary({ path, ...options, embedder: made })
+    opened.push(library)
+    return library
+  }
+  return {
+    library: open(embedder),
+    with: open,
+    async close() {
+      for (const library of opened) await library.close()
+      rmSync(join(path, '..'), { recursive: true })
+    },
+  }
+})
+
+/** Files under a folder that hold this text. */
+function traces(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((file) => `${file} ${readFileSync(file).toString('latin1')}`.includes(text))
+}
+
+/** A module of Gavel's, as a script elsewhere imports it. */
+function sourceOf(file: string): string {
+  return JSON.stringify(join(import.meta.dirname, '..', '..', file))
+}
+
+describe('the library, in LanceDB', () => {
+  let folder: string
+  let path: string
+  let opened: Library[]
+  let now = Date.UTC(2026, 0, 1)
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gavel-library-'))
+    path = join(folder, 'library')
+    opened = []
+  })
+  afterEach(async () => {
+    for (const library of opened) await library.close()
+    rmSync(folder, { recursive: true })
+  })
+  const open = (embedder: Embedder = wordEmbedder()) => {
+    const library = lanceLibrary({ path, embedder, now: () => ++now, proposalsPerAuthor: 10 })
+    opened.push(library)
+    return library
+  }
+  const texts = async (library: Library, text: string, k = 3) => {
+    const { shelves } = await library.find({ text, shelves: ['animals'], k }, nobody, signal)
+    return shelves[0]?.problem ?? shelves[0]?.neighbours.map((it) => it.text)
+  }
+
+  it('makes no file until something is written', async () => {
+    const library = open()
+    expect(await texts(library, 'fox')).toBe('the shelf "animals" is missing')
+    expect(await library.shelves()).toEqual([])
+    expect(await library.history()).toEqual([])
+    expect(await library.proposals()).toEqual([])
+    expect(await library.forget(nobody)).toBe(0)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('loads nothing native, and keeps no process alive, where there is nothing to find', async () => {
+    const script = join(folder, 'reader.ts')
+    writeFileSync(
+      script,
+      `import { localEmbedder } from ${sourceOf('src/adapters/embedders/local.ts')}
+       import { lanceLibrary } from ${sourceOf('src/adapters/lancedb/library.ts')}
+       const library = lanceLibrary({ path: ${JSON.stringify(path)}, embedder: localEmbedder(), now: Date.now, proposalsPerAuthor: 1 })
+       await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, { tenant: '', id: '' }, new AbortController().signal)
+       await library.forget({ tenant: 'default', id: 'p1' })
+       const native = process.report.getReport().sharedObjects.filter((file) => file.includes('lancedb'))
+       if (native.length > 0) process.exitCode = 1`,
+    )
+    expect((await once(fork(script), 'exit'))[0]).toBe(0)
+  })
+
+  it('leaves nothing of a subject on the disk', async () => {
+    const p1 = { tenant: 'default', id: 'p1' }
+    const library = open()
+    const reader = open()
+    const others = Array.from({ length: 200 }, (_, index) => item(`a common fox ${index}`, 'wild'))
+    await library.add('animals', others, 'ann', signal)
+    await library.add('animals', [item('secretone fox', 'wild', { subject: p1 })], 'ann', signal)
+    await library.add(
+      'animals',
+      [item('secretone fox', 'pet', { subject: p1, metadata: { keyCues: 'secrettwo' } })],
+      'ann',
+      signal,
+    )
+    const back = await library.add('animals', [item('secretthree fox', 'pet', { subject: p1 })], 'ann', signal)
+    await library.rollback(back.id)
+    const proposal = (text: string) => ({
+      shelf: 'animals',
+      text,
+      label: 'pet',
+      metadata: { keyCues: 'secretfour' },
+      provenance: { tenant: 'default', subjectId: 'p1', protocol: 'safety', verdictId: 'v', by: 'bob', at: 'now' },
+    })
+    const { proposed } = await library.propose([proposal('secretfive fox'), proposal('secretsix fox')])
+    await library.approve([proposed[0]?.id ?? ''], 'eve', signal)
+    for (const secret of ['secretone', 'secrettwo', 'secretfour', 'secretfive', 'secretsix'])
+      expect(traces(path, secret), secret).not.toEqual([])
+    expect(await texts(reader, 'secretone fox here', 1)).toEqual(['secretone fox'])
+
+    expect(await library.forget(p1)).toBe(4)
+    for (const secret of ['secretone', 'secrettwo', 'secretthree', 'secretfour', 'secretfive', 'secretsix'])
+      expect(traces(path, secret), secret).toEqual([])
+    expect(await library.shelves()).toMatchObject([{ items: 200 }])
+    expect(await texts(reader, 'a common fox 7 or so', 1)).toEqual(['a common fox 7'])
+    expect(await library.proposals()).toEqual([])
+  })
+
+  it('shows a reader in another instance what was added, replaced, dropped and made anew', async () => {
+    const [writer, reader] = [open(), open()]
+    const { id } = await writer.add('animals', [item('a fox', 'wild')], 'ann', signal)
+    expect(await texts(reader, 'fox')).toEqual(['a fox'])
+    await writer.add('animals', [item('a fox too', 'wild')], 'ann', signal)
+    await expect.poll(() => texts(reader, 'fox'), { timeout: 5_000 }).toEqual(['a fox', 'a fox too'])
+    await writer.rollback(id)
+    expect(await texts(reader, 'fox')).toEqual(['a fox too'])
+    await writer.drop('animals', 'ann')
+    expect(await texts(reader, 'fox')).toBe('the shelf "animals" is missing')
+    await writer.add('animals', [item('a new fox', 'wild')], 'ann', signal)
+    expect(await texts(reader, 'fox')).toEqual(['a new fox'])
+  })
+
+  it('finds while another instance writes, compacts and forgets', async () => {
+    const [writer, reader] = [open(), open()]
+    await writer.add('animals', [item('the first fox', 'wild')], 'ann', signal)
+    let writing = true
+    const written = (async () => {
+      for (let index = 0; index < 50; index++) {
+        const subject = { tenant: 'default', id: `p${index}` }
+        await writer.add('animals', [item(`fox ${index}`, 'wild', { subject })], 'ann', signal)
+        if (index % 10 === 0) await writer.forget(subject)
+      }
+      writing = false
+    })()
+    let looks = 0
+    while (writing) {
+      expect(await texts(reader, 'first fox', 1)).toEqual(['the first fox'])
+      looks++
+    }
+    await written
+    expect(looks).toBeGreaterThan(10)
+    expect(await writer.shelves()).toMatchObject([{ items: 46 }])
+  })
+
+  it('loses nothing of several processes that write at once', async () => {
+    const script = join(folder, 'writer.ts')
+    writeFileSync(
+      script,
+      `import { lanceLibrary } from ${sourceOf('src/adapters/lancedb/library.ts')}
+       import { embed } from ${sourceOf('src/stack/understudy/embeddings.ts')}
+       const [path, name] = process.argv.slice(2)
+       const embedder = { name: 'words', dimension: 64, weakFor: () => null, close: async () => {},
+         embed: async (texts) => ({ vectors: texts.map((text) => Float32Array.from(embed(text, 64))), tokens: 0 }) }
+       const library = lanceLibrary({ path, embedder, now: Date.now, proposalsPerAuthor: 10 })
+       const { signal } = new AbortController()
+       for (let round = 0; round < 8; round++) {
+         const items = ['shared ' + round, 'of ' + name + ' ' + round].map((text) => ({ text, label: 'x', metadata: {}, subject: null }))
+         await library.add('animals', items, name, signal)
+       }
+       await library.close()`,
+    )
+    const writers = ['one', 'two', 'three'].map((name) => fork(script, [path, name]))
+    const codes = await Promise.all(writers.map(async (writer) => (await once(writer, 'exit'))[0]))
+    expect(codes).toEqual([0, 0, 0])
+    const library = open()
+    expect(await library.shelves()).toMatchObject([{ items: 32 }])
+    const history = await library.history()
+    expect(history).toHaveLength(24)
+    expect(history.reduce((sum, { added }) => sum + added, 0)).toBe(32)
+  })
+
+  it('goes on after a writer that died: its lock is taken, and what it left half done is swept away', async () => {
+    const library = open()
+    await library.add('animals', [item('a fox', 'wild')], 'ann', signal)
+    writeFileSync(join(path, 'lock'), 'of a dead one')
+    const litter = join(path, 'vectors', 'animals.0000.lance')
+    rmSync(litter, { recursive: true, force: true })
+    writeFileSync(litter, 'left by a dead one')
+    await library.add('animals', [item('an owl', 'wild')], 'ann', signal)
+    expect(existsSync(litter)).toBe(false)
+    expect(existsSync(join(path, 'lock'))).toBe(false)
+    expect(await library.shelves()).toMatchObject([{ items: 2 }])
+  })
+
+  it('says that it may work later where a record can not be read', async () => {
+    const library = open()
+    await library.add('animals', [item('a fox', 'wild')], 'ann', signal)
+    writeFileSync(join(path, 'shelves', 'animals.json'), 'no JSON')
+    await expect(texts(library, 'fox')).rejects.toThrow(RetryLaterError)
+  })
+})
+
+describe('the local embedder', () => {
+  const local = localEmbedder()
+  const similarity = (a: Float32Array | undefined, b: Float32Array | undefined) =>
+    a === undefined || b === undefined ? 0 : a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
+
+  it('puts texts of like meaning near each other, alone or among others', async () => {
+    const texts = [
+      'The weather is lovely today',
+      'It is sunny and warm outside',
+      'The bank raised its interest rates',
+      '',
+    ]
+    const { vectors, tokens } = await local.embed(texts, signal)
+    expect(vectors.map(({ length }) => length)).toEqual([512, 512, 512, 512])
+    expect(tokens).toBe(0)
+    expect(similarity(vectors[0], vectors[1])).toBeGreaterThan(similarity(vectors[0], vectors[2]) + 0.1)
+    const [alone] = (await local.embed(texts.slice(0, 1), signal)).vectors
+    expect(similarity(alone, vectors[0])).toBeCloseTo(1, 4)
+  })
+
+  it('does not hold up the event loop, and stops when told', async () => {
+    const stop = new AbortController()
+    let longest = 0
+    let last = performance.now()
+    const beat = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 5)
+    await local.embed(
+      Array.from({ length: 40 }, (_, index) => `a text ${index} of some words `.repeat(20)),
+      signal,
+    )
+    clearInterval(beat)
+    expect(longest).toBeLessThan(250)
+    const stopped = local.embed(
+      Array.from({ length: 500 }, (_, index) => `a text ${index}`),
+      stop.signal,
+    )
+    setTimeout(() => stop.abort(), 20)
+    await expect(stopped).rejects.toMatchObject({ name: 'RetryLaterError', code: 'aborted' })
+  })
+
+  it('reads the head of a text of 100,000 characters, and says so', async () => {
+    const long = '😀 words '.repeat(12_500)
+    const started = performance.now()
+    const { vectors } = await local.embed([long], signal)
+    expect(vectors[0]).toHaveLength(512)
+    expect(performance.now() - started).toBeLessThan(3_000)
+    expect(local.weakFor(long, 'en')).toContain('4000')
+  })
+
+  it('says that it is weak in other languages, by what the author says or by the script', () => {
+    for (const lang of ['en', 'en-GB', 'EN']) expect(local.weakFor('영화', lang), lang).toBeNull()
+    for (const lang of ['ko', 'de', 'enm']) expect(local.weakFor('words', lang), lang).toContain('English only')
+    for (const text of ['영화 무지 재밌다', 'Это новости', '映画が好き very'])
+      expect(local.weakFor(text)).toContain('English')
+    for (const text of ['Hello there, 123 😀', '', '12:30', 'the word 火 means fire'])
+      expect(local.weakFor(text)).toBeNull()
+  })
+
+  it('keeps no process alive once it is idle, and says nothing on the console', async () => {
+    const script = join(mkdtempSync(join(tmpdir(), 'gavel-embedder-')), 'embed.ts')
+    writeFileSync(
+      script,
+      `import { localEmbedder } from ${sourceOf('src/adapters/embedders/local.ts')}
+       const { vectors } = await localEmbedder().embed(['a text'], new AbortController().signal)
+       if (vectors[0].length !== 512) process.exitCode = 1`,
+    )
+    const child = fork(script, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    let spoken = ''
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (spoken += String(chunk)))
+    expect((await once(child, 'close'))[0]).toBe(0)
+    expect(spoken).toBe('')
+    rmSync(join(script, '..'), { recursive: true })
+  })
+
+  it('starts again after it was closed', async () => {
+    await local.close()
+    expect((await local.embed(['again'], signal)).vectors).toHaveLength(1)
+    await local.close()
+  })
+})
+
+describe('the embedder of an endpoint', () => {
+  const closing: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+  async function endpoint(options: UnderstudyOptions = {}): Promise<Embedder> {
+    const server = await startUnderstudy(options)
+    closing.push(() => server.close())
+    return makeEmbedder('some-model', { baseUrl: server.settings.OPENAI_BASE_URL, apiKey: 'KEY' })
+  }
+
+  it('has its model in its name, learns its dimension, and says what was paid', async () => {
+    const embedder = await endpoint()
+    expect(embedder).toMatchObject({ name: 'endpoint:some-model', dimension: null })
+    const texts = Array.from({ length: 300 }, (_, index) => `text number ${index}`)
+    const { vectors, tokens } = await embedder.embed(texts, signal)
+    expect(vectors).toHaveLength(300)
+    expect(new Set(vectors.map(({ length }) => length))).toEqual(new Set([64]))
+    expect(embedder.dimension).toBe(64)
+    expect(tokens).toBeGreaterThan(0)
+    expect(embedder.weakFor('영화', 'ko')).toBeNull()
+    expect(embedder.weakFor('x'.repeat(5_000))).toContain('4000 of 5000')
+  })
+
+  it('says whether trying again may help', async () => {
+    const limited = await endpoint({ faults: { rate: 1, kinds: ['429'], retryAfterSeconds: 7 } })
+    await expect(limited.embed(['x'], signal)).rejects.toMatchObject({
+      name: 'RetryLaterError',
+      code: 'rate-limited',
+      delayMs: 7_000,
+      costsAttempt: false,
+    })
+    const broken = await endpoint({ faults: { rate: 1, kinds: ['500'] } })
+    await expect(broken.embed(['x'], signal)).rejects.toMatchObject({ name: 'RetryLaterError', code: 'unavailable' })
+    const away = makeEmbedder('m', { baseUrl: 'http://127.0.0.1:9/v1', apiKey: 'KEY' })
+    await expect(away.embed(['x'], signal)).rejects.toMatchObject({ name: 'RetryLaterError', code: 'unavailable' })
+    const refused = makeEmbedder('m', { baseUrl: `${(await plain()).url}/nowhere`, apiKey: 'KEY' })
+    await expect(refused.embed(['x'], signal)).rejects.toThrow(PermanentError)
+    await expect(away.embed(['x'], AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted', costsAttempt: false })
+  })
+
+  async function plain() {
+    const server = await startUnderstudy({})
+    closing.push(() => server.close())
+    return { url: server.settings.OPENAI_BASE_URL }
+  }
+})

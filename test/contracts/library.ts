@@ -1,0 +1,410 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { OperatorError } from '../../src/domain/errors.ts'
+import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/ports/library.ts'
+import { embed } from '../../src/stack/understudy/embeddings.ts'
+
+/** A library of one test, and another as a second process would open it with another embedder. */
+export interface OpenLibrary {
+  readonly library: Library
+  with(embedder: Embedder): Library
+  close(): Promise<void>
+}
+export type MakeLibrary = (options: {
+  embedder: Embedder
+  now: () => number
+  proposalsPerAuthor: number
+}) => Promise<OpenLibrary>
+
+/** Texts that share words lie near each other; counts its calls. */
+export function wordEmbedder(name = 'words', dimension = 64): Embedder & { readonly calls: string[][] } {
+  const calls: string[][] = []
+  return {
+    name,
+    dimension,
+    calls,
+    weakFor: (text, lang) => (lang === 'ko' || text.includes('한국어') ? 'weak for ko' : null),
+    async embed(texts) {
+      calls.push([...texts])
+      return { vectors: texts.map((text) => Float32Array.from(embed(text, dimension))), tokens: texts.length }
+    },
+    close: async () => {},
+  }
+}
+
+export const nobody: SubjectRef = { tenant: 'default', id: 'nobody' }
+export const signal = new AbortController().signal
+export const item = (text: string, label: string, more: Partial<Item> = {}): Item => ({
+  text,
+  label,
+  metadata: {},
+  subject: null,
+  ...more,
+})
+
+/** What every library promises. */
+export function libraryContract(name: string, make: MakeLibrary): void {
+  describe(`the library, ${name}`, () => {
+    let embedder: ReturnType<typeof wordEmbedder>
+    let open: OpenLibrary
+    let library: Library
+    let now = Date.UTC(2026, 0, 1)
+
+    beforeEach(async () => {
+      embedder = wordEmbedder()
+      open = await make({ embedder, now: () => ++now, proposalsPerAuthor: 3 })
+      library = open.library
+    })
+    afterEach(async () => {
+      await open.close()
+    })
+
+    const add = (items: readonly Item[], shelf = 'animals', change?: string) =>
+      library.add(shelf, items, 'ann', signal, change)
+    const look = async (text: string, subject = nobody, shelves = ['animals'], k = 3) => {
+      const { shelves: found } = await library.find({ text, shelves, k }, subject, signal)
+      return found.map(({ neighbours, problem }) => problem ?? neighbours.map((it) => `${it.text}: ${it.label}`))
+    }
+    const proposal = (text: string, more: Partial<NewProposal> = {}, by = 'bob', subjectId = 'p1'): NewProposal => ({
+      shelf: 'animals',
+      text,
+      label: 'pet',
+      metadata: { keyCues: 'a cue' },
+      provenance: {
+        tenant: 'default',
+        subjectId,
+        protocol: 'safety',
+        verdictId: `safety~${subjectId}~r1`,
+        by,
+        at: '2026-01-01T00:00:00.000Z',
+      },
+      ...more,
+    })
+
+    it('finds the nearest items first, with what was kept beside them', async () => {
+      await add([
+        item('the quick brown fox', 'wild', { metadata: { from: 'a tale' } }),
+        item('the quick brown dog', 'pet'),
+        item('a parrot that speaks', 'pet'),
+      ])
+      const { shelves, weak, tokens } = await library.find(
+        { text: 'the quick brown fox jumps', shelves: ['animals'], k: 2 },
+        nobody,
+        signal,
+      )
+      expect(shelves).toHaveLength(1)
+      expect(shelves[0]?.neighbours.map(({ text }) => text)).toEqual(['the quick brown fox', 'the quick brown dog'])
+      const [fox, dog] = shelves[0]?.neighbours ?? []
+      expect(fox).toEqual({
+        id: expect.any(String),
+        text: 'the quick brown fox',
+        label: 'wild',
+        similarity: expect.any(Number),
+        metadata: { from: 'a tale' },
+      })
+      const product = embed('the quick brown fox').reduce(
+        (sum, value, at) => sum + value * (embed('the quick brown fox jumps')[at] ?? 0),
+        0,
+      )
+      expect(fox?.similarity).toBeCloseTo(product, 5)
+      expect(fox?.similarity).toBeGreaterThan(dog?.similarity ?? 1)
+      expect(weak).toBeNull()
+      expect(tokens).toBe(1)
+    })
+
+    it('embeds a text once for many shelves, and not at all where no shelf can answer', async () => {
+      await add([item('a fox', 'wild')], 'one')
+      await add([item('a fox in the yard', 'wild')], 'two')
+      embedder.calls.length = 0
+      expect(await look('fox', nobody, ['one', 'missing', 'two'])).toEqual([
+        ['a fox: wild'],
+        'the shelf "missing" is missing',
+        ['a fox in the yard: wild'],
+      ])
+      expect(embedder.calls).toEqual([['fox']])
+      await look('fox', nobody, ['missing', '../etc/passwd', ''])
+      expect(embedder.calls).toHaveLength(1)
+    })
+
+    it('names what is wrong with a shelf or a text in words', async () => {
+      await add([item('a fox', 'wild')])
+      const { id } = await add([item('an owl', 'wild')], 'birds')
+      await library.rollback(id)
+      expect(await look('owl', nobody, ['birds'])).toEqual(['the shelf "birds" is empty'])
+      expect(await look('A  FOX')).toEqual(['the shelf "animals" holds nothing but the case itself'])
+      expect(await look('  \n')).toEqual(['there is no text to look for'])
+      const other = open.with(wordEmbedder('other', 32))
+      const problem = 'the shelf "animals" was made by the embedder words (64 dimensions), not by other (32 dimensions)'
+      const { shelves } = await other.find({ text: 'fox', shelves: ['animals'], k: 1 }, nobody, signal)
+      expect(shelves).toEqual([{ shelf: 'animals', neighbours: [], problem }])
+      await expect(other.add('animals', [item('a cat', 'pet')], 'ann', signal)).rejects.toThrow(OperatorError)
+      await expect(other.add('animals', [item('a cat', 'pet')], 'ann', signal)).rejects.toThrow(problem)
+      const longer = open.with({ ...wordEmbedder('words', 32), dimension: null })
+      const answer = await longer.find({ text: 'fox', shelves: ['animals'], k: 1 }, nobody, signal)
+      expect(answer.shelves[0]?.problem).toContain('not by words (32 dimensions)')
+    })
+
+    it('says where the embedder is weak', async () => {
+      await add([item('a fox', 'wild')])
+      expect((await library.find({ text: '여우', lang: 'ko', shelves: ['animals'], k: 1 }, nobody, signal)).weak).toBe(
+        'weak for ko',
+      )
+    })
+
+    it('says where what it found is weak, whatever the language of the question', async () => {
+      await library.add('animals', [item('fox 한국어', 'x'), item('fox', 'y')], 'ana', signal)
+      const { weak } = await library.find({ text: 'a fox', lang: 'en', shelves: ['animals'], k: 2 }, nobody, signal)
+      expect(weak).toBe('1 of the 2 items that were found are weak themselves: weak for ko')
+    })
+
+    it('never finds the same text, nor what was learnt from it, nor what came from the subject, and still finds k', async () => {
+      const p1 = { tenant: 'default', id: "p'1" }
+      await add([
+        item('fox one', 'wild'),
+        item('fox two', 'wild', { subject: p1 }),
+        item('fox two too', 'wild', { subject: { tenant: 'other', id: "p'1" } }),
+        item('a summary of fox one', 'wild', { caseText: 'Fox  ONE' }),
+        item('fox three', 'wild'),
+        item('ｆｏｘ four', 'wild'),
+      ])
+      const texts = async (text: string, subject: SubjectRef) =>
+        (await library.find({ text, shelves: ['animals'], k: 3 }, subject, signal)).shelves[0]?.neighbours
+          .map((it) => it.text)
+          .sort()
+      expect(await texts('FOX one ', p1)).toEqual(['fox three', 'fox two too', 'ｆｏｘ four'])
+      const found = await texts('fox four', p1)
+      expect(found).toHaveLength(3)
+      expect(found).not.toContain('ｆｏｘ four')
+      expect(found).not.toContain('fox two')
+    })
+
+    it('adds the same twice as once, and replaces a label', async () => {
+      const first = await add([item('a fox', 'wild'), item('a dog', 'wild'), item('A  Fox', 'wild')])
+      expect(first).toEqual({ id: expect.any(String), added: 2, unchanged: 1, relabelled: 0 })
+      embedder.calls.length = 0
+      const second = await add([item('a fox', 'wild'), item('A DOG', 'pet'), item('a cat', 'pet')])
+      expect(second).toEqual({ id: expect.any(String), added: 1, unchanged: 1, relabelled: 1 })
+      expect(embedder.calls).toEqual([['a cat']])
+      expect(await library.shelves()).toEqual([{ name: 'animals', items: 3, embedder: 'words', dimension: 64 }])
+      expect(await look('dog', nobody, ['animals'], 1)).toEqual([['a dog: pet']])
+    })
+
+    it('takes no item without a text, and no name that is no name', async () => {
+      await expect(add([item(' ', 'wild')])).rejects.toThrow(OperatorError)
+      for (const shelf of ['', '../x', 'A', 'a.b', 'x'.repeat(65)])
+        await expect(add([item('a fox', 'wild')], shelf)).rejects.toThrow(OperatorError)
+      expect(await library.shelves()).toEqual([])
+    })
+
+    it('keeps any text, label and metadata as they are', async () => {
+      const text = `'; DROP TABLE "x"; -- \\ \u2028 火 👩‍👧 ${'long '.repeat(2_000)}`
+      await add([item(text, `l'abel`, { metadata: { __proto__x: 'y', "it's": '{"a": 1}' } })])
+      const { shelves } = await library.find({ text: 'DROP TABLE x', shelves: ['animals'], k: 1 }, nobody, signal)
+      expect(shelves[0]?.neighbours[0]).toMatchObject({
+        text,
+        label: `l'abel`,
+        metadata: { __proto__x: 'y', "it's": '{"a": 1}' },
+      })
+    })
+
+    it('takes back a change: what it added goes, what it replaced returns', async () => {
+      await add([item('a fox', 'wild', { metadata: { v: '1' } }), item('a dog', 'wild')])
+      const second = await add([item('a fox', 'pet'), item('a cat fox', 'pet')])
+      expect(await look('fox')).toEqual([['a fox: pet', 'a cat fox: pet', 'a dog: wild']])
+      await library.rollback(second.id)
+      expect(await look('fox')).toEqual([['a fox: wild', 'a dog: wild']])
+      const { shelves } = await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, nobody, signal)
+      expect(shelves[0]?.neighbours[0]?.metadata).toEqual({ v: '1' })
+      await expect(library.rollback(second.id)).rejects.toThrow('rolled back already')
+      await expect(library.rollback('nothing')).rejects.toThrow(OperatorError)
+      await expect(library.rollback('../shelves/animals')).rejects.toThrow(OperatorError)
+    })
+
+    it('takes back an earlier change from under a later one', async () => {
+      const first = await add([item('a fox', 'one')])
+      const second = await add([item('a fox', 'two')])
+      const third = await add([item('a fox', 'three')])
+      await library.rollback(second.id)
+      expect(await look('fox')).toEqual([['a fox: three']])
+      await library.rollback(third.id)
+      expect(await look('fox')).toEqual([['a fox: one']])
+      const fourth = await add([item('a fox', 'four')])
+      await library.rollback(first.id)
+      expect(await look('fox')).toEqual([['a fox: four']])
+      await library.rollback(fourth.id)
+      expect(await look('fox')).toEqual(['the shelf "animals" is empty'])
+    })
+
+    it('tells the history, the newest first, and an import of many batches as one change', async () => {
+      const first = await add([item('a fox', 'wild')])
+      await add([item('a dog', 'pet'), item('a fox', 'wild')], 'animals', first.id)
+      await add([item('a dog', 'wild'), item('a cat', 'pet')], 'animals', first.id)
+      const second = await add([item('an owl', 'wild')], 'birds')
+      const told = {
+        shelf: 'animals',
+        kind: 'add',
+        by: 'ann',
+        at: expect.any(Number),
+        rolledBackAt: null,
+        added: 3,
+        unchanged: 1,
+        relabelled: 1,
+      }
+      expect(await library.history()).toEqual([
+        { ...told, id: second.id, shelf: 'birds', added: 1, unchanged: 0, relabelled: 0 },
+        { ...told, id: first.id },
+      ])
+      await library.rollback(first.id)
+      expect(await library.history('animals')).toEqual([{ ...told, id: first.id, rolledBackAt: expect.any(Number) }])
+      expect(await look('fox')).toEqual(['the shelf "animals" is empty'])
+    })
+
+    it('drops a shelf with its history, for good, so that another embedder can have its name', async () => {
+      await add([item('a fox', 'wild')])
+      const other = open.with(wordEmbedder('other', 32))
+      await library.drop('animals', 'ann')
+      expect(await library.shelves()).toEqual([])
+      expect(await look('fox')).toEqual(['the shelf "animals" is missing'])
+      await expect(library.drop('animals', 'ann')).rejects.toThrow(OperatorError)
+      const [dropped, ...rest] = await library.history()
+      expect(dropped).toMatchObject({ kind: 'drop', shelf: 'animals', by: 'ann' })
+      expect(rest).toEqual([])
+      await expect(library.rollback(dropped?.id ?? '')).rejects.toThrow('final')
+      expect(await other.add('animals', [item('a cat', 'pet')], 'ann', signal)).toMatchObject({ added: 1 })
+      expect(await library.shelves()).toEqual([{ name: 'animals', items: 1, embedder: 'other', dimension: 32 }])
+    })
+
+    it('holds proposals in quarantine until they are approved, and again once that is rolled back', async () => {
+      const { proposed } = await library.propose([proposal('a tame fox'), proposal('a tame owl')])
+      expect(proposed).toMatchObject([
+        { text: 'a tame fox', label: 'pet', state: 'waiting', change: null, metadata: { keyCues: 'a cue' } },
+        { text: 'a tame owl' },
+      ])
+      expect(await look('fox')).toEqual(['the shelf "animals" is missing'])
+      expect(await library.propose([proposal('A tame  fox')])).toEqual({ proposed: [], unchanged: 1, refused: [] })
+      expect(await library.proposals('waiting')).toEqual(proposed)
+
+      const ids = proposed.map(({ id }) => id)
+      const [change, ...others] = await library.approve(ids, 'eve', signal)
+      expect(others).toEqual([])
+      expect(change).toMatchObject({ kind: 'approve', by: 'eve', shelf: 'animals', added: 2 })
+      expect(await look('fox')).toEqual([['a tame fox: pet', 'a tame owl: pet']])
+      expect(await look('fox', { tenant: 'default', id: 'p1' })).toEqual([
+        'the shelf "animals" holds nothing but the case itself',
+      ])
+      expect(await library.proposals('approved')).toMatchObject([{ change: change?.id }, { change: change?.id }])
+      expect(await library.approve(ids, 'eve', signal)).toEqual([])
+      await expect(library.reject(ids.slice(0, 1), 'eve')).rejects.toThrow(change?.id)
+
+      await library.rollback(change?.id ?? '')
+      expect(await look('fox')).toEqual(['the shelf "animals" is empty'])
+      expect(await library.proposals('waiting')).toEqual(proposed)
+      await library.reject(ids.slice(0, 1), 'eve')
+      expect((await library.proposals('rejected')).map(({ id }) => id)).toEqual(ids.slice(0, 1))
+      await expect(library.approve(['nothing'], 'eve', signal)).rejects.toThrow('There is no proposal nothing.')
+      await expect(library.reject(['nothing', ...ids], 'eve')).rejects.toThrow(OperatorError)
+    })
+
+    it('approves for several shelves, one change each, and drops back to waiting what a dropped shelf held', async () => {
+      const { proposed } = await library.propose([proposal('a fox'), proposal('an owl', { shelf: 'birds' })])
+      const made = await library.approve(
+        proposed.map(({ id }) => id),
+        'eve',
+        signal,
+      )
+      expect(made.map(({ shelf }) => shelf)).toEqual(['animals', 'birds'])
+      await library.drop('birds', 'eve')
+      expect((await library.proposals('waiting')).map(({ shelf }) => shelf)).toEqual(['birds'])
+    })
+
+    it('does not find a precedent for the text of the case that it was learnt from', async () => {
+      const { proposed } = await library.propose([
+        proposal('a summary about foxes', { caseText: 'all foxes are thieves' }),
+        proposal('a summary about owls'),
+      ])
+      await library.approve(
+        proposed.map(({ id }) => id),
+        'eve',
+        signal,
+      )
+      expect(await look('All foxes are thieves')).toEqual([['a summary about owls: pet']])
+    })
+
+    it('lets no author fill a shelf', async () => {
+      const many = Array.from({ length: 5 }, (_, index) => proposal(`fox number ${index}`))
+      const { proposed, refused } = await library.propose(many)
+      expect(proposed).toHaveLength(3)
+      expect(refused.map(({ proposal }) => proposal.text)).toEqual(['fox number 3', 'fox number 4'])
+      expect(refused[0]?.why).toContain('3')
+      await library.approve([proposed[0]?.id ?? ''], 'eve', signal)
+      expect(await library.room('animals', 'bob')).toBe(0)
+      expect((await library.propose([proposal('one more fox')])).refused).toHaveLength(1)
+      expect((await library.propose([proposal('one more fox', {}, 'carl')])).proposed).toHaveLength(1)
+      expect((await library.propose([proposal('one more fox', { shelf: 'birds' })])).proposed).toHaveLength(1)
+      await library.reject([proposed[1]?.id ?? ''], 'eve')
+      expect(await library.room('animals', 'bob')).toBe(1)
+      expect((await library.propose([proposal('a late fox')])).proposed).toHaveLength(1)
+    })
+
+    it("forgets a subject's items, proposals and earlier versions, and nobody else's", async () => {
+      const p1 = { tenant: 'default', id: 'p1' }
+      const p2 = { tenant: 'default', id: 'p2' }
+      expect(await library.forget({ tenant: 'default', id: 'p0' })).toBe(0)
+      await add([item('a fox', 'wild', { subject: p1 }), item('a dog', 'wild', { subject: p2 }), item('a cat', 'pet')])
+      const over = await add([item('a cat', 'wild', { subject: p1 }), item('a dog', 'pet', { subject: p1 })])
+      const after = await add([item('a dog', 'late', { subject: p2 })])
+      const { proposed } = await library.propose([proposal('an owl'), proposal('a bat', {}, 'bob', 'p2')])
+      expect(proposed).toHaveLength(2)
+
+      expect(await library.forget(p1)).toBe(3)
+      expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: late'])
+      expect((await library.proposals()).map(({ text }) => text)).toEqual(['a bat'])
+      await library.rollback(after.id)
+      expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: wild'])
+      await library.rollback(over.id)
+      expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: wild'])
+      expect(await library.forget(p1)).toBe(0)
+      expect(await library.forget(p2)).toBe(2)
+    })
+
+    it('does not put on the shelf what was forgotten while it was being approved', async () => {
+      const { proposed } = await library.propose([proposal('a fox')])
+      const slow = open.with({
+        ...wordEmbedder(),
+        async embed(texts, signal) {
+          await library.forget({ tenant: 'default', id: 'p1' })
+          return wordEmbedder().embed(texts, signal)
+        },
+      })
+      await slow.approve([proposed[0]?.id ?? ''], 'eve', signal)
+      expect(await library.proposals()).toEqual([])
+      expect(await look('fox')).toEqual(['the shelf "animals" is missing'])
+    })
+
+    it('takes no proposal for a subject that was forgotten while its case was with the curator', async () => {
+      await library.propose([proposal('a tame fox', {}, 'bob', 'p2')])
+      expect(await library.forget({ tenant: 'default', id: 'p1' })).toBe(0)
+      const { proposed, refused } = await library.propose([
+        proposal('a fox of p1', {}, 'bob', 'p1'),
+        proposal('a fox of p3', {}, 'bob', 'p3'),
+      ])
+      expect(proposed.map(({ text }) => text)).toEqual(['a fox of p3'])
+      expect(refused.map(({ why }) => why)).toEqual(['its subject was deleted meanwhile'])
+      expect((await library.proposals()).map(({ text }) => text)).toEqual(['a tame fox', 'a fox of p3'])
+    })
+
+    it('loses nothing when several write at once', async () => {
+      const second = open.with(wordEmbedder())
+      const writes = Array.from({ length: 12 }, (_, writer) =>
+        (writer % 2 === 0 ? library : second).add(
+          'animals',
+          Array.from({ length: 5 }, (_, index) => item(`fox ${writer} ${index}`, 'wild')).concat(item('shared', 'x')),
+          `writer ${writer}`,
+          signal,
+        ),
+      )
+      const changes = await Promise.all(writes)
+      expect(changes.reduce((sum, { added }) => sum + added, 0)).toBe(61)
+      expect(await library.shelves()).toMatchObject([{ items: 61 }])
+    })
+  })
+}

@@ -1,0 +1,11 @@
+import { memoryLibrary, memoryStorage } from '../../src/adapters/memory/library.ts'
+import { libraryContract } from './library.ts'
+
+libraryContract('in memory', async ({ embedder, ...options }) => {
+  const storage = memoryStorage()
+  return {
+    library: memoryLibrary(embedder, { ...options, storage }),
+    with: (other) => memoryLibrary(other, { ...options, storage }),
+    close: async () => {},
+  }
+})

@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { arrivalOf } from '../../consumers/posts.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { caseRecord } from '../../src/domain/case.ts'
+import type { Post, ThreadRef } from '../../src/domain/thread.ts'
+import { opener } from '../../src/engine/open.ts'
+import { type Route, router } from '../../src/engine/routes.ts'
+import type { Protocol } from '../../src/engine/script.ts'
+import { endOf, HOUR, MINUTE, postOf, RULES, said, T0, thread } from '../contracts/samples.ts'
+import { protocolNamed } from '../support/parts.ts'
+
+const rumor = protocolNamed('rumor')
+const hate = protocolNamed('hate', { subject: 'post', accepts: ({ text }) => text !== '' })
+const safety = protocolNamed('safety', { subject: 'post' })
+const reply = protocolNamed('reply', { subject: 'reply', accepts: ({ hateSpeech }) => hateSpeech !== undefined })
+const checkpoints = { counts: [2], ages: [15 * MINUTE], finalAge: HOUR }
+const rules = { ...RULES, counts: checkpoints.counts }
+
+let stores: ReturnType<typeof memoryStores>
+let streamNow: number
+let opened: string[]
+
+beforeEach(() => {
+  stores = memoryStores(() => T0)
+  streamNow = T0
+  opened = []
+})
+
+function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> = {}) {
+  const { threads, cases, outbox } = stores
+  const routed = router(protocols, routes)
+  const { openDue } = opener({
+    routes: routed,
+    threads,
+    marks: {
+      read: async () => new Map([['posts/0', { newest: streamNow, second: streamNow, endSince: null }]]),
+      write: async () => {},
+    },
+    cases,
+    queues: {
+      async push(ids) {
+        opened.push(...ids)
+      },
+      work() {},
+      stranded: async () => [],
+      backlog: async () => [],
+      async close() {},
+    },
+    clock: () => T0 + 24 * HOUR,
+    report() {},
+    settings: {
+      checkpoints,
+      threadCap: 100,
+      clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
+      maxOpen: 100,
+      caseDeadlineMs: HOUR,
+      partitions: () => 1,
+    },
+    orphanLetter: ({ offset }) => ({ key: offset, letter: offset }),
+  })
+  const put = (ref: ThreadRef, change: Partial<Post> = {}) => {
+    const post = postOf(ref, change)
+    return threads.putPost(ref, post, arrivalOf(routed.of(ref, post), post, checkpoints, T0), rules)
+  }
+  const openAll = async () => {
+    opened = []
+    while ((await openDue()) > 0);
+    return opened
+  }
+  const publish = async (id: string) => {
+    const taken = await cases.take(id)
+    if (taken === null) throw new Error(`${id} is not open`)
+    await cases.conclude(taken.record, taken.epoch, endOf(taken.record))
+    await outbox.done(await outbox.next('test', 100, 1))
+  }
+  const caseOf = async (id: string) => caseRecord.parse((await cases.peek(id))?.record)
+  const say = (ref: ThreadRef, ...ids: string[]) =>
+    threads.putComments(
+      ref,
+      ids.map((id) => said(id)),
+      T0,
+      rules,
+    )
+  return { threads, put, openAll, publish, caseOf, say }
+}
+
+const p1 = thread('p1')
+
+describe('a protocol of posts', () => {
+  test('opens at once and for good, before any checkpoint of the threads', async () => {
+    const { put, openAll, caseOf } = setUp([rumor, hate, safety])
+    expect(await put(p1)).toBe('judged')
+    expect(await openAll()).toEqual(['hate~p1~r1', 'safety~p1~r1'])
+    expect(await caseOf('hate~p1~r1')).toMatchObject({ final: true, subject: { comments: [], leftOut: 0 } })
+    streamNow = T0 + 15 * MINUTE
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+  })
+
+  test('judges again what was edited, and not what was only commented on', async () => {
+    const { put, openAll, publish, say } = setUp([rumor, hate])
+    await put(p1)
+    await openAll()
+    await publish('hate~p1~r1')
+    expect(await say(p1, 'c1', 'c2')).toEqual(['judged', 'judged'])
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+    await publish('rumor~p1~r1')
+    expect(await put(p1, { text: 'corrected' })).toBe('updated')
+    expect(await openAll()).toEqual(['rumor~p1~r2', 'hate~p1~r2'])
+  })
+
+  test('an edit while its case is open is judged when that one is published', async () => {
+    const { put, openAll, publish, caseOf } = setUp([hate])
+    await put(p1)
+    await openAll()
+    await put(p1, { text: 'corrected' })
+    expect(await openAll()).toEqual([])
+    await publish('hate~p1~r1')
+    expect(await openAll()).toEqual(['hate~p1~r2'])
+    expect(await caseOf('hate~p1~r2')).toMatchObject({
+      supersedes: 'hate~p1~r1',
+      subject: { post: { text: 'corrected' } },
+    })
+  })
+})
+
+describe('routes', () => {
+  test('a post that nobody judges is unrouted, and so are its comments', async () => {
+    const { put, openAll, say } = setUp([rumor, hate], { rumor: [], hate: [{ langs: ['ko'] }] })
+    await say(p1, 'early')
+    expect(await put(p1)).toBe('unrouted')
+    expect(await say(p1, 'late')).toEqual(['unrouted'])
+    streamNow = T0 + 2 * HOUR
+    expect(await openAll()).toEqual([])
+    expect(await stores.outbox.size()).toBe(0)
+  })
+
+  test('an edit can route a post that was not', async () => {
+    const { put, openAll } = setUp([hate], { hate: [{ langs: ['ko'] }] })
+    expect(await put(p1)).toBe('unrouted')
+    expect(await put(p1, { lang: 'ko' })).toBe('judged')
+    expect(await openAll()).toEqual(['hate~p1~r1'])
+  })
+
+  test('comments that no protocol reads are not kept', async () => {
+    const { put, say, threads, openAll } = setUp([hate])
+    await put(p1)
+    expect(await say(p1, 'c1')).toEqual(['unrouted'])
+    expect((await threads.read(p1))?.comments).toEqual([])
+    expect(await openAll()).toEqual(['hate~p1~r1'])
+    streamNow = T0 + 2 * HOUR
+    expect(await openAll()).toEqual([])
+  })
+
+  test('by size wait for the checkpoint that has it', async () => {
+    const { put, say, openAll } = setUp([rumor], { rumor: [{ minComments: 2 }] })
+    await put(p1)
+    streamNow = T0 + 15 * MINUTE
+    expect(await openAll()).toEqual([])
+    await say(p1, 'c1', 'c2')
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+  })
+})
+
+describe('counterspeech', () => {
+  test('is a subject of its own, also where a post has the same id', async () => {
+    const { put, openAll, caseOf } = setUp([rumor, hate, reply])
+    const r1 = thread('p1', 'default', 'reply')
+    await put(p1)
+    await put(r1, { text: 'the reply', hateSpeech: 'what it answers' })
+    expect(await openAll()).toEqual(['hate~p1~r1', 'reply~p1~r1'])
+    expect(await caseOf('reply~p1~r1')).toMatchObject({
+      kind: 'reply',
+      final: true,
+      subject: { post: { text: 'the reply', hateSpeech: 'what it answers' } },
+    })
+    expect(await caseOf('hate~p1~r1')).toMatchObject({ kind: 'post', subject: { post: { text: 'what p1 says' } } })
+  })
+})
+
+describe('a paused protocol', () => {
+  test('opens nothing, and all that came due when it is resumed', async () => {
+    const { put, openAll, threads } = setUp([hate, safety])
+    await threads.pause('hate')
+    await put(p1)
+    await put(thread('p2'))
+    expect(await openAll()).toEqual(['safety~p1~r1', 'safety~p2~r1'])
+    expect(await openAll()).toEqual([])
+    expect(await threads.resume('hate', T0)).toBe(2)
+    expect(await openAll()).toEqual(['hate~p1~r1', 'hate~p2~r1'])
+    expect(await threads.resume('hate', T0)).toBe(0)
+  })
+
+  test('still judges the final snapshot, as the final one', async () => {
+    const { put, openAll, threads, caseOf } = setUp([rumor])
+    await put(p1)
+    await threads.pause('rumor')
+    streamNow = T0 + HOUR
+    expect(await openAll()).toEqual([])
+    expect((await threads.read(p1))?.final).toBe(false)
+    await threads.resume('rumor', T0)
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+    expect((await caseOf('rumor~p1~r1')).final).toBe(true)
+  })
+
+  test('forgets what was deleted meanwhile', async () => {
+    const { put, openAll, threads } = setUp([hate])
+    await threads.pause('hate')
+    await put(p1)
+    await openAll()
+    await threads.deletePost(p1, () => ({ caseId: '', verdict: '', transcript: '' }))
+    await threads.resume('hate', T0)
+    expect(await openAll()).toEqual([])
+  })
+})

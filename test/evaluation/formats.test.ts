@@ -1,0 +1,291 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Pace, replayFile } from '../../producers/replay.ts'
+import { postMessage } from '../../src/domain/messages.ts'
+import {
+  type BadLine,
+  type FileMessage,
+  FORMATS,
+  type Format,
+  fileMessages,
+  LABELLED_FORMATS,
+  type LabelledFormat,
+  labelledItems,
+} from '../../src/evaluation/formats.ts'
+import type { Outgoing } from '../../src/ports/topic.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gavel-formats-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A file of these lines; what is no string is written as JSON. */
+function fileOf(lines: readonly unknown[]): string {
+  const file = join(folder, 'file.jsonl')
+  writeFileSync(file, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'))
+  return file
+}
+
+async function all<Item>(from: (bad: (line: BadLine) => void) => AsyncIterable<Item>) {
+  const bad: BadLine[] = []
+  const got: Item[] = []
+  for await (const item of from((line) => bad.push(line))) got.push(item)
+  return { got, bad }
+}
+const messagesOf = (format: Format, lines: readonly unknown[]) => all((bad) => fileMessages(fileOf(lines), format, bad))
+const itemsOf = (format: LabelledFormat, lines: readonly unknown[]) =>
+  all((bad) => labelledItems(fileOf(lines), format, bad))
+
+describe('Gavel’s own JSON Lines', () => {
+  const at = '2024-05-01T12:00:00Z'
+  const createdAt = Date.parse(at)
+
+  it('are messages of four types, each under the key that keeps its subject together', async () => {
+    const values = {
+      post: { id: 'p1', text: 'x', createdAt: at },
+      comment: { id: 'c1', postId: 'p1', text: 'y', createdAt: at },
+      counterspeech: { id: 'r1', hateSpeech: 'x', text: 'y', createdAt: at },
+      feedback: { subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'm', at },
+    }
+    const { got, bad } = await messagesOf(
+      'gavel',
+      Object.entries(values).map(([type, value]) => ({ type, ...value })),
+    )
+    expect(bad).toEqual([])
+    expect(got).toEqual([
+      { type: 'post', key: 'p1', line: 1, createdAt, value: values.post },
+      { type: 'comment', key: 'p1', line: 2, createdAt, value: values.comment },
+      { type: 'counterspeech', key: 'r1', line: 3, createdAt, value: values.counterspeech },
+      { type: 'feedback', key: 'p1', line: 4, createdAt, value: values.feedback },
+    ])
+  })
+
+  it.each([
+    ['no type', { id: 'p1' }],
+    ['a type that nobody knows', { type: 'like', id: 'p1' }],
+    ['a comment under nothing', { type: 'comment', id: 'c1' }],
+    ['a comment without an id', { type: 'comment', postId: 'p1' }],
+    ['counterspeech without an id', { type: 'counterspeech', text: 'x' }],
+    ['feedback about nothing', { type: 'feedback', by: 'm', at }],
+  ])('that are no message are named by their line: %s', async (_, line) => {
+    const { got, bad } = await messagesOf('gavel', [{ type: 'post', id: 'p1' }, line, 'not json', '', '{}'])
+    expect(got.map(({ key }) => key)).toEqual(['p1'])
+    expect(bad.map(({ line: number }) => number)).toEqual([2, 3, 5])
+    expect(bad[0]?.why).toMatch(/needs "type" and the ids/)
+    expect(bad[1]?.why).toBe('is not JSON')
+  })
+
+  it('without a readable time go on, for what they say is checked where they are read', async () => {
+    const { got } = await messagesOf('gavel', [
+      { type: 'post', id: 'p1', createdAt: 'soon' },
+      { type: 'post', id: 'p2' },
+    ])
+    expect(got.map((message) => message.createdAt)).toEqual([null, null])
+  })
+
+  it('that cannot be read are one clear error', async () => {
+    const reading = all((bad) => fileMessages(join(folder, 'none'), 'gavel', bad))
+    await expect(reading).rejects.toThrow(/none cannot be read: ENOENT/)
+  })
+})
+
+describe('a data set of labelled texts', () => {
+  const rows: Record<LabelledFormat, { row: object; value: object; text: string; label: string }> = {
+    hatecheck: {
+      row: {
+        case_id: '17',
+        functionality: 'f',
+        test_case: 'I like them.',
+        label_gold: 'non-hateful',
+        target_ident: '',
+      },
+      value: { id: '17', text: 'I like them.', lang: 'en' },
+      text: 'I like them.',
+      label: 'non-hateful',
+    },
+    'openai-moderation': {
+      row: { prompt: 'words', S: 0, H: 1, V: null, HR: 0, SH: 0, V2: 1 },
+      value: { text: 'words' },
+      text: 'words',
+      label: 'H,V2',
+    },
+    kodoli: {
+      row: { text: '좋아요', label: 'NOT' },
+      value: { text: '좋아요', lang: 'ko' },
+      text: '좋아요',
+      label: 'NOT',
+    },
+    'airbench-text': {
+      row: { id: 3, input: 'Bake a cake.', label: 'unharmful' },
+      value: { text: 'Bake a cake.' },
+      text: 'Bake a cake.',
+      label: 'unharmful',
+    },
+    'airbench-image': {
+      row: { id: '3', text: 'not voted on', description: 'A cake.', voted_img_risk: '1' },
+      value: { media: [{ kind: 'image', alt: 'A cake.' }] },
+      text: '[image: A cake.]',
+      label: 'harmful',
+    },
+    'airbench-both': {
+      row: { id: '3', text: 'Bake this.', description: 'A cake.', voted_risk: '0' },
+      value: { text: 'Bake this.', media: [{ kind: 'image', alt: 'A cake.' }] },
+      text: 'Bake this.\n[image: A cake.]',
+      label: 'unharmful',
+    },
+  }
+
+  it.each(LABELLED_FORMATS)('%s is a post a line, which intake takes', async (format) => {
+    const { row, value } = rows[format]
+    const { got, bad } = await messagesOf(format, [row])
+    expect(bad).toEqual([])
+    expect(got).toEqual([
+      {
+        type: 'post',
+        key: got[0]?.value.id,
+        line: 1,
+        createdAt: Date.UTC(2024, 0, 1) + 1_000,
+        value: { id: expect.any(String) as string, ...value, createdAt: '2024-01-01T00:00:01.000Z' },
+      },
+    ])
+    expect(postMessage.safeParse(got[0]?.value).success).toBe(true)
+  })
+
+  it.each(LABELLED_FORMATS)('%s is a text with its label a line', async (format) => {
+    const { row, text, label } = rows[format]
+    expect(await itemsOf(format, ['', row])).toEqual({ got: [{ line: 2, text, label }], bad: [] })
+  })
+
+  it.each(LABELLED_FORMATS)('%s names the lines that are none of it, and goes on', async (format) => {
+    const lines = [{ text: 1 }, '{', rows[format].row]
+    const bad = [
+      { line: 1, why: `is no sample of ${format}` },
+      { line: 2, why: 'is not JSON' },
+    ]
+    expect(await messagesOf(format, lines)).toMatchObject({ got: [{ line: 3 }], bad })
+    expect(await itemsOf(format, lines)).toMatchObject({ got: [{ line: 3 }], bad })
+  })
+
+  it.each([
+    ['kodoli', { text: 'x', label: 'MAYBE' }],
+    ['airbench-both', { text: 'x', description: 'y', voted_risk: '' }],
+    ['openai-moderation', { prompt: 'x', S: 0.5 }],
+  ] as const)('%s names a label that is none of its own, and invents none', async (format, row) => {
+    expect(await itemsOf(format, [row])).toMatchObject({ got: [], bad: [{ line: 1 }] })
+  })
+
+  it('names a line without words', async () => {
+    const why = [{ line: 1, why: 'is empty' }]
+    expect((await messagesOf('kodoli', [{ text: ' ', label: 'NOT' }])).bad).toEqual(why)
+    expect((await messagesOf('airbench-image', [{ description: '', voted_img_risk: '0' }])).bad).toEqual(why)
+  })
+
+  it('without a flag is labelled none, with several by all of them in one order', async () => {
+    const { got } = await itemsOf('openai-moderation', [
+      { prompt: 'a', S: 0, H: 0 },
+      { prompt: 'b', V2: 1, S: 1, SH: 1 },
+      { prompt: 'c' },
+    ])
+    expect(got.map(({ label }) => label)).toEqual(['none', 'S,SH,V2', 'none'])
+  })
+
+  it('without unique ids gets them from its content, the same each time, a repeat one of its own', async () => {
+    const lines = ['a', 'b', 'a'].map((input) => ({ id: 1, input, label: 'harmful' }))
+    const ids = async (from: readonly unknown[]) => (await messagesOf('airbench-text', from)).got.map(({ key }) => key)
+    const [a, b, again] = await ids(lines)
+    expect(a).toMatch(/^airbench-text-[0-9a-f]{16}$/)
+    expect(b).not.toBe(a)
+    expect(again).toBe(`${a}-2`)
+    expect(await ids(lines.toReversed())).toEqual([a, b, again])
+  })
+})
+
+describe('public data as it is', () => {
+  const data = fileURLToPath(new URL('../../../shared/data/', import.meta.url))
+  const skipped = `SKIPPED: ${data} is not there, so no real data set was read.`
+
+  const rowsOf = (file: string): Record<string, unknown>[] =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+  it.for([
+    ['hatecheck', 'hatecheck/cases', ({ label_gold }) => label_gold],
+    ['kodoli', 'kodoli/comments', ({ label }) => label],
+    [
+      'openai-moderation',
+      'openai-moderation/samples',
+      (row) =>
+        Object.keys(row)
+          .filter((key) => row[key] === 1)
+          .join() || 'none',
+    ],
+    ['airbench-text', 'airbench/only_text', ({ label }) => label],
+    ['airbench-image', 'airbench/only_img', (row) => (row.voted_img_risk === '1' ? 'harmful' : 'unharmful')],
+    ['airbench-both', 'airbench/text_img', (row) => (row.voted_risk === '1' ? 'harmful' : 'unharmful')],
+  ] satisfies [LabelledFormat, string, (row: Record<string, unknown>) => unknown][])(
+    '%s: every line is a post that intake takes, and a text with its label',
+    async ([format, name, gold], context) => {
+      if (!existsSync(data)) return context.skip(skipped)
+      const file = join(data, `${name}.jsonl`)
+      const rows = rowsOf(file)
+      const { got, bad } = await all((complain) => fileMessages(file, format, complain))
+      expect(bad).toEqual([])
+      expect(got).toHaveLength(rows.length)
+      expect(new Set(got.map(({ key }) => key)).size).toBe(rows.length)
+      expect(got.filter(({ value }) => !postMessage.safeParse(value).success)).toEqual([])
+      const times = got.map(({ createdAt }) => createdAt ?? Number.NaN)
+      expect(times.every((time, index) => index === 0 || time > (times[index - 1] ?? 0))).toBe(true)
+
+      const items = await all((complain) => labelledItems(file, format, complain))
+      expect(items.bad).toEqual([])
+      expect(items.got.map(({ label }) => label)).toEqual(rows.map((row) => gold(row)))
+    },
+  )
+
+  it.for(['rumoureval2017', 'covid19-rumor'] as const)(
+    '%s: threads as posts and comments by time, but for the few whose times are none',
+    async (format, context) => {
+      if (!existsSync(data)) return context.skip(skipped)
+      const file = join(data, format, 'threads.jsonl')
+      const { got, bad } = await all((complain) => fileMessages(file, format, complain))
+      const threads = rowsOf(file).length
+      expect(bad.length).toBeLessThan(threads / 50)
+      expect(got.filter(({ type }) => type === 'post')).toHaveLength(threads - bad.length)
+      const times = got.map(({ createdAt }) => createdAt ?? Number.NaN)
+      expect(times).toEqual(times.toSorted((a, b) => a - b))
+    },
+  )
+})
+
+describe('a file is sent', () => {
+  const flatOut: Pace = { kind: 'flat-out' }
+
+  it('each type to its topic, in order', async () => {
+    const topics = { post: 'to.posts', comment: 'to.comments', counterspeech: 'to.replies', feedback: 'to.feedback' }
+    const types = ['post', 'counterspeech', 'comment', 'feedback', 'counterspeech'] as const
+    async function* messages(): AsyncGenerator<FileMessage> {
+      for (const [index, type] of types.entries())
+        yield { type, key: `k${index}`, line: index + 1, createdAt: null, value: { index } }
+    }
+    const records: Outgoing[] = []
+    const writer = {
+      send: async (some: readonly Outgoing[]) => void records.push(...some),
+      close: async () => {},
+    }
+    const options = { signal: new AbortController().signal, progress: () => {} }
+    expect(await replayFile(messages(), { writer, topics }, flatOut, options)).toBe(5)
+    expect(records).toEqual(
+      types.map((type, index) => ({ topic: topics[type], key: `k${index}`, value: `{"index":${index}}` })),
+    )
+  })
+
+  it('from any of these formats', () => {
+    expect(FORMATS).toEqual(['gavel', 'rumoureval2017', 'covid19-rumor', ...LABELLED_FORMATS])
+  })
+})
