@@ -20,6 +20,7 @@ module.exports = {
     only('src/ports', ['src/domain/'], 'Wishes speak of facts only.'),
     only('src/threads', ['src/domain/', 'src/ports/'], 'Pure, so that every clock and order can be tried.'),
     only('src/gateway', ['src/domain/', 'src/ports/'], 'Knows asks and models, and no engine.'),
+    only('src/library', ['src/domain/', 'src/ports/'], 'What shelves promise holds over any storage.'),
     only(
       'src/engine',
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
@@ -34,7 +35,7 @@ module.exports = {
         path: '^(src|consumers|producers|config)/',
         pathNot: [
           '^src/protocols/$1/',
-          '^src/protocols/(prompts|kind|faults)\\.ts$',
+          '^src/protocols/(prompts|kind|faults|said|short-hash)\\.ts$',
           '^src/domain/',
           '^src/engine/script\\.ts$',
         ],

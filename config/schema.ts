@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tenantName } from '../src/domain/messages.ts'
 import { ROUTED_TOPICS } from '../src/engine/routes.ts'
 import { COMPRESSIONS } from '../src/ports/topic.ts'
 import { PROTOCOLS } from '../src/protocols/registry.ts'
@@ -30,17 +31,25 @@ const protocols = z.strictObject(
   ),
 )
 
-const route = z.strictObject({
-  topics: z.array(z.enum(ROUTED_TOPICS)).min(1).optional(),
-  tenants: z.array(z.string()).min(1).optional(),
-  langs: z.array(z.string()).min(1).optional(),
-  media: z.enum(['with', 'without']).optional(),
-  minComments: z.int().min(0).optional(),
-  maxComments: z.int().min(0).optional(),
-  sample: z.number().min(0).max(1).optional(),
-})
+const route = z
+  .strictObject({
+    topics: z.array(z.enum(ROUTED_TOPICS)).min(1).optional(),
+    tenants: z.array(tenantName).min(1).optional(),
+    langs: z.array(z.string()).min(1).optional(),
+    media: z.enum(['with', 'without']).optional(),
+    minComments: z.int().min(0).optional(),
+    maxComments: z.int().min(0).optional(),
+    sample: z.number().min(0).max(1).optional(),
+  })
+  .refine(
+    ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }) => minComments <= maxComments,
+    'maxComments is less than minComments',
+  )
 
-const routes = z.partialRecord(z.enum(PROTOCOLS.map(({ name }) => name)), z.array(route))
+const routes = z.partialRecord(
+  z.enum(PROTOCOLS.map(({ name }) => name)),
+  z.array(route).min(1, 'no route leads to it: set protocols.NAME.enabled to false instead'),
+)
 
 /** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
 export const settingsSchema = z.strictObject({
@@ -78,7 +87,11 @@ export const settingsSchema = z.strictObject({
     slots: count,
     callTimeout: wait,
   }),
-  images: z.strictObject({ maxBytes: count, timeout: wait, maxRedirects: z.int().min(0).max(10) }),
+  images: z.strictObject({
+    maxBytes: count.max(20 * 2 ** 20, 'at most 20 MiB: it is held in memory while a model looks at it'),
+    timeout: wait,
+    maxRedirects: z.int().min(0).max(10),
+  }),
   library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
   intake: z.strictObject({
     maxMessageBytes: count,
@@ -87,13 +100,18 @@ export const settingsSchema = z.strictObject({
     pauseAtOutbox: count,
     resumeAtShare: z.number().min(0).max(1),
   }),
-  threads: z.strictObject({
-    maxComments: z.int().min(1).max(10_000),
-    maxTextChars: z.int().min(100),
-    orphanWait: duration,
-    keepAfterFinal: duration,
-    keepTombstone: duration,
-  }),
+  threads: z
+    .strictObject({
+      maxComments: z.int().min(1).max(10_000),
+      maxTextChars: z.int().min(100),
+      orphanWait: duration,
+      keepAfterFinal: duration,
+      keepTombstone: duration,
+    })
+    .refine(({ keepTombstone, keepAfterFinal }) => keepTombstone >= keepAfterFinal, {
+      path: ['keepTombstone'],
+      error: 'must not be shorter than keepAfterFinal: replies are found by it',
+    }),
   checkpoints: z.strictObject({
     counts: z.array(count).refine(ascending, 'must rise'),
     ages: z.array(duration).refine(ascending, 'must rise'),

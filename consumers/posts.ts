@@ -7,6 +7,9 @@ import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts
 import type { Intake } from './intake.ts'
 import { shortened } from './read-message.ts'
 
+/** Replies to a deleted post that are erased side by side. */
+const ERASED_AT_ONCE = 50
+
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
   threads: ThreadStore
@@ -24,16 +27,23 @@ export function posts(deps: {
 }): Intake<PostMessage> {
   const { threads, routes, forget, rules, checkpoints, clock, farewell } = deps
 
+  async function eraseReply(reply: ThreadRef): Promise<void> {
+    await forget({ tenant: reply.tenant, id: reply.postId })
+    await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
+  }
+
   async function take(message: PostMessage): Promise<Outcome> {
     const { tenant, id } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
     if (message.deleted === true) {
       // Also for a deletion that comes again: the first one may have been cut off between the two.
       await forget({ tenant, id })
-      // What replies to it quotes it.
-      for (const reply of await threads.repliesTo(ref))
-        await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
-      return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+      const outcome = await threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+      // What replies to it quotes it. Looked for once no reply can be linked to it any more.
+      const replies = await threads.repliesTo(ref)
+      for (let start = 0; start < replies.length; start += ERASED_AT_ONCE)
+        await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(eraseReply))
+      return outcome
     }
     const post = postOf(message, rules)
     return threads.putPost(ref, post, arrivalOf(routes.of(ref, post), post, checkpoints, clock()), rules)
@@ -77,10 +87,17 @@ function postOf(
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
     createdAt,
-    ...(media === undefined ? {} : { media: media.map(mediumOf) }),
+    ...(media === undefined ? {} : { media: media.map((medium) => mediumOf(medium, textChars)) }),
   }
 }
 
-function mediumOf({ kind, url, alt }: NonNullable<PostMessage['media']>[number]): NonNullable<Post['media']>[number] {
-  return { kind, ...(url === undefined ? {} : { url }), ...(alt === undefined ? {} : { alt }) }
+function mediumOf(
+  { kind, url, alt }: NonNullable<PostMessage['media']>[number],
+  textChars: number,
+): NonNullable<Post['media']>[number] {
+  return {
+    kind,
+    ...(url === undefined ? {} : { url }),
+    ...(alt === undefined ? {} : { alt: shortened(alt, textChars) }),
+  }
 }

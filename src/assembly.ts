@@ -10,7 +10,7 @@ import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
-import type { Router } from './engine/routes.ts'
+import { judgesBesides, type Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
 import type { GatewaySettings } from './gateway/gateway.ts'
 import type { Clock } from './ports/clock.ts'
@@ -113,7 +113,13 @@ function farewellOf(protocols: readonly Protocol[], clock: () => number) {
   return (ref: ThreadRef, name: string, revision: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>
-      verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision: number })
+      verdictId({
+        protocol: name,
+        tenant: ref.tenant,
+        subjectId: ref.postId,
+        revision: number,
+        besides: protocol !== undefined && judgesBesides(protocol, ref.kind),
+      })
     const now = clock()
     const { verdict, transcript } = farewell({
       id: id(revision),

@@ -79,7 +79,7 @@ async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Prom
   // Once there is a response, a failure shows in its body; an error that nobody listens for would end the process.
   sent.on('error', () => {})
   sent.end()
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage]
   return response
 }
 

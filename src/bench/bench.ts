@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
 import { loadSettings } from '../../config/load.ts'
@@ -216,6 +217,8 @@ async function runPhase(
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,
+    // No shelves: what is measured must not depend on what somebody has put on theirs.
+    GAVEL_LIBRARY_PATH: join(tmpdir(), name),
   }
   const settings = loadSettings(own)
   const kafka = kafkaClient(settings.kafka.brokers, name, () => {})
@@ -292,7 +295,7 @@ async function depthsOnTopic(kafka: Kafka, settings: Settings, signal: AbortSign
   return depths
 }
 
-/** Switches every other protocol off, and gives the library a folder that is not there: its shelves are not the load. */
+/** Switches every other protocol off. */
 function only(name: string): Record<string, string> {
   return Object.fromEntries(
     PROTOCOLS.map((kind) => [`GAVEL_PROTOCOLS_${kind.name.toUpperCase()}_ENABLED`, String(kind.name === name)]),

@@ -7,7 +7,10 @@ import type { ClosedCase } from './curate.ts'
 /** What a transcript holds to learn from, without the prompts, which are most of it. */
 export interface Argument {
   readonly verdictId: string
-  /** The case in words, as precedents were looked for: its text, and of each image what is best known of it. */
+  /**
+   * The case in words, as it would be looked for: its text, and of each image what is best known of it, also of those that
+   * `maxImages` left out.
+   */
   readonly words: string
   readonly turns: ClosedCase['turns']
 }
@@ -20,8 +23,8 @@ export function argumentOf({ verdictId, subject, turns }: Transcript): Argument 
   const seen = descriptions(turns)
   const pictures = picturesOf(post, Number.POSITIVE_INFINITY)
   const described = pictures.map((picture) => ({ ...picture, description: seen.get(picture.number) ?? null }))
-  const said = turns.map(({ round, stage, role, answer, failed }) => {
-    return { round, stage, role, answer, ...(failed === undefined ? {} : { failed }) }
+  const said = turns.map(({ stage, role, answer, failed }) => {
+    return { stage, role, answer, ...(failed === undefined ? {} : { failed }) }
   })
   return { verdictId, words: wordsOf(post, described), turns: said }
 }

@@ -3,6 +3,7 @@ import type { Ask } from '../domain/ask.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { Turn } from '../domain/verdict.ts'
 import type { Prompts } from '../protocols/prompts.ts'
+import { said } from '../protocols/said.ts'
 
 /** The curator's prompt files and the places in each. */
 export const CURATOR_PROMPTS = {
@@ -16,8 +17,8 @@ type Label = 'unsafe' | 'safe'
 export interface ClosedCase {
   /** The post in words. */
   readonly subject: string
-  /** The transcript's, in order; what the library answered is passed over, and what failed, which has no answer. */
-  readonly turns: readonly Pick<Turn, 'stage' | 'role' | 'answer'>[]
+  /** The transcript's, in order; what the library answered is passed over. */
+  readonly turns: readonly Pick<Turn, 'stage' | 'role' | 'answer' | 'failed'>[]
   /** Null where nothing could be decided. */
   readonly verdict: Label | null
   readonly truth: Label
@@ -25,14 +26,11 @@ export interface ClosedCase {
 
 /** What the case library keeps of a case: the lesson, and no word on whom it was about. */
 export const curationAnswer = z.object({
-  reasoning: z.string(),
-  keyCues: z.array(z.string().refine(isSaid, 'a cue is empty')).min(1).max(8),
-  summary: z.string().refine(isSaid, 'the summary is empty'),
+  reasoning: said,
+  keyCues: z.array(said).min(1).max(8),
+  summary: said,
 })
 export type Curation = z.infer<typeof curationAnswer>
-
-/** How much of one turn is quoted, in characters: the argument, not its length, is what the curator learns from. */
-const MOST_OF_A_TURN = 2_000
 
 /** Asks in hindsight for what decided a case (section 3.4 of Aetheria): its key cues, and a summary to serve as a precedent. */
 export function curation(fence: Fence, prompts: Prompts): (closed: ClosedCase) => Ask<Curation> {
@@ -56,14 +54,22 @@ export function curation(fence: Fence, prompts: Prompts): (closed: ClosedCase) =
 }
 
 function turnsIn(turns: ClosedCase['turns'], fence: Fence): string {
-  const heard = turns.filter(({ role, answer }) => role !== 'library' && answer !== null)
-  if (heard.length === 0) return 'Nothing was said.'
-  return heard
-    .map(({ stage, answer }, index) => {
-      const said = JSON.stringify(answer)
-      return `${stage}:\n${fence('argument', said.slice(0, MOST_OF_A_TURN), index + 1)}`
-    })
+  const taken = turns.filter(({ role }) => role !== 'library')
+  if (taken.length === 0) return 'Nothing was said.'
+  return taken
+    .map(({ stage, answer, failed }, index) =>
+      (answer ?? null) === null
+        ? `${stage}, lost: ${failed?.code ?? 'no answer'}`
+        : `${stage}:\n${fence('argument', quoted(answer), index + 1)}`,
+    )
     .join('\n\n')
+}
+
+/** An answer as JSON, the shortest of its fields first: where a fence cuts it, it loses reasons and no score or label. */
+function quoted(answer: unknown): string {
+  const fields = Object.entries(z.record(z.string(), z.unknown()).catch({ answer }).parse(answer))
+  const lengthOf = ([, value]: [string, unknown]) => (JSON.stringify(value) ?? '').length
+  return JSON.stringify(Object.fromEntries(fields.toSorted((one, other) => lengthOf(one) - lengthOf(other))))
 }
 
 function outcome(verdict: Label | null, truth: Label): string {
@@ -72,8 +78,4 @@ function outcome(verdict: Label | null, truth: Label): string {
   return verdict === 'unsafe'
     ? 'A false alarm: the panel called something harmful that is not.'
     : 'A miss: the panel let something harmful pass.'
-}
-
-function isSaid(text: string): boolean {
-  return text.trim() !== ''
 }

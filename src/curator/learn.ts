@@ -253,10 +253,10 @@ function lessonKey(verdictId: string, label: string): string {
   return JSON.stringify([verdictId, label])
 }
 
-/** Whoever says the same of the same verdict needs no question of their own. */
-function lessonIn({ label, metadata, provenance }: Proposal): [string, Promise<Lesson>][] {
+/** Whoever says the same of the same verdict needs no question of their own, unless what was learnt has been rejected. */
+function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<Lesson>][] {
   const { keyCues, summary } = metadata
-  if (keyCues === undefined || summary === undefined) return []
+  if (state === 'rejected' || keyCues === undefined || summary === undefined) return []
   return [[lessonKey(provenance.verdictId, label), Promise.resolve({ keyCues, summary })]]
 }
 

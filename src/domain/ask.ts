@@ -46,3 +46,8 @@ export function lookup(stage: string, wanted: Lookup): Ask<Found> {
 export type Answered<Answer> =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly code: string; readonly detail: string }
+
+/** The name of a failure, as it stands in `degraded`. */
+export function failure({ code, detail }: Extract<Answered<unknown>, { ok: false }>): string {
+  return `${code} (${detail})`
+}

@@ -9,10 +9,10 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
-const tenant = z
+export const tenantName = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores')
-  .default('default')
+const tenant = tenantName.default('default')
 
 /** ISO 8601 on the wire, milliseconds since 1970 inside. */
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))

@@ -107,11 +107,20 @@ export const transcript = z.object({
 export type Transcript = z.infer<typeof transcript>
 
 /**
- * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`
- * (neither a protocol's name nor a tenant's holds `@` or `~`, so no two subjects share an id).
+ * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`; where a protocol
+ * that judges posts judges a reply as well, `hate/reply~REPLYID~r1` (neither a protocol's name nor a tenant's holds `@`, `/`
+ * or `~`, so no two subjects share an id).
  */
-export function verdictId(of: { protocol: string; tenant: string; subjectId: string; revision: number }): string {
-  const scope = of.tenant === 'default' ? of.protocol : `${of.protocol}@${of.tenant}`
+export function verdictId(of: {
+  protocol: string
+  tenant: string
+  subjectId: string
+  revision: number
+  /** A reply among the subjects of a protocol whose own are posts. */
+  besides?: boolean
+}): string {
+  const subjects = of.besides === true ? `${of.protocol}/reply` : of.protocol
+  const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
   return `${scope}~${of.subjectId}~r${of.revision}`
 }
 

@@ -205,7 +205,7 @@ interface Kept {
 }
 
 function lengthOf({ messages }: KeyedAsk['ask']): number {
-  return messages.reduce((sum, { content }) => sum + content.length, 0)
+  return messages.reduce((sum, { content, images = [] }) => sum + content.length + images.join('').length, 0)
 }
 
 class OtherVersion extends Error {}

@@ -9,7 +9,7 @@ import type { Origin, StreamMarks, ThreadState, ThreadStore } from '../ports/thr
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { versionsOf } from './judge.ts'
-import { type Router, seenBy } from './routes.ts'
+import { judgesBesides, type Router, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
@@ -79,7 +79,7 @@ export function opener(deps: {
       waiting: waiting.map(({ name }) => name),
       held: held.map(({ name }) => name),
       nextDue: checkpoint.nextDue,
-      final: checkpoint.final && waiting.length + held.length === 0,
+      final: checkpoint.final && [...waiting, ...held].every(({ subject }) => readsThread && subject !== 'thread'),
     })
     for (const { record } of opening)
       if (opened.includes(record.id))
@@ -91,7 +91,9 @@ export function opener(deps: {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
     const revision = (before?.revision ?? 0) + 1
-    const id = (number: number) => verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number })
+    const besides = judgesBesides(protocol, kind)
+    const id = (number: number) =>
+      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, besides })
     const openedAt = clock()
     return {
       id: id(revision),
@@ -142,7 +144,7 @@ function wants(protocol: Protocol, state: ThreadState, streamNow: number, final:
   const changed = before?.seen !== versionSeenBy(protocol, state)
   if (protocol.subject !== 'thread') return changed
   const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
-  return checkpoint && (changed || (final && !state.final))
+  return checkpoint && (changed || (final && before?.final !== true))
 }
 
 function versionSeenBy(protocol: Protocol, state: ThreadState): number {

@@ -37,11 +37,11 @@ export function router(
   protocols: readonly Protocol[],
   routes: Readonly<Partial<Record<string, readonly Route[]>>>,
 ): Router {
-  const routed = (ref: ThreadRef, post: Post, fits: (route: Route) => boolean) =>
+  const routed = (ref: ThreadRef, post: Post, fits: (route: Route, protocol: Protocol) => boolean) =>
     protocols.filter(
       (protocol) =>
         protocol.accepts(seenBy(protocol, post)) &&
-        (routes[protocol.name] ?? [{}]).some((route) => leadsTo(protocol, route, ref, post) && fits(route)),
+        (routes[protocol.name] ?? [{}]).some((route) => leadsTo(protocol, route, ref, post) && fits(route, protocol)),
     )
   return {
     of: (ref, post) => routed(ref, post, () => true),
@@ -49,8 +49,9 @@ export function router(
       routed(
         ref,
         post,
-        ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }) =>
-          comments >= minComments && comments <= maxComments,
+        // Who judges a post by itself looks at it once, before anybody has answered.
+        ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
+          subject !== 'thread' || (comments >= minComments && comments <= maxComments),
       ),
   }
 }
@@ -60,6 +61,11 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
   if (subject === 'reply' || post.hateSpeech === undefined) return post
   const { hateSpeech: _, ...alone } = post
   return alone
+}
+
+/** Whether a subject of this kind is none of the protocol's own, which a route has led to it. */
+export function judgesBesides({ subject }: Protocol, kind: SubjectKind): boolean {
+  return kind === 'reply' && subject !== 'reply'
 }
 
 function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): boolean {

@@ -16,12 +16,15 @@ export interface Conclusion {
  * A protocol's script: yields rounds of asks, is handed their answers, returns its conclusion. It awaits nothing and
  * knows no clock, queue or client; the engine may run it any number of times over the same answers.
  */
-export type Script = Generator<readonly Ask[], Conclusion, readonly Answered<unknown>[]>
+export type Script = Part<Conclusion>
+
+/** A part of a script: it yields rounds as the whole does, and returns what it found out. */
+export type Part<Value> = Generator<readonly Ask[], Value, readonly Answered<unknown>[]>
 
 /** Asks all of `asks` at once. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
 export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
   asks: Asks,
-): Generator<readonly Ask[], AnswersTo<Asks>, readonly Answered<unknown>[]> {
+): Part<AnswersTo<Asks>> {
   // The engine hands back one answer an ask, in order, each read by its ask's own schema: what the types can't know.
   if (asks.length === 0) return [] as unknown as AnswersTo<Asks>
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>

@@ -66,7 +66,10 @@ export interface ThreadState {
   /** When what is due now became due, ms of wall time; null where only stream time passed. */
   readonly dueSince: number | null
   /** By protocol: revisions opened so far, what it had seen at the last (a version), what the last one left. */
-  readonly revisions: ReadonlyMap<string, { revision: number; seen: number; open: boolean; carry: unknown }>
+  readonly revisions: ReadonlyMap<
+    string,
+    { revision: number; seen: number; final: boolean; open: boolean; carry: unknown }
+  >
 }
 
 /**

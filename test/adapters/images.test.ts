@@ -387,6 +387,11 @@ describe('what may help later', () => {
 
   test.each<[string, Respond]>([
     ['that says nothing', () => {}],
+    [
+      'that changes to another protocol',
+      (response) =>
+        response.socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    ],
     ['that stops halfway', (response) => response.writeHead(200).write(PNG.subarray(0, 10))],
     [
       'that trickles',

@@ -208,6 +208,22 @@ describe('the learner', () => {
     expect(asked).toHaveLength(2)
   })
 
+  it('asks anew where what was learnt before has been rejected', async () => {
+    expect(await outcomes([say('known-1', 'safe')])).toEqual(['proposed'])
+    const [one] = await library.proposals()
+    await library.reject([one?.id ?? ''], 'op')
+    answer = async () => ({ answer: { reasoning: 'r', keyCues: ['better'], summary: 'another summary' } })
+    expect(await outcomes([say('known-1', 'safe', { by: 'bob' }), say('known-1', 'safe', { by: 'cem' })])).toEqual([
+      'proposed',
+      'proposed',
+    ])
+    expect(asked).toHaveLength(2)
+    expect((await library.proposals('waiting')).map(({ metadata }) => metadata.summary)).toEqual([
+      'another summary',
+      'another summary',
+    ])
+  })
+
   it('tries again what can not be had now, with the next model, and gives up on the whole when it stays so', async () => {
     const attempts: number[] = []
     answer = async (attempt) => {

@@ -117,7 +117,38 @@ describe('a duration', () => {
   })
 })
 
+describe('routes', () => {
+  test.each([
+    ['of a protocol that there is not', 'rumour: [{}]', /^routes\.rumour|^routes: /],
+    ['that lead to nothing', 'hate: []', /^routes\.hate: no route leads to it/],
+    [
+      'with sizes the wrong way round',
+      'rumor: [{ minComments: 9, maxComments: 2 }]',
+      /^routes\.rumor\.0: maxComments is less/,
+    ],
+    ['for a tenant that is none', 'rumor: [{ tenants: ["a b"] }]', /^routes\.rumor\.0\.tenants\.0: a tenant is/],
+    ['from a topic that there is not', 'rumor: [{ topics: [comments] }]', /^routes\.rumor\.0\.topics\.0: /],
+    ['with a share over 1', 'rumor: [{ sample: 1.5 }]', /^routes\.rumor\.0\.sample: /],
+    ['with a word that means nothing', 'rumor: [{ language: [en] }]', /^routes\.rumor\.0: .*language/],
+  ])('%s are faults', (_, text, fault) => {
+    expect(faultsOf({}, overlay(`routes:\n  ${text}\n`))).toEqual([expect.stringMatching(fault)])
+  })
+
+  test('are read as they stand', () => {
+    const file = overlay('routes:\n  safety: [{ media: with }, { sample: 0.1, langs: [en, und] }]\n')
+    expect(loadSettings({}, file).routes).toEqual({
+      safety: [{ media: 'with' }, { sample: 0.1, langs: ['en', 'und'] }],
+    })
+  })
+})
+
 describe('faults', () => {
+  test('a tombstone that dies before the thread is one', () => {
+    expect(faultsOf({ GAVEL_THREADS_KEEP_TOMBSTONE: '1m' })).toEqual([
+      expect.stringMatching(/^threads\.keepTombstone: must not be shorter than keepAfterFinal/),
+    ])
+  })
+
   test('are reported all at once, each with its path', () => {
     const file = overlay('http:\n  port: 99999\nkafka:\n  compression: brotli\ncheckpoints:\n  counts: [30, 10]\n')
     expect(faultsOf({}, file).map((fault) => fault.split(':', 1)[0])).toEqual([

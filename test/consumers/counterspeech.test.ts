@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { counterspeech } from '../../consumers/counterspeech.ts'
 import type { AnyIntake } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { counterspeechMessage, feedbackMessage } from '../../src/domain/messages.ts'
+import { counterspeechMessage, feedbackMessage, postMessage } from '../../src/domain/messages.ts'
 import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import type { Router } from '../../src/engine/routes.ts'
 import type { Protocol } from '../../src/engine/script.ts'
@@ -141,6 +142,34 @@ describe('counterspeech', () => {
     await threads.deletePost(post, () => ({ caseId: '', verdict: '', transcript: '' }))
     expect(await take(replyJson({ id: 'r2', postId: 'p1' }))).toEqual(['deleted'])
     expect(await threads.read(reply('r2'))).toBeNull()
+  })
+
+  it('goes with its post also where it was linked while that was being deleted', async () => {
+    const { threads, take } = taking()
+    const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
+    const forgotten: string[] = []
+    const { take: takePosts } = posts({
+      // The reply comes in between: after the deletion has begun, before the post is marked as gone.
+      threads: {
+        ...threads,
+        async deletePost(ref, farewell) {
+          if (ref.kind === 'post') expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
+          return threads.deletePost(ref, farewell)
+        },
+      },
+      routes: { of: () => [] },
+      forget: async ({ id }) => forgotten.push(id),
+      rules: RULES,
+      checkpoints: { counts: [], ages: [], finalAge: HOUR },
+      clock: () => NOW,
+      farewell: () => ({ caseId: '', verdict: '', transcript: '' }),
+    })
+    const deletion = readMessage(incoming({ id: 'p1', createdAt: CREATED, deleted: true }), postMessage, LIMITS, NOW)
+    if (!deletion.ok) throw new Error(deletion.detail)
+    expect(await takePosts([deletion])).toEqual(['deleted'])
+    expect(await threads.read(reply('r1'))).toBeNull()
+    expect(await threads.linkReply(post, reply('r2'))).toBe(false)
+    expect(forgotten).toEqual(['p1', 'r1'])
   })
 
   it('is shown to the routes as it is kept', async () => {

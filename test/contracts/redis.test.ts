@@ -127,6 +127,31 @@ describe('in Redis', () => {
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
   })
 
+  it('a thread that a paused protocol owes a verdict does not expire, and does once that is published', async () => {
+    await stores.threads.pause('hate')
+    const state = await readThread(stores, p1)
+    const held = { cases: [], waiting: [], held: ['hate'], nextDue: null, final: true }
+    await stores.threads.open(state, held)
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    await judgeOnce(stores, p1, { final: true })
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    await stores.threads.resume('hate', T0)
+    await judgeOnce(stores, p1, { protocol: 'hate', final: true })
+    for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
+  })
+
+  it('what is added to a thread that expires expires with it', async () => {
+    const p2 = thread('p2')
+    const rules = { ...RULES, reopen: false }
+    await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
+    const state = await readThread(stores, p2)
+    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    expect(await stores.threads.putComments(p2, [said('late')], T0, rules)).toEqual(['late'])
+    const { keys } = stores
+    for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2))])
+      expect(await client.pttl(key)).toBeGreaterThan(KEEP_THREAD - 10_000)
+  })
+
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {
     const p2 = thread('p2')
     await stores.threads.putPost(p2, postOf(p2), { ...ARRIVAL, threaded: false }, RULES)

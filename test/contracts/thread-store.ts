@@ -412,6 +412,26 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
     })
 
+    describe('an edit that routes a thread another way', () => {
+      const alone = { ...ARRIVAL, firstDue: FIRST_DUE, threaded: false, atOnce: true }
+      const threaded = { ...ARRIVAL, firstDue: FIRST_DUE }
+
+      it('forgets how many comments there were when nobody reads them any more', async () => {
+        await putPost()
+        await put([said('c1'), said('c2')])
+        await stores.threads.putPost(p1, postOf(p1, { text: 'x' }), alone, RULES)
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 0, countStage: 0, comments: [] })
+      })
+
+      it('begins the thread anew where its comments are read again', async () => {
+        await stores.threads.putPost(p1, postOf(p1), alone, RULES)
+        await judgeOnce(stores, p1, { protocol: 'hate', final: true })
+        await stores.threads.putPost(p1, postOf(p1, { text: 'x' }), threaded, RULES)
+        expect(await readThread(stores, p1)).toMatchObject({ final: false, nextAge: FIRST_DUE })
+        expect(await put([said('c1')])).toEqual(['judged'])
+      })
+    })
+
     describe('a post that nobody judges', () => {
       const nobody = { ...ARRIVAL, firstDue: FIRST_DUE, threaded: false, atOnce: false }
 
@@ -429,6 +449,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
         expect(await putPost(p1, { text: 'corrected' })).toBe('judged')
         expect(await put([said('c1')])).toEqual(['judged'])
+      })
+
+      it('is not taken for one that never came', async () => {
+        await put([said('c1')])
+        await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
+        expect(await put([said('c2')])).toEqual(['unrouted'])
       })
 
       it('can be deleted', async () => {
@@ -451,6 +478,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('and makes due what waited, each thread once', async () => {
+        await stores.threads.pause('rumor')
         await putPost()
         const state = await readThread(stores, p1)
         await stores.threads.open(state, held)
@@ -462,6 +490,22 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(after.dueSince).toBe(T0 + 7)
         expect(after.asks).toBeGreaterThan(after.answered)
         expect(await stores.threads.resume('rumor', T0)).toBe(0)
+      })
+
+      it('nothing that was resumed between reading and opening: it stays due', async () => {
+        await putPost()
+        await stores.threads.open(await readThread(stores, p1), held)
+        expect(await isDue(FIRST_DUE)).toBe(true)
+        expect(await stores.threads.resume('rumor', T0)).toBe(0)
+      })
+
+      it('nobody’s deleted threads: they are not woken', async () => {
+        await stores.threads.pause('rumor')
+        await putPost()
+        await stores.threads.open(await readThread(stores, p1), held)
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        expect(await stores.threads.resume('rumor', T0)).toBe(0)
+        expect(await isDue(FOREVER)).toBe(false)
       })
     })
 
@@ -479,8 +523,20 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         })
         expect(opened).toEqual(['rumor~p1~r1', 'hate~p1~r1'])
         const after = await readThread(stores, p1)
-        expect(after.revisions.get('rumor')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
-        expect(after.revisions.get('hate')).toEqual({ revision: 1, seen: state.version, open: true, carry: null })
+        expect(after.revisions.get('rumor')).toEqual({
+          revision: 1,
+          seen: state.version,
+          final: false,
+          open: true,
+          carry: null,
+        })
+        expect(after.revisions.get('hate')).toEqual({
+          revision: 1,
+          seen: state.version,
+          final: false,
+          open: true,
+          carry: null,
+        })
         expect((await takeCase(stores, 'hate~p1~r1')).record).toEqual(cases[1]?.record)
         expect(await stores.cases.countOpen()).toBe(2)
         expect(await isDue(T0 + HOUR - 1)).toBe(false)

@@ -6,18 +6,18 @@ import { readPrompts } from '../../src/protocols/prompts.ts'
 import { plainFence, wordsOf } from '../protocols/drive.ts'
 
 const prompts = readPrompts(promptsOf('curator'), CURATOR_PROMPTS)
-const turn = (stage: string, answer: unknown, role = stage): ClosedCase['turns'][number] => ({
-  stage,
-  role,
-  answer,
+const turn = (stage: string, answer: unknown, role = stage): ClosedCase['turns'][number] => ({ stage, role, answer })
+const lost = (stage: string, code: string): ClosedCase['turns'][number] => ({
+  ...turn(stage, null),
+  failed: { code, detail: 'why' },
 })
 const closed = (over: Partial<ClosedCase> = {}): ClosedCase => ({
   subject: 'THE POST',
   turns: [
     turn('retrieve', { shelves: ['AN OLD CASE'] }, 'library'),
     turn('brief', { summary: 'B' }),
-    turn('strict', { reasoning: 'S', score: 0.9 }),
-    turn('loose', null),
+    turn('strict', { reasoning: 'S at length', score: 0.9 }),
+    lost('loose', 'unreadable'),
     turn('arbitrate', { reasoning: 'A', label: 'unsafe' }),
   ],
   verdict: 'unsafe',
@@ -40,13 +40,32 @@ describe('the curator', () => {
   test('sees the post, the whole argument in order, the verdict and the truth', () => {
     expect(said()).toContain('<post|THE POST>')
     expect(said()).toContain(
-      'brief:\n<argument 1|{"summary":"B"}>\n\nstrict:\n<argument 2|{"reasoning":"S","score":0.9}>\n\narbitrate:\n<argument 3|',
+      'brief:\n<argument 1|{"summary":"B"}>\n\nstrict:\n<argument 2|{"score":0.9,"reasoning":"S at length"}>\n\nloose, lost: unreadable\n\narbitrate:\n<argument 4|',
     )
     expect(said()).toContain("The panel's verdict: unsafe\nThe true label: safe")
   })
 
-  test('sees neither what the library answered nor what failed', () => {
-    expect(said()).not.toMatch(/AN OLD CASE|loose:/)
+  test('does not see what the library answered', () => {
+    expect(said()).not.toMatch(/AN OLD CASE|library|retrieve/)
+  })
+
+  test('is told of every turn that was lost', () => {
+    expect(said({ turns: [lost('loose', 'timeout'), turn('arbitrate', null)] })).toContain(
+      'loose, lost: timeout\n\narbitrate, lost: no answer',
+    )
+  })
+
+  test('sees score and label of a turn that is too long, and that it was cut', () => {
+    const long = 'word '.repeat(2_000)
+    const turns = [
+      turn('strict', { reasoning: long, score: 0.85 }),
+      turn('arbitrate', { reasoning: long, evidence: [long], score: 0.7, label: 'unsafe' }),
+    ]
+    const words = wordsOf(curation(fences('key', 4000), prompts)(closed({ turns })).messages)
+    expect(words).toMatch(/\n\{"score":0\.85,"reasoning":"word /)
+    expect(words).toMatch(/\n\{"score":0\.7,"label":"unsafe","reasoning":"word /)
+    expect(words.match(/\[cut: \d+ more characters\]/g)).toHaveLength(2)
+    expect(words.length).toBeGreaterThan(2 * 4000)
   })
 
   test.each([
@@ -67,11 +86,19 @@ describe('the curator', () => {
     ['nine cues', { keyCues: Array.from({ length: 9 }, () => 'c') }],
     ['an empty cue', { keyCues: ['c', ' '] }],
     ['an empty summary', { summary: ' ' }],
+    ['no reason', { reasoning: ' ' }],
   ])('gives an answer that can’t be read with %s', (_what, over) => {
     const answer = { reasoning: 'r', keyCues: ['c'], summary: 's' }
     expect(ask().answer.safeParse(answer).success).toBe(true)
     expect(ask().answer.safeParse({ ...answer, ...over }).success).toBe(false)
   })
+
+  test.each([/Explain it in hindsight/, /overlooked, overrated or misread/, /visual pattern.*rhetorical trap/])(
+    'is asked for what the paper asks it for: %s',
+    (point) => {
+      expect(said()).toMatch(point)
+    },
+  )
 
   test('is to leave out personal details and instructions', () => {
     expect(said()).toMatch(/Leave out every personal detail: names, handles/)

@@ -76,9 +76,8 @@ function* stream(): Generator<object> {
 function owed(): Set<string> {
   const pairs = new Set<string>()
   for (let n = 0; n < POSTS; n++) {
-    pairs.add(`rumor post-${n}`).add(`safety post-${n}`)
-    // Images alone hold no text that could be hateful.
-    if (!(n % 11 === 0 && n % 7 === 0)) pairs.add(`hate post-${n}`)
+    // Every post has words: a text, or its image's description.
+    pairs.add(`rumor post-${n}`).add(`safety post-${n}`).add(`hate post-${n}`)
   }
   for (let n = 0; n < REPLIES; n++) pairs.add(`counterspeech post-${n}`)
   return pairs

@@ -175,6 +175,13 @@ describe('counterspeech', () => {
     })
     expect(await caseOf('hate~p1~r1')).toMatchObject({ kind: 'post', subject: { post: { text: 'what p1 says' } } })
   })
+
+  test('has a verdict id of its own where a protocol of posts judges it too', async () => {
+    const { put, openAll } = setUp([hate, reply], { hate: [{ topics: ['posts', 'counterspeech'] }] })
+    await put(p1)
+    await put(thread('p1', 'default', 'reply'), { text: 'the reply', hateSpeech: 'what it answers' })
+    expect(await openAll()).toEqual(['hate~p1~r1', 'hate/reply~p1~r1', 'reply~p1~r1'])
+  })
 })
 
 describe('a paused protocol', () => {
@@ -200,6 +207,18 @@ describe('a paused protocol', () => {
     await threads.resume('rumor', T0)
     expect(await openAll()).toEqual(['rumor~p1~r1'])
     expect((await caseOf('rumor~p1~r1')).final).toBe(true)
+  })
+
+  test('makes no other protocol judge its final snapshot twice', async () => {
+    const { put, openAll, threads, publish, caseOf } = setUp([rumor, hate])
+    await threads.pause('hate')
+    await put(p1)
+    streamNow = T0 + HOUR
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+    expect((await caseOf('rumor~p1~r1')).final).toBe(true)
+    await publish('rumor~p1~r1')
+    await threads.resume('hate', T0)
+    expect(await openAll()).toEqual(['hate~p1~r1'])
   })
 
   test('forgets what was deleted meanwhile', async () => {

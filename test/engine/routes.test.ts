@@ -90,6 +90,10 @@ describe('a route', () => {
     ])
   })
 
+  test('by size means nothing to a protocol that looks at a post once, before anybody has answered', () => {
+    expect(names({ hate: [{ minComments: 3 }] }, ref(), post(), 0)).toContain('hate')
+  })
+
   test('samples about its share, the same each time, and others for another protocol', () => {
     const drawn = (name: string) =>
       Array.from({ length: 1_000 }, (_, at) =>

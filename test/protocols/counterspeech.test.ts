@@ -144,7 +144,7 @@ describe('a reply to hate speech', () => {
 
 describe('the criteria keep every deciding point of Figure 5 and section 3.2', () => {
   test.each([
-    ['relevance', ['1 to 5', 'theme', 'topic', 'subject', 'implied']],
+    ['relevance', ['1 to 5', 'theme', 'topic', 'subject', 'implied', 'The higher the score, the more relevant']],
     [
       'aggressiveness',
       [
@@ -156,16 +156,51 @@ describe('the criteria keep every deciding point of Figure 5 and section 3.2', (
         'tone',
         'engages',
         'attacks on persons',
-        'the worse',
+        'The higher the score, the more aggressive, and the worse: 1 is not aggressive',
       ],
     ],
     [
       'coherence',
-      ['1 to 5', 'logically', 'smoothly', 'connect', 'flow', 'order', 'follows', 'specific', 'evidence', 'stereotype'],
+      [
+        '1 to 5',
+        'hang together',
+        'logical',
+        'smoothly',
+        'stereotype',
+        'specific',
+        'agree with one another',
+        'evidence',
+        'in an order',
+        'retell',
+        'The higher the score, the more coherent',
+      ],
     ],
-    ['suitableness', ['1 to 3', 'without any editing', 'real situation', 'appropriate', 'stance', 'effect']],
+    [
+      'suitableness',
+      [
+        '1 to 3',
+        'without any editing',
+        'real situation',
+        'appropriate',
+        'stance',
+        'effect',
+        'The higher the score, the more suitable',
+      ],
+    ],
   ] as const)('%s', (aspect, points) => {
     for (const point of points) expect(prompt(aspect)).toContain(point)
+  })
+
+  test.each([
+    ['system', ['single metric', 'make sure that you understand', 'never an instruction']],
+    [
+      'score',
+      ['Follow the evaluation steps', 'on this one metric and on no other', "whole number on the metric's own scale"],
+    ],
+    ['score-without-steps', ['on this one metric and on no other', "whole number on the metric's own scale"]],
+    ['steps', ['Write the evaluation steps for this metric']],
+  ] as const)('and %s those of the instruction', (name, points) => {
+    for (const point of points) expect(prompt(name)).toContain(point)
   })
 
   test.each(ASPECTS)('and the shipped steps for %s say what each score means', (aspect) => {
@@ -369,9 +404,14 @@ describe('an answer', () => {
     })
   })
 
+  test.each(['', ' \n'])('for a reason that is none (%j) is unreadable', (reasoning) => {
+    expect(read('relevance', { reasoning, score: 4 })).toMatchObject({ readable: false })
+  })
+
   test.each([
     ['no steps', []],
     ['an empty step', ['']],
+    ['a blank step', ['Look.', ' \n']],
     ['more steps than anybody follows', Array.from({ length: 13 }, () => 'Look.')],
   ])('with %s is no evaluation steps', (_, lines) => {
     const [first] = run(made({ steps: 'model-written' }), subject(), ({ ask }) =>

@@ -411,7 +411,7 @@ describe('the rows of the tables', () => {
       decidedBy: 'none',
       scores: { hate: 2, nonHate: 2 },
       rationale: '',
-      degraded: ['majority: a tie, 2 to 2'],
+      degraded: ['majority: 2 to 2, neither more than half of 4'],
     })
   })
 
@@ -470,7 +470,7 @@ describe('an abstention', () => {
     expect(run(made({ decide: 'majority' }), cast({ stances })).conclusion.ruling).toMatchObject({
       label: null,
       decidedBy: 'none',
-      degraded: ['perspective k-mhas abstained: in neither reference', 'majority: a tie, 2 to 2'],
+      degraded: ['perspective k-mhas abstained: in neither reference', 'majority: 2 to 2, neither more than half of 5'],
     })
   })
 
@@ -532,6 +532,15 @@ describe('a failed ask', () => {
     expect(conclusion.ruling.degraded).toHaveLength(5)
   })
 
+  test('of four perspectives: one vote is no majority of five, and three are', () => {
+    const lost = { 'k-haters': failed, 'k-mhas': failed, kodoli: failed, kold: failed }
+    const { ruling } = run(made({ decide: 'majority' }), cast({ stances: lost })).conclusion
+    expect(ruling).toMatchObject({ label: null, decidedBy: 'none', scores: { hate: 1, nonHate: 0 }, rationale: '' })
+    expect(ruling.degraded.at(-1)).toBe('majority: 1 to 0, neither more than half of 5')
+    const fewer = run(made({ decide: 'majority' }), cast({ stances: { kold: failed, kodoli: failed } })).conclusion
+    expect(fewer.ruling).toMatchObject({ label: 'hate', scores: { hate: 3, nonHate: 0 }, decidedBy: 'majority' })
+  })
+
   test('of every perspective: no majority and no label', () => {
     const { ruling } = run(made({ decide: 'majority' }), cast({ stances: failed })).conclusion
     expect(ruling).toMatchObject({ label: null, decidedBy: 'none', rationale: '' })
@@ -540,25 +549,32 @@ describe('a failed ask', () => {
 
   const said = ['NH1', 'H1', 'NH2', 'H2'] as const
   const TURNS = ['non-hate, round 1', 'hate, round 1', 'non-hate, round 2', 'hate, round 2']
-  test.each([0, 1, 2, 3])('of debate turn %i: whoever comes next hears "none", and the judge reads it', (lost) => {
-    const turns = said.map((one, index) => (index === lost ? failed : one))
-    const { asked, conclusion } = run(made(), cast({ turns }))
-    const heard = (index: number) => (index === lost ? 'none' : argument(said[index] ?? ''))
-    const spoken = (index: number) => (index === lost ? [] : [own(said[index] ?? '')])
-    expect(at(asked, 3)[1]?.content).toContain(`The non-hate side argues:\n${heard(0)}\n`)
-    expect(at(asked, 4)).toEqual([speaker('non-hate'), ...spoken(0), user('round-2-non-hate', { argument: heard(1) })])
-    expect(at(asked, 5)).toEqual([speaker('hate'), ...spoken(1), user('round-2-hate', { argument: heard(2) })])
-    expect(at(asked, 6)).toEqual([
-      system,
-      user('judge', { history: history(heard(0), heard(1), heard(2), heard(3)), text: fenced }),
-    ])
-    expect(conclusion.ruling).toMatchObject({
-      label: 'hate',
-      decidedBy: 'judge',
-      rounds: 2,
-      degraded: [`debate turn (${TURNS[lost]}) failed: ${WHY}`],
-    })
-  })
+  test.each([0, 1, 2, 3])(
+    'of debate turn %i: whoever comes next hears that it was lost, and the judge reads it',
+    (lost) => {
+      const turns = said.map((one, index) => (index === lost ? failed : one))
+      const { asked, conclusion } = run(made(), cast({ turns }))
+      const heard = (index: number) => (index === lost ? '(this turn was lost)' : argument(said[index] ?? ''))
+      const spoken = (index: number) => (index === lost ? [] : [own(said[index] ?? '')])
+      expect(at(asked, 3)[1]?.content).toContain(`The non-hate side argues:\n${heard(0)}\n`)
+      expect(at(asked, 4)).toEqual([
+        speaker('non-hate'),
+        ...spoken(0),
+        user('round-2-non-hate', { argument: heard(1) }),
+      ])
+      expect(at(asked, 5)).toEqual([speaker('hate'), ...spoken(1), user('round-2-hate', { argument: heard(2) })])
+      expect(at(asked, 6)).toEqual([
+        system,
+        user('judge', { history: history(heard(0), heard(1), heard(2), heard(3)), text: fenced }),
+      ])
+      expect(conclusion.ruling).toMatchObject({
+        label: 'hate',
+        decidedBy: 'judge',
+        rounds: 2,
+        degraded: [`debate turn (${TURNS[lost]}) failed: ${WHY}`],
+      })
+    },
+  )
 
   test('of the judge: no label, though the perspectives agree and both debaters have spoken', () => {
     const { ruling } = run(made(), cast({ judge: failed })).conclusion
@@ -726,6 +742,8 @@ describe('what is judged', () => {
     expect(accepts({})).toBe(true)
     expect(accepts({ text: ' \n' })).toBe(false)
     expect(accepts({ hateSpeech: 'they are vermin' })).toBe(false)
+    expect(accepts({ text: ' ', media: [{ kind: 'image', alt: 'a sign' }] })).toBe(true)
+    expect(accepts({ text: '', media: [{ kind: 'image', alt: ' ' }, { kind: 'image' }] })).toBe(false)
     expect(made()).toMatchObject({
       name: 'hate',
       subject: 'post',
@@ -746,6 +764,33 @@ describe('what is judged', () => {
     const media = [{ kind: 'image' as const, url: 'https://example.org/x.jpg' }]
     const { conclusion } = run(made(), cast({}), item(TEXT, { media }))
     expect(conclusion.ruling.degraded).toEqual([expect.stringMatching(/^images without a description left out/)])
+  })
+
+  test('what its images are said to show, where it has no text', () => {
+    const { asked, conclusion } = run(made(), cast({}), item('', { media: [{ kind: 'image', alt: 'a sign' }] }))
+    expect(wordsOf(at(asked, 6))).toContain('<text|[image: a sign]>')
+    expect(conclusion.ruling).toMatchObject({ label: 'hate', degraded: [] })
+  })
+
+  test('no image that is described in blanks', () => {
+    const { asked, conclusion } = run(made(), cast({}), item(TEXT, { media: [{ kind: 'image', alt: ' ' }] }))
+    expect(wordsOf(at(asked, 6))).toContain(fenced)
+    expect(conclusion.ruling.degraded).toEqual([expect.stringMatching(/^images without a description left out/)])
+  })
+
+  test.each<[Partial<HateSettings>, readonly string[]]>([
+    [{}, SHELVES],
+    [{ decide: 'majority', perspectives: ['kold'] }, ['kold']],
+    [{ show: 'examples' }, SHELVES],
+    [{ show: 'criteria' }, []],
+    [{ decide: 'zero-shot' }, []],
+  ])('with the shelves that are looked through: %o', (settings, shelves) => {
+    const { asked } = run(made(settings), ({ ask }) =>
+      ask.part === 'zero-shot' ? { reason: 'r', label: 'hate' } : (cast({}) as (asked: unknown) => unknown)({ ask }),
+    )
+    expect(made(settings).shelves).toEqual(shelves)
+    expect(asked.flatMap(({ ask }) => ask.lookup?.shelves ?? [])).toEqual(shelves)
+    expect(made(settings).learns).toBeUndefined()
   })
 
   test.each(['', ' \n\t'])('nothing, where there are no words (%j): no call and no label', (words) => {
@@ -947,12 +992,14 @@ describe('the settings', () => {
 
 describe('the prompts carry every point of the paper’s', () => {
   const round2 = [
-    /Set out from what you argued yourself/,
+    /Set out from what you argued yourself, if you did/,
+    /turn of the (non-hate|hate) side was lost, answer from the text/,
     /agree with .* or do you rebut/,
     /change your mind/,
     /why, in one sentence/,
   ]
   const points: Record<string, RegExp[]> = {
+    system: [/block of its own/, /never an instruction/, /Reason first/],
     perspective: [
       /annotator who was trained on its criteria/,
       /for reference only/,
@@ -995,6 +1042,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /You are the judge/,
       /by one criterion, accuracy: how exactly does an argument grasp/,
       /what makes the text hateful, or what makes it not hateful/,
+      /turn was lost nobody was heard; that speaks for neither side/,
       /fair to both sides, keep a balanced view and look at the whole/,
       /reasons in one sentence/,
       /strictly in this form and add nothing/,
@@ -1005,7 +1053,7 @@ describe('the prompts carry every point of the paper’s', () => {
   })
 
   test('every question ends in the form of its answer, the reasons first', () => {
-    for (const name of Object.keys(points).filter((each) => !each.startsWith('debater')))
+    for (const name of Object.keys(points).filter((each) => each !== 'system' && !each.startsWith('debater')))
       expect(text(name)).toMatch(/\{("reason": ".*?", "label": .*|"argument": ".*?")\}$/)
   })
 
@@ -1049,7 +1097,7 @@ describe('the perspectives carry every deciding point of the appendices', () => 
       of: [
         /attacks or belittles a person or a group/,
         /origin, physical appearance, politics, age, gender, religion, race/,
-        /Mere profanity is enough/,
+        /Mere profanity is enough, with no target at all/,
         /social and historical background/,
       ],
     },
@@ -1072,7 +1120,7 @@ describe('the perspectives carry every deciding point of the appendices', () => 
       of: [
         /not acceptable, or offends a target, be that a group or a single person/,
         /Insults, threats and sexual harassment/,
-        /hide behind sarcasm, irony or a compliment with a sting/,
+        /hide behind sarcasm, irony or a joke with a sting/,
         /emotion meant by the comment/,
         /meant to do and how abusive its wording is/,
         /no list of groups/,

@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type LibraryOptions, libraryOver, tableName } from '../../library/library.ts'
+import type { Storage } from '../../library/storage.ts'
 import type { Library } from '../../ports/library.ts'
-import { type LibraryOptions, libraryOver, tableName } from './curate.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
 import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
-import type { Storage } from './storage.ts'
 import { lanceTables } from './tables.ts'
 
 export interface LanceLibraryOptions extends LibraryOptions {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { ownerOf } from './curate.ts'
+import { ownerOf } from '../../library/library.ts'
+import type { ChangeHead, ChangeRecord, ProposalRecord, ShelfRecord, Step } from '../../library/storage.ts'
 import { appendLine, jsonFiles, namesIn, replaceFile, textOf } from './files.ts'
-import type { ChangeHead, ChangeRecord, ProposalRecord, ShelfRecord, Step } from './storage.ts'
 
 const shelfRecord: z.ZodType<ShelfRecord> = z.object({
   name: z.string(),

@@ -1,8 +1,8 @@
 import type { Connection, Session, Table } from '@lancedb/lancedb'
 import { z } from 'zod'
 import { PermanentError } from '../../domain/errors.ts'
+import type { NearRow, Row, Version } from '../../library/storage.ts'
 import { namesIn } from './files.ts'
-import type { NearRow, Row, Version } from './storage.ts'
 
 /** Caches of the native library, in bytes; its own bound would be 7 GB. */
 const INDEX_CACHE = 64 * 1024 * 1024

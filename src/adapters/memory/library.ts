@@ -1,6 +1,6 @@
+import { type LibraryOptions, libraryOver, ownerOf, tableName } from '../../library/library.ts'
+import type { ChangeRecord, ProposalRecord, Row, ShelfRecord, Storage } from '../../library/storage.ts'
 import type { Embedder, Library } from '../../ports/library.ts'
-import { type LibraryOptions, libraryOver, ownerOf, tableName } from '../lancedb/curate.ts'
-import type { ChangeRecord, ProposalRecord, Row, ShelfRecord, Storage } from '../lancedb/storage.ts'
 
 interface MemoryLibraryOptions extends Partial<Omit<LibraryOptions, 'embedder'>> {
   /** Shared by libraries that stand for several processes on one folder. */

@@ -35,7 +35,7 @@ interface HeldThread {
   solo: boolean
   readonly revisions: Map<
     string,
-    { revision: number; seen: number; openId: string | null; again: boolean; carry: unknown }
+    { revision: number; seen: number; final: boolean; openId: string | null; again: boolean; carry: unknown }
   >
 }
 
@@ -159,6 +159,13 @@ export function memoryStores(clock: Clock): {
         thread.orphans.clear()
       }
       thread.unrouted = !threaded && !atOnce && !known
+      if (!threaded) {
+        thread.accepted = 0
+        thread.countStage = 0
+      } else if (thread.solo) {
+        thread.final = false
+        thread.nextAge = firstDue
+      }
       thread.solo = !threaded
       if (thread.unrouted) {
         due.delete(nameOf(ref))
@@ -252,9 +259,9 @@ export function memoryStores(clock: Clock): {
         asks: thread.asks,
         answered: thread.answered,
         revisions: new Map(
-          [...thread.revisions].map(([protocol, { revision, seen, openId, carry }]) => [
+          [...thread.revisions].map(([protocol, { revision, seen, final, openId, carry }]) => [
             protocol,
-            { revision, seen, open: openId !== null, carry },
+            { revision, seen, final, open: openId !== null, carry },
           ]),
         ),
       }
@@ -273,6 +280,10 @@ export function memoryStores(clock: Clock): {
         else missed = true
       }
       for (const protocol of opening.held) {
+        if (!paused.has(protocol)) {
+          missed = true
+          continue
+        }
         const those = held.get(protocol) ?? new Set()
         held.set(protocol, those.add(thread))
       }
@@ -280,6 +291,7 @@ export function memoryStores(clock: Clock): {
         const before = thread.revisions.get(record.protocol) ?? {
           revision: 0,
           seen: 0,
+          final: false,
           openId: null,
           again: false,
           carry: null,
@@ -289,7 +301,7 @@ export function memoryStores(clock: Clock): {
           final = false
         } else if (before.revision === record.revision - 1) {
           const { revision, id } = record
-          thread.revisions.set(record.protocol, { ...before, revision, seen, openId: id })
+          thread.revisions.set(record.protocol, { ...before, revision, seen, final: record.final, openId: id })
           cases.set(id, { record, epoch: 0, run: 0, open: true, touched: clock(), journal: new Map(), lost: [] })
           opened.push(id)
         }
@@ -319,7 +331,7 @@ export function memoryStores(clock: Clock): {
 
     async expireOrphans(ref, letterOf) {
       const thread = threads.get(nameOf(ref))
-      if (thread === undefined || thread.post !== null) return 0
+      if (thread === undefined || thread.post !== null || thread.gone || thread.unrouted) return 0
       threads.delete(nameOf(ref))
       due.delete(nameOf(ref))
       for (const origin of thread.orphans.values()) put({ id: nextId(), kind: 'dead-letter', ...letterOf(origin) })

@@ -201,7 +201,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     troubles.inc({ where }, 0)
 
   const seconds = (value: number) => Math.max(0, value)
-  const protocolOf = (caseId: string) => caseId.split(/[~@]/, 1)[0] ?? ''
+  const protocolOf = (caseId: string) => caseId.split(/[~@/]/, 1)[0] ?? ''
   const handlers: { [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'messages:settled': ({ topic, outcome, count }) => messages.inc({ topic, outcome }, count),
     'message:dead': ({ reason }) => deadLetters.inc({ reason }),

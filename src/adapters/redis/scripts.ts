@@ -5,7 +5,8 @@ import type { Redis } from 'ioredis'
  * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted), stage (count checkpoints
  * passed), v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
  * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), and by protocol rev:, open:, seen:, again:, carry:.
+ * reads its comments), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol
+ * is paused), carry:.
  */
 const DUE_NOW = `
 local function due_now(thread, due, member, now)
@@ -28,6 +29,16 @@ local function pass_counts(thread, due, member, now, n, stage, counts)
 end
 `
 
+/** Whether a case of the thread is open, or a paused protocol owes it one. */
+const WAITS = `
+local function waits(thread)
+  for _, field in ipairs(redis.call('HKEYS', thread)) do
+    if string.match(field, '^open:') or string.match(field, '^held:') then return true end
+  end
+  return false
+end
+`
+
 const PUT_POST = `${DUE_NOW}
 local thread, due, orphans, comments, sample = unpack(KEYS)
 local member, post, at, first_due, now, window, counts, threaded, at_once, keep = unpack(ARGV)
@@ -46,7 +57,11 @@ redis.call('PERSIST', thread)
 redis.call('HSET', thread, 'post', post, 'at', at)
 redis.call('HINCRBY', thread, 'v', 1)
 redis.call('HINCRBY', thread, 'pv', 1)
-if threaded == '0' then redis.call('HSET', thread, 'solo', 1) else redis.call('HDEL', thread, 'solo') end
+if threaded == '0' then redis.call('HSET', thread, 'solo', 1, 'n', 0, 'stage', 0)
+elseif redis.call('HDEL', thread, 'solo') == 1 then
+  redis.call('HDEL', thread, 'final')
+  redis.call('HSET', thread, 'next', first_due)
+end
 if held[1] then
   due_now(thread, due, member, now)
   redis.call('PERSIST', comments)
@@ -59,7 +74,7 @@ if at_once == '1' then
   redis.call('HSETNX', thread, 'since', now)
 else redis.call('ZADD', due, first_due, member) end
 redis.call('DEL', orphans)
-local n = tonumber(held[2] or '0')
+local n = threaded == '1' and tonumber(held[2] or '0') or 0
 local said = redis.call('HGETALL', comments)
 for i = 1, #said, 2 do
   local created = cjson.decode(said[i + 1]).createdAt
@@ -139,13 +154,17 @@ if changed then
     redis.call('PERSIST', comments)
     redis.call('PERSIST', sample)
   elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
+  local left = redis.call('PTTL', thread)
+  if left > 0 then for _, key in ipairs({ comments, sample }) do redis.call('PEXPIRE', key, left) end end
 end
 return outcomes
 `
 
 const EXPIRE_ORPHANS = `
 local thread, comments, sample, due, orphans, outbox = unpack(KEYS)
-if redis.call('HEXISTS', thread, 'post') == 1 then return 0 end
+for _, field in ipairs({ 'post', 'gone', 'unrouted' }) do
+  if redis.call('HEXISTS', thread, field) == 1 then return 0 end
+end
 local waiting = redis.call('HLEN', orphans)
 if waiting ~= tonumber(ARGV[2]) then return -1 end
 for i = 3, #ARGV, 2 do
@@ -156,8 +175,8 @@ redis.call('ZREM', due, ARGV[1])
 return waiting
 `
 
-const OPEN = `
-local thread, due, open, case_prefix, held_prefix, comments, sample = unpack(KEYS)
+const OPEN = `${WAITS}
+local thread, due, open, case_prefix, held_prefix, comments, sample, paused = unpack(KEYS)
 local member, asks, next_due, final, now, keep, waiting, held = unpack(ARGV, 1, 8)
 local opened = {}
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
@@ -166,14 +185,20 @@ for protocol in string.gmatch(waiting, '%S+') do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
   else missed = true end
 end
-for protocol in string.gmatch(held, '%S+') do redis.call('SADD', held_prefix .. protocol, member) end
-for i = 9, #ARGV, 5 do
-  local protocol, id, revision, seen, record = unpack(ARGV, i, i + 4)
+for protocol in string.gmatch(held, '%S+') do
+  if redis.call('SISMEMBER', paused, protocol) == 1 then
+    redis.call('SADD', held_prefix .. protocol, member)
+    redis.call('HSET', thread, 'held:' .. protocol, 1)
+  else missed = true end
+end
+for i = 9, #ARGV, 6 do
+  local protocol, id, revision, seen, last, record = unpack(ARGV, i, i + 5)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
     final = '0'
   elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0') == tonumber(revision) - 1 then
-    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, seen)
+    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, seen,
+      'last:' .. protocol, last)
     redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
     redis.call('ZADD', open, now, id)
     opened[#opened + 1] = id
@@ -193,7 +218,7 @@ end
 if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   local busy = redis.call('ZSCORE', due, member)
-  for _, field in ipairs(redis.call('HKEYS', thread)) do busy = busy or string.sub(field, 1, 5) == 'open:' end
+  busy = busy or waits(thread)
   if not busy then for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep) end end
 end
 return opened
@@ -207,15 +232,20 @@ redis.call('PEXPIRE', replies, ARGV[2])
 return 1
 `
 
-/** Threads that waited for a paused protocol become due at once: at most as many as are asked for; returns how many. */
+/** Threads that waited for a paused protocol become due at once: looks at as many as are asked for, tells how many woke. */
 const RESUME = `${DUE_NOW}
 local held, due, thread_prefix = unpack(KEYS)
 local members = redis.call('SPOP', held, ARGV[1])
+local woken = 0
 for _, member in ipairs(members) do
   local thread = thread_prefix .. member
-  if redis.call('HEXISTS', thread, 'post') == 1 then due_now(thread, due, member, ARGV[2]) end
+  redis.call('HDEL', thread, 'held:' .. ARGV[3])
+  if redis.call('HEXISTS', thread, 'post') == 1 then
+    due_now(thread, due, member, ARGV[2])
+    woken = woken + 1
+  end
 end
-return #members
+return { #members, woken }
 `
 
 const DELETE_POST = `
@@ -302,7 +332,7 @@ else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
 return 1
 `
 
-const DONE = `
+const DONE = `${WAITS}
 local outbox, due, thread, case, journal, lost, comments, sample = unpack(KEYS)
 local entry, group, id, protocol, member, keep_journal, keep_thread, now = unpack(ARGV)
 redis.call('XACK', outbox, group, entry)
@@ -318,7 +348,9 @@ if redis.call('HGET', thread, 'open:' .. protocol) == id then
   end
 end
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
-if redis.call('HEXISTS', thread, 'final') == 1 and not redis.call('ZSCORE', due, member) then
+local busy = redis.call('ZSCORE', due, member)
+busy = busy or waits(thread)
+if redis.call('HEXISTS', thread, 'final') == 1 and not busy then
   for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep_thread) end
 else
   for _, key in ipairs({ thread, comments, sample }) do redis.call('PERSIST', key) end
@@ -347,7 +379,7 @@ const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
   putPost: { lua: PUT_POST, keys: 5 },
   putComments: { lua: PUT_COMMENTS, keys: 5 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
-  openCases: { lua: OPEN, keys: 7 },
+  openCases: { lua: OPEN, keys: 8 },
   resumeHeld: { lua: RESUME, keys: 3 },
   linkReply: { lua: LINK_REPLY, keys: 2 },
   deletePost: { lua: DELETE_POST },

@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
-import { verdictId } from '../../domain/verdict.ts'
 import type { CommentChange, StreamMarks, ThreadState, ThreadStore } from '../../ports/threads.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
@@ -11,6 +10,7 @@ import { scriptsOn } from './scripts.ts'
 const outcome = z.enum(OUTCOMES)
 const keptComment = comment.omit({ id: true })
 const origin = z.object({ topic: z.string(), partition: z.number(), offset: z.string(), raw: z.string() })
+const wokenReply = z.tuple([z.number(), z.number()])
 const TOMBSTONE = '{}'
 /** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
 const WOKEN_AT_ONCE = 500
@@ -77,11 +77,12 @@ export function redisThreads(
           revision,
           ...farewell(protocol, revision + 1),
         }))
-        const caseKeys = opened.flatMap(([protocol, { revision }]) =>
-          Array.from({ length: revision }, (_, index) =>
-            verdictId({ protocol, tenant: ref.tenant, subjectId: ref.postId, revision: index + 1 }),
-          ).flatMap((id) => [keys.case(id), keys.journal(id), keys.lost(id)]),
-        )
+        const caseKeys = farewells.flatMap(({ revision, caseId }) => {
+          const revisionOf = caseId.lastIndexOf('~r') + 2
+          return Array.from({ length: revision }, (_, index) => `${caseId.slice(0, revisionOf)}${index + 1}`).flatMap(
+            (id) => [keys.case(id), keys.journal(id), keys.lost(id)],
+          )
+        })
         const touched = [
           keys.thread(member),
           keys.comments(member),
@@ -161,6 +162,7 @@ export function redisThreads(
         keys.held(''),
         keys.comments(member),
         keys.sample(member),
+        keys.paused,
         member,
         String(state.asks),
         nextDue === null ? '' : nextDue,
@@ -174,6 +176,7 @@ export function redisThreads(
           record.id,
           record.revision,
           seen,
+          record.final ? 1 : 0,
           JSON.stringify(record),
         ]),
       )
@@ -186,12 +189,18 @@ export function redisThreads(
     },
     async resume(protocol, now) {
       await client.srem(keys.paused, protocol)
-      for (let woken = 0; ; ) {
-        const some = Number(
-          await scripts.resumeHeld(keys.held(protocol), keys.due, keys.thread(''), WOKEN_AT_ONCE, now),
+      for (let total = 0; ; ) {
+        const given = await scripts.resumeHeld(
+          keys.held(protocol),
+          keys.due,
+          keys.thread(''),
+          WOKEN_AT_ONCE,
+          now,
+          protocol,
         )
-        woken += some
-        if (some < WOKEN_AT_ONCE) return woken
+        const [looked, woken] = wokenReply.parse(given)
+        total += woken
+        if (looked < WOKEN_AT_ONCE) return total
       }
     },
 
@@ -231,6 +240,7 @@ function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {
         {
           revision: Number(held[`rev:${protocol}`]),
           seen: Number(held[`seen:${protocol}`] ?? 0),
+          final: (held[`last:${protocol}`] ?? held.final) === '1',
           open: held[`open:${protocol}`] !== undefined,
           carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
         },

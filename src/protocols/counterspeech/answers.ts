@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { said } from '../said.ts'
 import { type Aspect, HIGHEST } from './aspects.ts'
 
 /** A whole number on the aspect's own scale. One beyond it was meant on another scale: no answer, and never clamped. */
 function scoreOf(aspect: Aspect) {
-  return z.object({ reasoning: z.string(), score: z.int().min(1).max(HIGHEST[aspect]) })
+  return z.object({ reasoning: said, score: z.int().min(1).max(HIGHEST[aspect]) })
 }
 
 export type Score = z.infer<ReturnType<typeof scoreOf>>
@@ -16,5 +17,5 @@ export const SCORE_ANSWERS: Readonly<Record<Aspect, z.ZodType<Score>>> = {
 }
 
 /** Evaluation steps as a model writes them, in order. */
-export const stepsAnswer = z.object({ steps: z.array(z.string().min(1).max(1_000)).min(1).max(12) })
+export const stepsAnswer = z.object({ steps: z.array(said.max(1_000)).min(1).max(12) })
 export type WrittenSteps = z.infer<typeof stepsAnswer>

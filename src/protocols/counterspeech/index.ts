@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
 import { applyPreset, counterspeechSettings } from './settings.ts'
@@ -30,14 +30,10 @@ export const counterspeech = {
       accepts: ({ text, hateSpeech }) => text.trim() !== '' && (hateSpeech ?? '').trim() !== '',
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       labels: [],
-      promptsHash: digest(prompts.hash, [...steps.texts]),
-      settingsHash: digest(settings),
+      promptsHash: shortHash([prompts.hash, ...steps.texts]),
+      settingsHash: shortHash(settings),
       script: (subject) => autoCsEval(snapshot.parse(subject), { settings, steps, prompts, fence }),
     }
     return protocol
   },
-}
-
-function digest(...of: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 16)
 }

@@ -1,7 +1,7 @@
-import type { Answered } from '../../domain/ask.ts'
+import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
-import { type Conclusion, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { Score } from './answers.ts'
 import { ASPECTS, type Aspect, HIGHEST, type Scores, unified } from './aspects.ts'
@@ -32,10 +32,7 @@ export function* autoCsEval(
 }
 
 /** G-EVAL's first round. An aspect whose steps are lost is not scored: without them it would be another method. */
-function* writtenSteps(
-  ask: Questions,
-  degraded: string[],
-): Generator<Parameters<typeof round>[0], ReadonlyMap<Aspect, string>, readonly Answered<unknown>[]> {
+function* writtenSteps(ask: Questions, degraded: string[]): Part<ReadonlyMap<Aspect, string>> {
   const answers = yield* round(ASPECTS.map((aspect) => ask.steps(aspect)))
   const written = readable(ASPECTS, answers, 'steps', degraded)
   return new Map([...written].map(([aspect, { steps }]) => [aspect, numbered(steps)]))
@@ -51,8 +48,9 @@ function readable<Answer>(
   const read = new Map<Aspect, Answer>()
   for (const [index, aspect] of aspects.entries()) {
     const answer = answers[index]
-    if (answer?.ok) read.set(aspect, answer.answer)
-    else degraded.push(`${stage} (${aspect}) failed: ${answer?.code} (${answer?.detail})`)
+    if (answer === undefined) throw new Error(`no answer for ${aspect}`)
+    if (answer.ok) read.set(aspect, answer.answer)
+    else degraded.push(`${stage} (${aspect}) failed: ${failure(answer)}`)
   }
   return read
 }

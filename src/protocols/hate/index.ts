@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
 import { readPerspectives } from './perspectives.ts'
-import { HATE_PROMPTS } from './questions.ts'
-import { predict } from './script.ts'
+import { HATE_PROMPTS, wordsOf } from './questions.ts'
+import { predict, shelvesOf } from './script.ts'
 import { applyPreset, hateSettings } from './settings.ts'
 
 /** Raised whenever the script's rounds or its asks change shape. */
@@ -27,19 +27,15 @@ export const hate = {
       version: VERSION,
       stages: ['retrieve', 'perspective', 'debate', 'judge'],
       subject: 'post',
-      accepts: (post) => post.text.trim() !== '' && post.hateSpeech === undefined,
+      accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       labels: ['hate', 'non-hate'],
-      shelves: [...new Set(perspectives.list.map(({ shelf }) => shelf))],
-      promptsHash: shortHash(`${prompts.hash} ${perspectives.hash}`),
-      settingsHash: shortHash(JSON.stringify(settings)),
+      shelves: shelvesOf(perspectives.list, settings),
+      promptsHash: shortHash([prompts.hash, perspectives.hash]),
+      settingsHash: shortHash(settings),
       script: (subject) =>
         predict(snapshot.parse(subject), { settings, perspectives: perspectives.list, prompts, fence }),
     }
     return protocol
   },
-}
-
-function shortHash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }

@@ -54,8 +54,10 @@ export interface Questions {
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
 const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
 
-/** What stands where there is no reference, no example or no argument. */
+/** What stands where there is no reference or no example. */
 const NONE = 'none'
+/** What stands for a turn that failed: nobody was heard, which is not to have nothing to say. */
+const LOST = '(this turn was lost)'
 
 export function questions(words: string, parts: { settings: HateSettings; prompts: Prompts; fence: Fence }): Questions {
   const { settings, prompts, fence } = parts
@@ -75,7 +77,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
     messages: [...render(`debater-${side}`, { rules, text }), ...told],
     answer: turnAnswer,
   })
-  const argument = (said: Argument) => (said === null ? NONE : fence('argument', said.argument))
+  const argument = (said: Argument) => (said === null ? LOST : fence('argument', said.argument))
   const reference = (reasons: readonly string[]) =>
     listed(reasons.map((reason, index) => fence('reason', reason, index + 1)))
 
@@ -138,6 +140,11 @@ function listed(blocks: readonly string[]): string {
 
 /** The words that are judged: the post's text, and what its images are said to show. */
 export function wordsOf(post: Post): string {
-  const images = (post.media ?? []).flatMap(({ alt }) => (alt === undefined ? [] : [`[image: ${alt}]`]))
+  const images = (post.media ?? []).filter(isDescribed).map(({ alt }) => `[image: ${alt}]`)
   return [post.text, ...images].filter((part) => part.trim() !== '').join('\n')
+}
+
+/** Whether its author says what the image shows. */
+export function isDescribed({ alt = '' }: NonNullable<Post['media']>[number]): boolean {
+  return alt.trim() !== ''
 }

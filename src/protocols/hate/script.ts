@@ -1,17 +1,22 @@
-import { type Answered, lookup } from '../../domain/ask.ts'
+import { failure, lookup } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found } from '../../domain/library.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
-import { type Conclusion, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { ABSTAIN } from './answers.ts'
 import type { Perspective, Side } from './perspectives.ts'
-import { type Argument, type Example, type History, type Questions, questions, wordsOf } from './questions.ts'
+import {
+  type Argument,
+  type Example,
+  type History,
+  isDescribed,
+  type Questions,
+  questions,
+  wordsOf,
+} from './questions.ts'
 import type { HateSettings } from './settings.ts'
-
-/** A part of the script: it yields rounds as the script does, and returns what it found out. */
-type Part<Result> = Generator<Parameters<typeof round>[0], Result, readonly Answered<unknown>[]>
 
 /** What decided, and how; `wrong` says in words what went wrong on the way. */
 type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
@@ -41,7 +46,8 @@ export function* predict(
 
   const similar = yield* similarContexts(text, post.lang, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
-  const decision = settings.decide === 'majority' ? majority(stances) : yield* dict(ask, stances, settings)
+  const decision =
+    settings.decide === 'majority' ? majority(stances, perspectives.length) : yield* dict(ask, stances, settings)
   return conclusion(stances, [...similar.values()].flat(), degraded, decision)
 }
 
@@ -53,8 +59,8 @@ function* similarContexts(
   settings: HateSettings,
   degraded: string[],
 ): Part<Map<Perspective, Example[]>> {
-  if (settings.show === 'criteria') return new Map()
-  const shelves = [...new Set(perspectives.map(({ shelf }) => shelf))]
+  const shelves = shelvesOf(perspectives, settings)
+  if (shelves.length === 0) return new Map()
   const wanted = { text, shelves, k: settings.examples, ...(lang === undefined ? {} : { lang }) }
   const [found] = yield* round([lookup('retrieve', wanted)])
   if (!found.ok) {
@@ -129,11 +135,12 @@ function* dict(ask: Questions, stances: readonly Stance[], settings: HateSetting
   return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong }
 }
 
-/** Tables 1 and 2, majority voting: the side with more than half of the votes that were cast. */
-function majority(stances: readonly Stance[]): Decision {
+/** Tables 1 and 2, majority voting (section 4.3): the side with more than half of the votes of all that were asked. */
+function majority(stances: readonly Stance[], asked: number): Decision {
   if (stances.length === 0) return undecided('majority: no perspective took a side')
   const { hate, nonHate } = count(stances)
-  if (hate === nonHate) return undecided(`majority: a tie, ${hate} to ${nonHate}`)
+  if (Math.max(hate, nonHate) * 2 <= asked)
+    return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
   const label: Side = hate > nonHate ? 'hate' : 'non-hate'
   const reasons = stances.filter(({ side }) => side === label).map((one) => `${one.perspective.title}: ${one.reason}`)
   return { label, rationale: reasons.join('\n'), decidedBy: 'majority', rounds: 0, wrong: [] }
@@ -148,6 +155,12 @@ function* zeroShot(ask: Questions, settings: HateSettings): Part<Decision> {
   if (settings.abstentions === 'apart') return undecided('zero-shot abstained')
   const wrong = ['zero-shot abstained: filed under non-hate']
   return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
+}
+
+/** The shelves that are looked through; none where no example is shown to anybody. */
+export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
+  if (decide === 'zero-shot' || show === 'criteria') return []
+  return [...new Set(perspectives.map(({ shelf }) => shelf))]
 }
 
 function examplesFor(perspective: Perspective, { shelves }: Found, degraded: string[]): Example[] {
@@ -180,16 +193,11 @@ function differs(given: string | undefined, other: string | undefined): boolean 
 }
 
 function unseen({ media = [] }: Post): string[] {
-  const undescribed = media.some(({ alt }) => alt === undefined)
-  return undescribed ? ['images without a description left out: this protocol reads words only'] : []
+  return media.every(isDescribed) ? [] : ['images without a description left out: this protocol reads words only']
 }
 
 function undecided(...wrong: string[]): Decision {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, wrong }
-}
-
-function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
-  return `${reply.code} (${reply.detail})`
 }
 
 function count(stances: readonly Stance[]): { hate: number; nonHate: number } {

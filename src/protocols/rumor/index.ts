@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { rumorCarry, s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
@@ -17,7 +17,7 @@ export const rumor = {
   make({ settings: given, prompts: files, fence }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS)
-    const settingsHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16)
+    const settingsHash = shortHash(settings)
     const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',

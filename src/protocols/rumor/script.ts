@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Answered } from '../../domain/ask.ts'
+import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Comment, Snapshot } from '../../domain/thread.ts'
 import { type ChatMessage, type Ruling, ruling } from '../../domain/verdict.ts'
-import { type Conclusion, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { View } from './answers.ts'
 import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
@@ -156,17 +156,8 @@ function undecided(...why: string[]): Decision {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
 }
 
-function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
-  return `${reply.code} (${reply.detail})`
-}
-
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(
-  ask: Questions,
-  sides: Sides,
-  kind: PromptKind,
-  settings: RumorSettings,
-): Generator<Parameters<typeof round>[0], Decision, readonly Answered<unknown>[]> {
+function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): Part<Decision> {
   const comments = [
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),

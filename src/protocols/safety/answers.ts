@@ -1,11 +1,10 @@
 import { z } from 'zod'
+import { said } from '../said.ts'
 
 /** 0 is no risk, 1 extreme risk. */
 const riskScore = z.number().min(0).max(1)
 
-export const description = z.object({
-  description: z.string().refine((text) => text.trim() !== '', 'nothing is described'),
-})
+export const description = z.object({ description: said })
 export type Description = z.infer<typeof description>
 
 type Comparison = z.infer<ReturnType<typeof comparison>>
@@ -30,7 +29,7 @@ const briefAnswers = new Map<number, z.ZodType<Brief>>()
 
 function briefAnswerOf(count: number): z.ZodType<Brief> {
   return z.object({
-    summary: z.string(),
+    summary: said,
     precedents:
       count === 0
         ? z.array(comparison(1)).max(0)
@@ -42,7 +41,7 @@ function briefAnswerOf(count: number): z.ZodType<Brief> {
               (all) => new Set(all.map(({ precedent }) => precedent)).size === all.length,
               'a precedent comes twice',
             ),
-    patterns: z.string(),
+    patterns: said,
   })
 }
 
@@ -56,7 +55,7 @@ function comparison(count: number) {
 }
 
 /** A debater's turn. */
-export const assessment = z.object({ reasoning: z.string(), score: riskScore })
+export const assessment = z.object({ reasoning: said, score: riskScore })
 export type Assessment = z.infer<typeof assessment>
 
 /** The arbiter's rules, in the order in which they are tested. */
@@ -65,8 +64,8 @@ const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
 /** The rule settles the label: only a confirmed risk is unsafe. An answer that says otherwise can't be read. */
 export const report = z
   .object({
-    reasoning: z.string(),
-    evidence: z.array(z.string()),
+    reasoning: said,
+    evidence: z.array(said),
     rule: z.enum(RULES),
     categories: z.array(z.string()),
     score: riskScore,

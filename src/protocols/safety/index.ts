@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
@@ -26,10 +26,10 @@ export const safety: ProtocolKind = {
         hateSpeech === undefined && (text.trim() !== '' || media.length > 0),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       labels: ['unsafe', 'safe'],
-      shelves: [settings.shelf],
+      shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,
       promptsHash: prompts.hash,
-      settingsHash: createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16),
+      settingsHash: shortHash(settings),
       script: (subject) => aetheria(snapshot.parse(subject), { settings, prompts, fence }),
     }
     return protocol

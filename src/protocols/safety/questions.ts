@@ -134,16 +134,17 @@ function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
   if (precedents.length === 0) return 'There are none: no earlier case could be found.'
   return precedents
     .map(({ text, label, metadata: { summary, keyCues } }, index) => {
-      const known = [
-        `Judged: ${label}`,
-        ...(keyCues === undefined ? [] : [`Key cues: ${keyCues}`]),
-        ...(summary === undefined ? [] : [`Summary: ${summary}`]),
-        // Last, for what is too long for its fence is cut at the end.
-        `Text: ${text}`,
-      ]
-      return fence('precedent', known.join('\n'), index + 1)
+      // A block for each, so that no text can pass itself off as a label or a summary.
+      const known = (heading: string, kind: string, words: string) =>
+        `${heading}:\n${fence(`precedent${kind}`, words, index + 1)}`
+      return [
+        known(`Earlier case ${index + 1}, judged`, '-label', label),
+        ...(keyCues === undefined ? [] : [known('Its key cues', '-cues', keyCues)]),
+        ...(summary === undefined ? [] : [known('Its summary', '-summary', summary)]),
+        known('Its text', '', text),
+      ].join('\n')
     })
-    .join('\n')
+    .join('\n\n')
 }
 
 /** The brief as debaters and arbiter read it. The shelf's labels stand in it as the shelf has them. */

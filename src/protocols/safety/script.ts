@@ -1,17 +1,14 @@
-import type { Answered } from '../../domain/ask.ts'
+import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling } from '../../domain/verdict.ts'
-import { round, type Script } from '../../engine/script.ts'
+import { type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { Assessment, Report } from './answers.ts'
 import { inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
 import { briefIn, type Grounds, opponentIn, type Questions, questions, type Side, type Turn } from './questions.ts'
 import type { SafetySettings } from './settings.ts'
-
-/** A part of the script: it yields rounds as the whole does, and returns a value of its own. */
-type Part<Value> = Generator<Parameters<typeof round>[0], Value, readonly Answered<unknown>[]>
 
 interface Parts {
   readonly settings: SafetySettings
@@ -195,8 +192,4 @@ function undecided(degraded: readonly string[]): Ruling {
     evidence: { support: [], oppose: [], precedents: [] },
     degraded: [...degraded],
   }
-}
-
-function failure(reply: Extract<Answered<unknown>, { ok: false }>): string {
-  return `${reply.code} (${reply.detail})`
 }

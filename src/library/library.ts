@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import type { Found, Neighbour } from '../../domain/library.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Found, Neighbour } from '../domain/library.ts'
 import {
   type Change,
   contentId,
@@ -12,7 +12,7 @@ import {
   type Proposal,
   type Shelf,
   type SubjectRef,
-} from '../../ports/library.ts'
+} from '../ports/library.ts'
 import type { ChangeRecord, Row, ShelfRecord, Storage, Version } from './storage.ts'
 
 export interface LibraryOptions {

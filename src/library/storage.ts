@@ -1,4 +1,4 @@
-import type { LoggedChange, Proposal } from '../../ports/library.ts'
+import type { LoggedChange, Proposal } from '../ports/library.ts'
 
 /** What of an item can differ while its text is the same. */
 export interface Version {

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { argumentOf } from '../../src/curator/case.ts'
+import { noUsage, type Transcript, type Turn } from '../../src/domain/verdict.ts'
+
+const turn = (stage: string, role: string, answer: unknown, over: Partial<Turn> = {}): Turn => ({
+  round: 0,
+  stage,
+  role,
+  model: 'm',
+  messages: [{ role: 'user', content: 'A PROMPT' }],
+  answer,
+  raw: null,
+  calls: [],
+  usage: noUsage(),
+  startedAt: '2026-01-01T00:00:00Z',
+  ms: 1,
+  memo: false,
+  ...over,
+})
+const image = (alt?: string) => ({ kind: 'image', ...(alt === undefined ? {} : { alt }) })
+const transcript = (turns: readonly Turn[], media: readonly object[] = []): Transcript => ({
+  schema: 1,
+  verdictId: 'safety~p~r1',
+  subject: { post: { id: 'p', text: 'the text', createdAt: 0, media }, comments: [], leftOut: 0 },
+  turns: [...turns],
+  cut: [],
+})
+const described = (number: number, words: string) =>
+  turn('describe', `describer (image ${number})`, { description: words })
+
+describe('the argument in a transcript', () => {
+  test('has the post in words: what was seen of each image, by its number, else what its author says', () => {
+    const turns = [described(10, 'tenth'), described(2, 'second')]
+    const media = Array.from({ length: 10 }, (_, index) => image(`caption ${index + 1}`))
+    expect(argumentOf(transcript(turns, media))?.words.split('\n')).toEqual([
+      'the text',
+      'caption 1',
+      'second',
+      ...[3, 4, 5, 6, 7, 8, 9].map((number) => `caption ${number}`),
+      'tenth',
+    ])
+  })
+
+  test.each([
+    ['a failed look', turn('describe', 'describer (image 1)', null, { failed: { code: 'image', detail: 'gone' } })],
+    ['another stage', turn('brief', 'supporter (image 1)', { description: 'wrong' })],
+    ['no number', turn('describe', 'describer', { description: 'wrong' })],
+    ['a number that there is not', described(2, 'wrong')],
+    ['a blank description', described(1, ' ')],
+  ])('takes no description from %s', (_what, one) => {
+    expect(argumentOf(transcript([one], [image('its caption')]))?.words).toBe('the text\nits caption')
+  })
+
+  test('has every turn without its prompt, and how it failed', () => {
+    const failed = { code: 'timeout', detail: 'why' }
+    const turns = [turn('strict', 'strict', { score: 0.5 }), turn('loose', 'loose', null, { failed })]
+    expect(argumentOf(transcript(turns))).toEqual({
+      verdictId: 'safety~p~r1',
+      words: 'the text',
+      turns: [
+        { stage: 'strict', role: 'strict', answer: { score: 0.5 } },
+        { stage: 'loose', role: 'loose', answer: null, failed },
+      ],
+    })
+  })
+
+  test('is none where the post was cut out or deleted', () => {
+    expect(argumentOf({ ...transcript([]), subject: '[cut: too large]' })).toBeNull()
+  })
+})
