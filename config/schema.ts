@@ -23,6 +23,15 @@ const wait = duration.refine((ms) => ms < 2 ** 31, 'at most 24d')
 const count = z.int().min(1)
 const ascending = (values: readonly number[]) => values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
 
+const limitsOf = z.strictObject({
+  callsPerMinute: count.optional(),
+  tokensPerMinute: count.optional(),
+  inFlight: count.optional(),
+})
+/** Bounds that keep the sums exact. */
+const budget = { tokens: z.int().min(1).max(1e12).nullable(), usd: z.number().positive().max(1e6).nullable() }
+const budgetWindow = duration.refine((ms) => ms >= 60_000, 'at least 1m')
+
 const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
 
 const protocols = z.strictObject(
@@ -86,7 +95,36 @@ export const settingsSchema = z.strictObject({
     ),
     slots: count,
     callTimeout: wait,
+    latencyTolerance: z.number().min(1.1).nullable(),
+    imageTokens: count,
   }),
+  memo: z.strictObject({
+    enabled: z.boolean(),
+    keep: duration,
+    lease: wait,
+    patience: wait,
+    maxBytes: z.int().min(1024),
+  }),
+  limits: z.strictObject({ models: z.record(z.string(), limitsOf), tenants: z.record(z.string(), limitsOf) }),
+  budgets: z.strictObject({
+    whenSpent: z.enum(['hold', 'degrade']),
+    verdict: z.strictObject(budget),
+    tenant: z.strictObject({ ...budget, per: budgetWindow }),
+    tenants: z.record(tenantName, z.strictObject(budget)),
+    total: z.strictObject({ ...budget, per: budgetWindow }),
+  }),
+  breaker: z
+    .strictObject({
+      window: count,
+      minCalls: count,
+      failureShare: z.number().gt(0).max(1),
+      coolDown: wait,
+      maxCoolDown: wait,
+      probes: count,
+      successes: count,
+    })
+    .refine(({ minCalls, window }) => minCalls <= window, 'minCalls is more than window')
+    .refine(({ coolDown, maxCoolDown }) => coolDown <= maxCoolDown, 'coolDown is longer than maxCoolDown'),
   images: z.strictObject({
     maxBytes: count.max(20 * 2 ** 20, 'at most 20 MiB: it is held in memory while a model looks at it'),
     timeout: wait,

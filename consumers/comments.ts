@@ -1,5 +1,5 @@
 import { type CommentMessage, commentMessage, type Outcome } from '../src/domain/messages.ts'
-import type { Comment } from '../src/domain/thread.ts'
+import type { Comment, ThreadRef } from '../src/domain/thread.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
@@ -10,8 +10,14 @@ import { shortened } from './read-message.ts'
 const WRITTEN_AT_ONCE = 500
 
 /** Takes comments into the thread store, all of a thread's in a batch at once. */
-export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock: Clock }): Intake<CommentMessage> {
-  const { threads, rules, clock } = deps
+export function comments(deps: {
+  threads: ThreadStore
+  rules: ThreadRules
+  /** Erases what was asked about a post, a deleted comment among it. */
+  forget: (subject: ThreadRef) => Promise<unknown>
+  clock: Clock
+}): Intake<CommentMessage> {
+  const { threads, rules, forget, clock } = deps
   return {
     schema: commentMessage,
     clocked: true,
@@ -26,6 +32,7 @@ export function comments(deps: { threads: ThreadStore; rules: ThreadRules; clock
             if (first === undefined) return
             const ref = { tenant: first.message.tenant, postId: first.message.postId, kind: 'post' as const }
             const changes = part.map(({ message, from }) => changeOf(message, from, rules))
+            if (changes.some(({ kind }) => kind === 'deleted')) await forget(ref)
             const given = await threads.putComments(ref, changes, clock(), rules)
             for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))
           }

@@ -14,8 +14,8 @@ const ERASED_AT_ONCE = 50
 export function posts(deps: {
   threads: ThreadStore
   routes: Pick<Router, 'of'>
-  /** Erases a deleted post from the shelves. */
-  forget: (subject: { tenant: string; id: string }) => Promise<unknown>
+  /** Erases what was asked about a subject, and what was learnt from it. */
+  forget: (subject: ThreadRef) => Promise<unknown>
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
@@ -28,7 +28,7 @@ export function posts(deps: {
   const { threads, routes, forget, rules, checkpoints, clock, farewell } = deps
 
   async function eraseReply(reply: ThreadRef): Promise<void> {
-    await forget({ tenant: reply.tenant, id: reply.postId })
+    await forget(reply)
     await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
   }
 
@@ -37,7 +37,7 @@ export function posts(deps: {
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
     if (message.deleted === true) {
       // Also for a deletion that comes again: the first one may have been cut off between the two.
-      await forget({ tenant, id })
+      await forget(ref)
       const outcome = await threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
       // What replies to it quotes it. Looked for once no reply can be linked to it any more.
       const replies = await threads.repliesTo(ref)

@@ -12,16 +12,21 @@ import { checkBrokers, ensureTopics, kafkaClient } from './adapters/kafka/client
 import { logListener } from './adapters/log.ts'
 import { openAiModel } from './adapters/openai/model.ts'
 import { prometheusMetrics } from './adapters/prometheus/metrics.ts'
+import { redisBudgets } from './adapters/redis/budgets.ts'
 import { redisCases, redisOutbox } from './adapters/redis/cases.ts'
 import { connect } from './adapters/redis/connect.ts'
 import { keysUnder } from './adapters/redis/keys.ts'
+import { redisLimits } from './adapters/redis/limits.ts'
+import { redisMemo } from './adapters/redis/memo.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
 import {
+  budgetSettings,
   gatewaySettings,
   imageSettings,
   intakesOf,
   judgeSettings,
   libraryOf,
+  limitLeaseMs,
   openerSettings,
   orphanLetter,
   topicsOf,
@@ -131,12 +136,16 @@ async function assemble(
   const metrics = prometheusMetrics({ protocols, topics: inputs })
   listeners.push(metrics.listen)
   const routes = router(protocols, settings.routes)
+  const memo = redisMemo(workRedis, keys.under)
   const library = libraryOf(settings, clock)
   later(() => library.close())
   const calls = gateway({
     model: overrides.model ?? openAiModel(settings.openai),
     loadImage: imageLoader(imageSettings(settings)),
-    settings: gatewaySettings(settings),
+    memo,
+    limits: redisLimits(workRedis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+    budgets: redisBudgets(workRedis, keys.under, budgetSettings(settings)),
+    settings: gatewaySettings(settings, fenceKey),
     clock,
     report,
   })
@@ -226,7 +235,7 @@ async function assemble(
     downSince = () => reader.downSince
     const taking = intake({
       reader,
-      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, clock }),
+      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, memo, clock }),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },

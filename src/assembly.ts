@@ -6,15 +6,21 @@ import { posts } from '../consumers/posts.ts'
 import { deadLetterOf } from '../consumers/read-message.ts'
 import { makeEmbedder } from './adapters/embedders/make.ts'
 import { lanceLibrary } from './adapters/lancedb/library.ts'
+import { memoryBudgets } from './adapters/memory/budgets.ts'
+import { memoryLimits } from './adapters/memory/limits.ts'
+import { memoryMemo } from './adapters/memory/memo.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
 import { judgesBesides, type Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
-import type { GatewaySettings } from './gateway/gateway.ts'
+import type { GatewayParts, GatewaySettings } from './gateway/gateway.ts'
+import type { BudgetSettings } from './ports/budgets.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Library } from './ports/library.ts'
+import type { LimitsOf } from './ports/limits.ts'
+import type { Memo } from './ports/memo.ts'
 import type { Report } from './ports/report.ts'
 import type { Origin, ThreadRules, ThreadStore } from './ports/threads.ts'
 
@@ -33,8 +39,63 @@ export function topicsOf(settings: Settings) {
   }
 }
 
-export function gatewaySettings({ models }: Settings): GatewaySettings {
-  return { slots: models.slots, callTimeoutMs: models.callTimeout, roles: models.roles, prices: models.prices }
+export function gatewaySettings(settings: Settings, secret: string): GatewaySettings {
+  const { models, memo, limits, budgets, breaker } = settings
+  const { coolDown, maxCoolDown, ...breaking } = breaker
+  const { slots, roles, prices, latencyTolerance, imageTokens } = models
+  return {
+    ...{ slots, roles, prices, latencyTolerance, imageTokens },
+    callTimeoutMs: models.callTimeout,
+    limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
+    whenSpent: budgets.whenSpent,
+    breaker: { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown },
+    memo: memo.enabled
+      ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
+      : null,
+    secret,
+  }
+}
+
+/** A call's place is its own until it must have ended. */
+export function limitLeaseMs({ models }: Settings): number {
+  return models.callTimeout + 30_000
+}
+
+export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
+  const { verdict, tenants } = budgets
+  const { per: tenantPer, ...tenant } = budgets.tenant
+  const { per: totalPer, ...total } = budgets.total
+  return {
+    ...{ verdict, tenants },
+    tenant: { ...tenant, perMs: tenantPer },
+    total: { ...total, perMs: totalPer },
+    keepVerdictMs: 2 * cases.deadline,
+  }
+}
+
+/** Without what is not set: absent and undefined are not the same. */
+function given({ callsPerMinute, tokensPerMinute, inFlight }: Settings['limits']['models'][string]): LimitsOf {
+  return {
+    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
+    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+    ...(inFlight === undefined ? {} : { inFlight }),
+  }
+}
+
+function mapped<From, To>(values: Readonly<Record<string, From>>, to: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
+}
+
+/** The gateway's stores in memory, for one process that judges by itself. */
+export function memoryGatewayParts(
+  settings: Settings,
+  clock: Clock,
+): Pick<GatewayParts, 'memo' | 'limits' | 'budgets'> {
+  return {
+    memo: memoryMemo(clock),
+    limits: memoryLimits(clock, { leaseMs: limitLeaseMs(settings) }),
+    budgets: memoryBudgets(budgetSettings(settings), clock),
+  }
 }
 
 /** The library that the settings name; nothing of it is loaded before it is needed. */
@@ -82,17 +143,21 @@ export function intakesOf(
     protocols: readonly Protocol[]
     routes: Router
     library: Pick<Library, 'forget'>
+    memo: Pick<Memo, 'forget'>
     clock: Clock
   },
 ): ReadonlyMap<string, AnyIntake> {
-  const { settings, threads, protocols, routes, library, clock } = deps
+  const { settings, threads, protocols, routes, library, memo, clock } = deps
   const rules = threadRules(settings)
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
-  const { forget } = library
+  const forget = async (ref: ThreadRef) => {
+    await memo.forget(ref, settings.memo.keep)
+    await library.forget({ tenant: ref.tenant, id: ref.postId })
+  }
   return new Map<string, AnyIntake>([
     [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell })],
-    [topics.comments, comments({ threads, rules, clock })],
+    [topics.comments, comments({ threads, rules, forget: (ref) => memo.forget(ref, 0), clock })],
     [topics.counterspeech, counterspeech({ threads, routes, rules, checkpoints, clock })],
   ])
 }

@@ -10,6 +10,7 @@ import {
   intakesOf,
   judgeSettings,
   libraryOf,
+  memoryGatewayParts,
   openerSettings,
   orphanLetter,
 } from '../assembly.ts'
@@ -96,10 +97,12 @@ async function judgeWith(
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts, backoffMs: backoff, clock, report })
+  const parts = memoryGatewayParts(settings, clock)
   const calls = gateway({
     model: openAiModel(settings.openai),
     loadImage: imageLoader(imageSettings(settings)),
-    settings: gatewaySettings(settings),
+    ...parts,
+    settings: gatewaySettings(settings, 'one run'),
     clock,
     report,
   })
@@ -116,7 +119,15 @@ async function judgeWith(
   const taking = intake({
     reader: feed.reader,
     // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
-    intakes: intakesOf(TOPICS, { settings, threads, protocols, routes, library: { forget: async () => 0 }, clock }),
+    intakes: intakesOf(TOPICS, {
+      settings,
+      threads,
+      protocols,
+      routes,
+      library: { forget: async () => 0 },
+      memo: parts.memo,
+      clock,
+    }),
     outbox,
     marks,
     limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },

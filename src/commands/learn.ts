@@ -5,7 +5,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { imageLoader } from '../adapters/images.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
 import { makeTopics } from '../app.ts'
-import { gatewaySettings, imageSettings, topicsOf } from '../assembly.ts'
+import { gatewaySettings, imageSettings, memoryGatewayParts, topicsOf } from '../assembly.ts'
 import { CURATOR_PROMPTS, curation } from '../curator/curate.ts'
 import { type Judged, type Learnt, learner, type Spent } from '../curator/learn.ts'
 import { patiently } from '../curator/patiently.ts'
@@ -195,7 +195,8 @@ function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) 
     gateway: gateway({
       model: openAiModel(settings.openai),
       loadImage: imageLoader(imageSettings(settings)),
-      settings: gatewaySettings(settings),
+      ...memoryGatewayParts(settings, Date.now),
+      settings: gatewaySettings(settings, 'one run'),
       clock: Date.now,
       report: () => {},
     }),

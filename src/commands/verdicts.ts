@@ -12,7 +12,10 @@ export async function readingClient(settings: Settings, terminal: Terminal) {
   if (brokers.length === 0)
     throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
   const kafka = kafkaClient(brokers, clientId, (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) terminal.say(printable(String(event.error), 300))
+    if (name !== 'trouble:met' || !('error' in event)) return
+    const said = String(event.error)
+    // To leave is a courtesy: a broker forgets a silent reader by itself.
+    if (!said.includes('LeaveGroup')) terminal.say(printable(said, 300))
   })
   await checkBrokers(brokers)
   return kafka

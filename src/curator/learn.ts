@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
 import type { Protocol } from '../engine/script.ts'
-import type { Call, Gateway } from '../gateway/gateway.ts'
+import type { Call } from '../gateway/call.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library, NewProposal, Proposal } from '../ports/library.ts'
 import type { Argument } from './case.ts'
@@ -216,7 +218,17 @@ export function learner(deps: {
   async function curated(closed: ClosedCase, io: LearnIo): Promise<Lesson> {
     const calls: Call[] = []
     const { signal } = io
-    const asking = { protocol: 'curator', signal, deadline: clock() + settings.deadlineMs, calls }
+    const asking = {
+      protocol: 'curator',
+      // People who say the same of one verdict share a question already; nothing of it is remembered beyond the run.
+      subject: { tenant: 'default', postId: 'curator', kind: 'post' as const },
+      remember: false,
+      caseId: 'curator',
+      askId: randomUUID(),
+      signal,
+      deadline: clock() + settings.deadlineMs,
+      calls,
+    }
     const ask = curate(closed)
     try {
       const settled = await patiently((attempt) => gateway.ask(ask, { ...asking, attempt }), settings.patience, {

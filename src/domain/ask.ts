@@ -22,6 +22,22 @@ export interface Ask<Answer = unknown> {
   readonly maxTokens: number
   /** Set where the library is asked and no model. */
   readonly lookup?: Lookup
+  /** Set where this is many small questions, asked together to save calls. */
+  readonly pieces?: Pieces<Answer>
+}
+
+/**
+ * A question that is many small ones, asked together to save calls. Each piece is remembered as the question about it
+ * alone, so that it is known whatever it is asked together with; an answer about one piece has the same type.
+ */
+export interface Pieces<Answer> {
+  readonly count: number
+  /** The same question about these pieces alone, in this order. */
+  only(pieces: readonly number[]): Ask<Answer>
+  /** What an answer says about the nth piece asked about, as the answer about it alone; undefined if it left it out. */
+  take(answer: Answer, nth: number): Answer | undefined
+  /** The answer to the whole question, from those about single pieces; pieces may be missing. */
+  join(answers: ReadonlyMap<number, Answer>): Answer
 }
 
 /**

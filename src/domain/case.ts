@@ -46,6 +46,8 @@ export const journalEntry = z.object({
   /** Time this ask was held back by somebody's Retry-After, in ms. */
   heldMs: z.number(),
   memo: z.boolean(),
+  /** Set where a question in pieces was not sent as it stands: the pieces sent, call by call. */
+  sent: z.array(z.array(z.number().int())).optional(),
 })
 export type JournalEntry = z.infer<typeof journalEntry>
 

@@ -9,6 +9,8 @@ export type FailureCode =
   | 'rate-limited'
   | 'deadline'
   | 'aborted'
+  | 'limited'
+  | 'budget'
   | 'library'
   | 'image'
 

@@ -93,6 +93,8 @@ const turn = z.object({
   startedAt: z.string(),
   ms: z.number(),
   memo: z.boolean(),
+  /** Set where only some pieces of the question were sent, the others being known: their numbers from 0, call by call. */
+  sent: z.array(z.array(z.number().int())).optional(),
 })
 export type Turn = z.infer<typeof turn>
 

@@ -1,4 +1,4 @@
-import type { CaseRecord, Journal } from '../domain/case.ts'
+import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import {
   addUsage,
   type ChatMessage,
@@ -72,7 +72,11 @@ function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: 
  * The whole argument, each distinct message text once (a repeated one points to where it stands), at most `maxBytes` long:
  * beyond that the longest texts are shortened and `cut` says so.
  */
-export function transcriptOf(ended: Ended, sent: (asked: KeyedAsk) => ChatMessage[], maxBytes: number): string {
+export function transcriptOf(
+  ended: Ended,
+  sent: (asked: KeyedAsk, entry: JournalEntry) => ChatMessage[],
+  maxBytes: number,
+): string {
   const seen = new Map<string, { turn: number; message: number }>()
   const turns = ended.asked.map((asked, index): Turn => {
     const entry = ended.journal.get(asked.key)
@@ -83,7 +87,7 @@ export function transcriptOf(ended: Ended, sent: (asked: KeyedAsk) => ChatMessag
       stage: entry.stage,
       role: asked.ask.part === undefined ? entry.role : `${entry.role} (${asked.ask.part})`,
       model: entry.model,
-      messages: sent(asked).map((message, at) => once(seen, message, { turn: index, message: at })),
+      messages: sent(asked, entry).map((message, at) => once(seen, message, { turn: index, message: at })),
       answer: entry.answer,
       raw: entry.raw,
       ...(entry.failed === undefined ? {} : { failed: entry.failed }),
@@ -92,6 +96,7 @@ export function transcriptOf(ended: Ended, sent: (asked: KeyedAsk) => ChatMessag
       startedAt: iso(entry.startedAt),
       ms: entry.ms,
       memo: entry.memo,
+      ...(entry.sent === undefined ? {} : { sent: entry.sent }),
     }
   })
   return fitted({ schema: 1, verdictId: ended.record.id, subject: ended.record.subject, turns, cut: [] }, maxBytes)

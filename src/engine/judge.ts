@@ -1,8 +1,10 @@
 import type { Lookup } from '../domain/ask.ts'
 import type { CaseRecord, JournalEntry } from '../domain/case.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
-import { type Call, type Gateway, type Settled, withFormat } from '../gateway/gateway.ts'
+import { type ChatMessage, noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
+import type { Call } from '../gateway/call.ts'
+import { withFormat } from '../gateway/format.ts'
+import type { Gateway, Settled } from '../gateway/gateway.ts'
 import type { CaseStore, TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
@@ -94,7 +96,7 @@ export function judge(deps: {
     const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls, decidedAt: clock() }
     const won = await cases.conclude(record, taken.epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
-      transcript: transcriptOf(ended, ({ ask }) => withFormat(ask), settings.transcriptBytes),
+      transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
       carry: carry === undefined ? null : JSON.stringify(carry),
     })
     if (won) report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
@@ -167,8 +169,20 @@ export function judge(deps: {
     try {
       const { signal } = attempt
       if (asked.ask.lookup !== undefined) return await write(await look(asked.ask.lookup, record, signal))
-      const asking = { protocol, attempt: attempt.number, signal, deadline: record.deadline, calls }
-      return await write(await gateway.ask(asked.ask, asking))
+      const subject = { tenant: record.tenant, postId: record.subjectId, kind: record.kind }
+      return await write(
+        await gateway.ask(asked.ask, {
+          protocol,
+          subject,
+          caseId,
+          askId: `${caseId}/${run}/${key}`,
+          attempt: attempt.number,
+          remember: protocols.get(protocol)?.faithful !== true,
+          signal,
+          deadline: record.deadline,
+          calls,
+        }),
+      )
     } catch (error) {
       if (error instanceof PermanentError) return write(failed(error.code, error.message))
       if (attempt.signal.aborted || error instanceof RetryLaterError) {
@@ -189,10 +203,17 @@ export function judge(deps: {
     const started = clock()
     const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
     const usage = { ...noUsage(), promptTokens: tokens }
-    return { answer, raw: null, model: library.embedder, usage, ms: clock() - started }
+    return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
   }
 
   return { advance, answer }
+}
+
+/** The messages of an ask as they went out; of pieces, only those that were sent. What was known stands as it was asked. */
+function sentAs({ ask }: KeyedAsk, { sent }: JournalEntry): ChatMessage[] {
+  const { pieces } = ask
+  if (sent === undefined || sent.length === 0 || pieces === undefined) return withFormat(ask)
+  return sent.flatMap((some) => withFormat(pieces.only(some)))
 }
 
 /** A script that waits for the answers of its round. */
@@ -267,7 +288,7 @@ function journalled(
   settled: Settled,
   around: { calls: readonly Call[]; startedAt: number; heldMs: number },
 ): JournalEntry {
-  const { answer, failed, raw, model, usage, ms } = settled
+  const { answer, failed, raw, model, usage, ms, memo, sent } = settled
   return {
     stage: ask.stage,
     role: ask.role,
@@ -280,12 +301,13 @@ function journalled(
     startedAt: around.startedAt,
     ms,
     heldMs: around.heldMs,
-    memo: false,
+    memo,
+    ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
   }
 }
 
 function failed(code: string, detail: string): Settled {
-  return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0 }
+  return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
 }
 
 function named(calls: readonly Call[], key: string) {

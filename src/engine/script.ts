@@ -47,6 +47,8 @@ export interface Protocol {
   /** What its paper spends on one subject, for the bench to stand beside: model calls, and how many wait for another. */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** Every question reaches a model, as in its paper: nothing is answered from memory. */
+  readonly faithful?: boolean
   /** Shelves of the library that its lookups name. */
   readonly shelves?: readonly string[]
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */

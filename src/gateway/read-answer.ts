@@ -1,98 +1,379 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { z } from 'zod'
+import { z } from 'zod'
+import type { ModelReply } from '../ports/model.ts'
+import { Bare, holdsPlaces, isObject, type LooseObject, looseJson, opensObject } from './loose-json.ts'
 
 export type Reading<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | { readonly readable: false; readonly why: string }
 
-/** Opening braces tried in one text before it counts as unreadable: each may cost a look through the rest of it. */
-const MAX_STARTS = 64
+/** What a reply says: an answer, or the name of what it is instead. */
+export type Heard<Answer> =
+  | { readonly readable: true; readonly answer: Answer }
+  | {
+      readonly readable: false
+      readonly code: 'refused' | 'content-filter' | 'unreadable'
+      readonly why: string
+    }
+
+/** A refusal is what the endpoint calls one. One that is written in prose is unreadable like any other prose. */
+export function readReply<Answer>(
+  { text, finish }: Pick<ModelReply, 'text' | 'finish'>,
+  schema: z.ZodType<Answer>,
+): Heard<Answer> {
+  if (finish === 'refusal') return { readable: false, code: 'refused', why: 'the model refused' }
+  if (finish === 'content-filter')
+    return { readable: false, code: 'content-filter', why: "the endpoint's filter stopped it" }
+  const cut = finish === 'length'
+  const reading = readAnswer(text ?? '', schema, { cut })
+  if (reading.readable) return reading
+  return { readable: false, code: 'unreadable', why: `${reading.why}${cut ? ', cut at the token limit' : ''}` }
+}
 
 /**
- * Finds the answer in what a model wrote: the whole text as JSON, else the one JSON object in it that fits the schema
- * (models wrap answers in prose and code fences). Two that fit and differ are no answer: one may be a quotation. A number or a choice that is written as another kind of string is read
- * as what it says; nothing is filled in. `why` holds no word of the text.
+ * Finds the answer in what a model wrote: the one JSON object in it that fits the schema, else lines `Key: value` that
+ * name each of its keys once. Prose, code fences, a wrapper (`{"response": {…}}`) and thoughts in tags at the head stand
+ * around it. `why` holds no word of the text. Takes linear time and never throws.
+ *
+ * It reads what can mean one thing only, and fills nothing in:
+ * - keys by their letters (`key_cues` is `keyCues`), or by a name that means the same (`reason`, `rationale`);
+ * - a choice by its letters (`Non hate.` is `non-hate`), where exactly one choice has them;
+ * - a number in a string, `0,8` as 0.8, and full-width digits; `4/5` as 4 where the scale ends at 5; a share (`80%`,
+ *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another one, and is never clamped.
+ *
+ * Models quote, and not every model escapes what it quotes: a comment that holds `","answer":"Real"}` may end the answer
+ * that quotes it. So it is no answer if anything else in the text looks like one: another object that fits and differs,
+ * whichever comes first; an object with some of the keys; a broken object; outside every object a key, or a line that
+ * decides. The form of the answer, repeated with `...` or `"Fake" or "Real"`, is none of these. A text that was cut at the
+ * token limit must end in its answer.
  */
-export function readAnswer<Answer>(text: string, schema: z.ZodType<Answer>): Reading<Answer> {
-  let why = 'no JSON object'
+export function readAnswer<Answer>(
+  text: string,
+  schema: z.ZodType<Answer>,
+  { cut = false }: { cut?: boolean } = {},
+): Reading<Answer> {
+  const form = formOf(schema)
+  const said = decoded(withoutThoughts(text))
+  const list = form.list === undefined ? undefined : wholeArray(said)
+  if (list !== undefined && form.list !== undefined) {
+    const read = fitted({ [form.list]: list }, form, schema)
+    if (read.readable) return read
+  }
+
+  const { objects, outside, why } = objectsIn(said)
+  if (why !== undefined) return unreadable(why)
+  if (objects.length > 0 && outside.some((prose) => hasKey(prose, form))) return unreadable('pieces of another answer')
+  if (cut && objects.length > 0 && !/^[\s`~]*$/.test(outside.at(-1) ?? ''))
+    return unreadable('more text after the last object')
+  const read = theOneIn(objects, form, schema)
+  if (read !== undefined) return read
+  if (objects.length > 0) return unreadable('no object with the keys asked for')
+  const lines = cut ? undefined : labelledLines(said, form)
+  return lines === undefined ? unreadable('no JSON object') : fitted(lines, form, schema)
+}
+
+/** What the objects that have a key of the form agree on; undefined where there are none. */
+function theOneIn<Answer>(
+  objects: readonly unknown[],
+  form: Form,
+  schema: z.ZodType<Answer>,
+): Reading<Answer> | undefined {
   let found: Extract<Reading<Answer>, { readable: true }> | undefined
-  for (const candidate of candidates(text)) {
-    const read = fitted(candidate, schema)
-    if (!read.readable) why = read.why
-    else if (found === undefined) found = read
-    else if (!isDeepStrictEqual(found.answer, read.answer))
-      return { readable: false, why: 'several answers that differ' }
+  for (const object of objects) {
+    const layers = [object, ...unwrapped(object)].filter((layer) => isObject(layer) && hasKeys(layer, form))
+    const readings = layers.map((layer) => fitted(layer, form, schema))
+    const read = readings.find(({ readable }) => readable) ?? readings.at(-1)
+    if (read === undefined || (!read.readable && isForm(object, form))) continue
+    if (!read.readable) return read
+    if (found === undefined) found = read
+    else if (!isDeepStrictEqual(found.answer, read.answer)) return unreadable('several answers that differ')
   }
-  return found ?? { readable: false, why }
+  return found
 }
 
-function* candidates(text: string): Generator<unknown> {
-  const whole = parsed(text)
-  if (whole !== undefined) {
-    yield whole
-    return
-  }
-  let start = text.indexOf('{')
-  for (let tried = 0; start !== -1 && tried < MAX_STARTS; tried++) {
-    const end = closing(text, start)
-    if (end === -1) return
-    const value = parsed(text.slice(start, end + 1))
-    if (value !== undefined) yield value
-    start = text.indexOf('{', end + 1)
-  }
+function unreadable(why: string) {
+  return { readable: false, why } as const
 }
 
-function parsed(text: string): unknown {
+/** What an answer must look like, as far as reading needs it. */
+interface Form {
+  readonly json: Json
+  /** Every name under which one of its keys may come, folded. */
+  readonly names: ReadonlySet<string>
+  /** Those of the keys that decide: a choice, a number. */
+  readonly decisive: ReadonlySet<string>
+  /** Its only key, where that holds a list. */
+  readonly list: string | undefined
+}
+type Json = z.core.JSONSchema.JSONSchema
+
+const forms = new WeakMap<z.ZodType, Form>()
+
+function formOf(schema: z.ZodType): Form {
+  const known = forms.get(schema)
+  if (known !== undefined) return known
+  const json = z.toJSONSchema(schema)
+  const properties = propertiesOf(json)
+  const [only] = properties
+  const form = {
+    json,
+    names: new Set(properties.flatMap(([key]) => namesOf(key, json))),
+    decisive: new Set(properties.flatMap(([key, inner]) => (isFree(inner) ? [] : namesOf(key, json)))),
+    list: properties.length === 1 && only?.[1].type === 'array' ? only[0] : undefined,
+  }
+  forms.set(schema, form)
+  return form
+}
+
+function propertiesOf({ properties = {} }: Json): [string, Json][] {
+  return Object.entries(properties).flatMap(([key, inner]) => (typeof inner === 'object' ? [[key, inner]] : []))
+}
+
+const SAME_MEANING = [
+  ['reason', 'reasoning', 'reasons', 'rationale', 'explanation', 'justification'],
+  ['label', 'answer', 'verdict', 'finallabel', 'finalanswer', 'finalverdict'],
+  ['score', 'riskscore', 'finalscore', 'rating'],
+]
+
+/** The names of a key, folded, its own first; one that is another key's own is not among them. */
+function namesOf(key: string, json: Json): string[] {
+  const own = folded(key)
+  const others = propertiesOf(json).map(([name]) => folded(name))
+  const same = SAME_MEANING.find((names) => names.includes(own)) ?? []
+  return [own, ...same.filter((name) => !others.includes(name))]
+}
+
+function folded(name: string): string {
+  return narrow(name)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
+
+/** Full-width letters, digits and punctuation as ASCII. */
+function narrow(text: string): string {
+  return text.replace(/[\uff01-\uff5e]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0))
+}
+
+const THOUGHTS = /^\s*<(think|thinking|thought|analysis|scratchpad)>/i
+
+/** What comes after the thoughts at the head of a text; nothing where they have no end. */
+function withoutThoughts(text: string): string {
+  const tag = THOUGHTS.exec(text)
+  if (tag === null) return text
+  const closing = `</${tag[1]?.toLowerCase()}>`
+  const end = text.toLowerCase().indexOf(closing)
+  return end === -1 ? '' : text.slice(end + closing.length)
+}
+
+/** A text that is JSON in a JSON string, with or without its outer quotes, as the JSON that it holds. */
+function decoded(text: string): string {
+  const trimmed = text.trim()
+  const quoted = /^"\s*[{[]/.test(trimmed) ? trimmed : /^\{\s*\\+"/.test(trimmed) ? `"${trimmed}"` : undefined
+  if (quoted === undefined) return text
   try {
-    return JSON.parse(text)
+    return z.string().parse(JSON.parse(quoted))
   } catch {
-    return undefined
+    // It only looked like one; what it is instead is found out by the reader.
+    return text
   }
 }
 
-/** Index of the brace that closes the one at `start`, strings skipped; -1 if the text ends before. */
-function closing(text: string, start: number): number {
-  let depth = 0
-  let quoted = false
-  for (let at = start; at < text.length; at++) {
-    const char = text[at]
-    if (quoted) {
-      if (char === '\\') at++
-      else if (char === '"') quoted = false
-    } else if (char === '"') quoted = true
-    else if (char === '{') depth++
-    else if (char === '}' && --depth === 0) return at
-  }
-  return -1
+const FENCED = /^\s{0,9}(?:```|~~~)\w{0,20}\s*/
+
+/** The array that the whole text is, code fences aside. */
+function wholeArray(text: string): unknown[] | undefined {
+  const start = FENCED.exec(text)?.[0].length ?? text.search(/\S/)
+  if (text.charAt(start) !== '[') return undefined
+  const parsed = looseJson(text, start)
+  return parsed.ok && Array.isArray(parsed.value) && /^[\s`~]*$/.test(text.slice(parsed.end)) ? parsed.value : undefined
 }
 
-function fitted<Answer>(value: unknown, schema: z.ZodType<Answer>): Reading<Answer> {
-  const first = schema.safeParse(value)
-  if (first.success) return { readable: true, answer: first.data }
-  for (const issue of first.error.issues) mend(value, issue)
-  const second = schema.safeParse(value)
-  if (second.success) return { readable: true, answer: second.data }
-  const issue = second.error.issues[0]
+/** Every object of a text that is not inside another, and the prose before, between and after them. */
+function objectsIn(text: string): { objects: unknown[]; outside: string[]; why?: string } {
+  const objects: unknown[] = []
+  const outside: string[] = []
+  let from = 0
+  for (let at = brace(text, 0); at !== -1; ) {
+    if (!opensObject(text, at)) {
+      at = brace(text, at + 1)
+      continue
+    }
+    if (objects.length === MOST_OBJECTS) return { objects, outside, why: 'too many objects' }
+    const parsed = looseJson(text, at)
+    if (!parsed.ok) return { objects, outside, why: parsed.why }
+    objects.push(parsed.value)
+    outside.push(text.slice(from, at))
+    from = parsed.end
+    at = brace(text, from)
+  }
+  return { objects, outside: [...outside, text.slice(from)] }
+}
+
+/** A text with more of them is no answer, and not worth the time. */
+const MOST_OBJECTS = 500
+const BRACE = /[{｛]/g
+
+function brace(text: string, from: number): number {
+  BRACE.lastIndex = from
+  return BRACE.exec(text)?.index ?? -1
+}
+
+const KEY =
+  /["'“”„‘＂«]([\p{L}_ -]{1,40})["'“”’＂»]\s{0,9}[:：]|["'“”’＂»]\s{0,9}[,，]\s{0,9}([\p{L}_]{1,40})\s{0,9}[:：]/gu
+
+/** Whether prose has a key as an object would have it, or a line that decides. */
+function hasKey(prose: string, { names, decisive }: Form): boolean {
+  if ([...prose.matchAll(KEY)].some(([, quoted, bare]) => names.has(folded(quoted ?? bare ?? '')))) return true
+  return prose.split('\n').some((line) => {
+    const [, label = '', rest = ''] = LABEL.exec(line) ?? []
+    return decisive.has(folded(label)) && /[\p{L}\p{N}]/u.test(rest)
+  })
+}
+
+function hasKeys(value: LooseObject, { names }: Form): boolean {
+  return Object.keys(value).some((key) => names.has(folded(key)))
+}
+
+/** Whether an object repeats the form of the answer: every key that decides holds a place. */
+function isForm(value: unknown, { decisive }: Form): boolean {
+  const held = isObject(value) ? Object.keys(value).filter((key) => decisive.has(folded(key))) : []
+  return held.length > 0 && isObject(value) && held.every((key) => holdsPlaces(value[key]))
+}
+
+const WRAPPERS = new Set(
+  'answer response result output json data function toolcall toolcalls arguments parameters finalanswer'.split(' '),
+)
+/** What may stand beside the wrapped. */
+const BESIDE = new Set('name type id index role recipient'.split(' '))
+const MOST_WRAPPERS = 4
+
+/** What is wrapped in a value, layer by layer: in a key that says so, in a list of one, in a string. */
+function unwrapped(value: unknown): unknown[] {
+  const layers: unknown[] = []
+  for (let inner = within(value); inner !== undefined && layers.length < MOST_WRAPPERS; inner = within(inner))
+    layers.push(inner)
+  return layers
+}
+
+function within(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 1 ? value[0] : undefined
+  if (typeof value === 'string') {
+    const parsed = value.trim().startsWith('{') ? looseJson(value.trim(), 0) : undefined
+    return parsed?.ok && parsed.end === value.trim().length ? parsed.value : undefined
+  }
+  if (!isObject(value)) return undefined
+  const [wrapped, ...more] = Object.entries(value).filter(([key]) => !BESIDE.has(folded(key)))
+  return wrapped !== undefined && more.length === 0 && WRAPPERS.has(folded(wrapped[0])) ? wrapped[1] : undefined
+}
+
+const LABEL =
+  /^[\s>#*_•-]{0,12}(?:\d{1,2}[.)]\s{0,3})?[*_`"]{0,4}(\p{L}[\p{L} _-]{0,39})[*_`"]{0,4}\s?[:：=][*_`]{0,4}(.*)$/u
+
+/** The answer in lines `Key: value`, for a form without lists; text goes on to the next label, anything else ends with its line. */
+function labelledLines(text: string, { json, names }: Form): LooseObject | undefined {
+  const properties = propertiesOf(json)
+  if (properties.some(([, { type }]) => type === 'array' || type === 'object')) return undefined
+  const found: { name: string; value: string }[] = []
+  for (const line of text.split('\n')) {
+    if (FENCED.test(line)) continue
+    const [, label = '', rest = ''] = LABEL.exec(line) ?? []
+    const last = found.at(-1)
+    if (names.has(folded(label))) found.push({ name: folded(label), value: rest })
+    else if (last !== undefined) last.value += `\n${line}`
+  }
+  const answer: LooseObject = Object.create(null)
+  for (const [key, inner] of properties) {
+    const [only, ...more] = found.filter(({ name }) => namesOf(key, json).includes(name))
+    if (only === undefined || more.length > 0) return undefined
+    answer[key] = isFree(inner) ? only.value.trim() : new Bare(only.value.trim())
+  }
+  return answer
+}
+
+/** Whether any string will do. */
+function isFree({ type, enum: choices }: Json): boolean {
+  return type === 'string' && choices === undefined
+}
+
+function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): Reading<Answer> {
+  const twice: string[] = []
+  const read = schema.safeParse(mended(value, json, [], twice))
+  if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
+  if (read.success) return { readable: true, answer: read.data }
+  const issue = read.error.issues[0]
   // Our own rules say in their own words what is wrong; zod's messages may quote the answer.
   const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
-  return { readable: false, why: `${issue?.path.join('.') || 'answer'}: ${what}` }
+  return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
 }
 
-/** Reads `"0.8"` as 0.8 and `"fake."` as Fake, in place, where the schema says that a number or a choice belongs there. */
-function mend(root: unknown, issue: z.core.$ZodIssue): void {
-  const key = issue.path.at(-1)
-  const parent = issue.path
-    .slice(0, -1)
-    .reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown>)?.[step], root)
-  if (key === undefined || typeof parent !== 'object' || parent === null) return
-  const holder = parent as Record<PropertyKey, unknown>
-  const found = holder[key]
-  if (typeof found !== 'string') return
-  if (issue.code === 'invalid_type' && (issue.expected === 'number' || issue.expected === 'int')) {
-    if (/^\s*[+-]?(\d+(\.\d+)?|\.\d+)\s*$/.test(found)) holder[key] = Number(found)
-  } else if (issue.code === 'invalid_value') {
-    const said = found.toLowerCase().replace(/^[\s"'*_.]+|[\s"'*_.!]+$/g, '')
-    const choice = issue.values.find((value) => String(value).toLowerCase() === said)
-    if (choice !== undefined) holder[key] = choice
+/** The value with its keys, choices and numbers as the schema has them, where they can be read so; else as it was. */
+function mended(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
+  if (isObject(value) && json.properties !== undefined) {
+    const made: LooseObject = {}
+    for (const [key, inner] of propertiesOf(json)) {
+      const values = valuesOf(value, key, json).map((one) => mended(one, inner, [...path, key], twice))
+      if (values.some((one) => !isDeepStrictEqual(one, values[0]))) twice.push([...path, key].join('.'))
+      if (values.length > 0) made[key] = values[0]
+    }
+    return made
   }
+  if (Array.isArray(value) && typeof json.items === 'object' && !Array.isArray(json.items)) {
+    const { items } = json
+    return value.map((item, index) => mended(item, items, [...path, String(index)], twice))
+  }
+  const said = value instanceof Bare ? value.text : value
+  if (typeof said !== 'string') return said
+  if (json.enum !== undefined) return choiceIn(said, json.enum) ?? value
+  if (json.type === 'number' || json.type === 'integer') return numberIn(said, json) ?? value
+  return value
+}
+
+/**
+ * What an object holds under a key: every spelling of it. What decides (a choice, a number) may not come under another
+ * name of the same meaning as well; of a free text, another name counts only where its own is missing.
+ */
+function valuesOf(value: LooseObject, key: string, json: Json): unknown[] {
+  const [own = '', ...same] = namesOf(key, json)
+  const under = (names: readonly string[]) =>
+    Object.entries(value).flatMap(([name, held]) => (names.includes(folded(name)) ? [held] : []))
+  const spelt = under([own])
+  const property = propertiesOf(json).find(([name]) => name === key)?.[1]
+  return spelt.length > 0 && property !== undefined && isFree(property) ? spelt : [...spelt, ...under(same)]
+}
+
+const MARKS = /^[\s"'“”‘’*_`]+|[\s"'“”‘’*_`.!。！]+$/gu
+/** Longest way to say a choice or a number. */
+const LONGEST_SAID = 200
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
+
+/** The one choice that has the same letters. A question mark is a doubt, a slash two choices: neither is taken off. */
+function choiceIn(said: string, choices: readonly unknown[]): unknown {
+  if (said.length > LONGEST_SAID) return undefined
+  const letters = (text: string) =>
+    narrow(text)
+      .replace(UNSEEN, '')
+      .toLowerCase()
+      .replace(MARKS, '')
+      .replace(/(?<=\p{L})[\s_\-‐-―'’]{1,3}(?=\p{L})/gu, '')
+  const [only, ...more] = choices.filter((choice) => letters(String(choice)) === letters(said))
+  return more.length === 0 ? only : undefined
+}
+
+const DECIMAL = String.raw`[+-]?(?:\d{1,17}(?:\.\d{0,17})?|\.\d{1,17})(?:e[+-]?\d{1,3})?`
+const PLAIN = new RegExp(`^${DECIMAL}$`)
+/** A comma before three digits may part thousands, unless nought stands before it. */
+const COMMA = /^([+-]?\d{1,17}),(\d{1,2})$|^([+-]?0),(\d{1,17})$/
+const SHARE = new RegExp(`^(${DECIMAL})\\s?(?:%|(?:/|out of|of)\\s?(${DECIMAL}))$`)
+
+function numberIn(said: string, { minimum, maximum }: Json): number | undefined {
+  if (said.length > LONGEST_SAID) return undefined
+  const text = narrow(said).replace(UNSEEN, '').toLowerCase().replace(MARKS, '').replace('\u2212', '-')
+  if (PLAIN.test(text)) return Number(text)
+  const [, whole, decimals, nought, more] = COMMA.exec(text) ?? []
+  if (whole !== undefined || nought !== undefined) return Number(`${whole ?? nought}.${decimals ?? more}`)
+  const [, part, of] = SHARE.exec(text) ?? []
+  if (part === undefined) return undefined
+  const total = of === undefined ? 100 : Number(of)
+  if (of !== undefined && total === maximum) return Number(part)
+  return minimum === 0 && maximum === 1 && total > 0 ? Number(part) / total : undefined
 }

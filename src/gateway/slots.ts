@@ -6,21 +6,23 @@ export interface Slots {
   readonly waiting: number
 }
 
-export function slots(count: number): Slots {
+/** `limit` may change over time; a place that comes free, or comes to be, goes to who waits longest. */
+export function slots(limit: () => number): Slots {
   const waiting = new Set<() => void>()
   let busy = 0
   const release = () => {
-    const [next] = waiting
-    if (next === undefined) busy--
-    else {
+    busy--
+    for (const next of waiting) {
+      if (busy >= limit()) return
       waiting.delete(next)
+      busy++
       next()
     }
   }
   const acquire = (signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
-      if (busy < count) {
+      if (busy < limit()) {
         busy++
         return resolve()
       }

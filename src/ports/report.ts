@@ -32,6 +32,14 @@ export interface Events {
     completionTokens: number
     costUsd: number
   }
+  /** Questions, or pieces of one, were answered without being asked; and the tokens that they took when they were. */
+  'memo:hit': { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
+  /** A limit was reached, of a model or a tenant, and the call waits. */
+  'call:limited': { scope: string; waitMs: number }
+  /** A budget had no room for a call. */
+  'budget:refused': { scope: string; unit: string; why: string }
+  /** A model is kept away from, tried again, or back. */
+  'breaker:changed': { model: string; to: 'closed' | 'open' | 'half-open' }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   'kafka:lag': { topic: string; messages: number; seconds: number }

@@ -60,6 +60,7 @@ describe('the learner', () => {
         model: 'm',
         usage: { ...noUsage(), costUsd: 0.5 },
         ms: 1,
+        memo: false,
         ...(await answer(attempt)),
       }
     },

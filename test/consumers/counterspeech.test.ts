@@ -158,7 +158,7 @@ describe('counterspeech', () => {
         },
       },
       routes: { of: () => [] },
-      forget: async ({ id }) => forgotten.push(id),
+      forget: async ({ postId }) => forgotten.push(postId),
       rules: RULES,
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => NOW,

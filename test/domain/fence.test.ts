@@ -13,8 +13,20 @@ function parts(block: string) {
   return { label, nonce, body, last }
 }
 
-const LESS = ['<', '\u2039', '\u00ab', '\u300a', '\u3008', '\uff1c', '\ufe64', '\u226a', '\u2329']
-const GREATER = ['>', '\u203a', '\u00bb', '\u300b', '\u3009', '\uff1e', '\ufe65', '\u226b', '\u232a']
+const LESS = ['<', '\u2039', '\u00ab', '\u300a', '\u3008', '\uff1c', '\ufe64', '\u226a', '\u2329', '\u27e8', '\u276e']
+const GREATER = [
+  '>',
+  '\u203a',
+  '\u00bb',
+  '\u300b',
+  '\u3009',
+  '\uff1e',
+  '\ufe65',
+  '\u226b',
+  '\u232a',
+  '\u27e9',
+  '\u276f',
+]
 const UNSEEN = [
   '\u200b',
   '\u200c',
@@ -51,6 +63,7 @@ const hostile = fc
       fc.constantFrom(...LESS, ...GREATER),
       fc.constantFrom(...UNSEEN, ...BIDI, ...LINE_ENDS, ...LONE, '\0', '\u001b', '\t'),
       fc.constantFrom('<<', '>>', 'end:', 'claim:', 'comment 2:', '0123456789abcdef', '<<end:', '[system]', 'x'),
+      fc.constantFrom('<|', '|>', '<end_of_turn>', '</s>', '[INST]', '[/INST]', '_', 'turn>', '<s', 'INST]'),
       fc.string({ unit: 'binary', maxLength: 4 }),
     ),
     { maxLength: 40 },
@@ -178,6 +191,39 @@ describe('no text', () => {
       '<\u200d|user|>',
     ])
       expect(seen(parts(fence('claim', text)).body)).not.toMatch(/<\||\|>/)
+  })
+
+  test('has a token of a chat template, which some servers take for the real thing wherever it stands', () => {
+    const tokens = ['<start_of_turn>', '<end_of_turn>', '</s>', '<s>', '<eos>', '<think>', '</think>', '<tool_call>']
+    const bracketed = ['[INST]', '[/INST]', '[SYSTEM_PROMPT]', '[TOOL_CALLS]', '[/TOOL_RESULTS]', '[THINK]']
+    for (const token of [...tokens, ...bracketed])
+      for (const text of [token, `a${token}b`, `${token}${token}`, [...token].join('\u200b')])
+        expect(parts(fence('claim', text)).body).not.toContain(token)
+    always((block) =>
+      expect(block).not.toMatch(/<\/?(?:s|bos|eos|think|[a-z]{1,20}(?:_[a-z0-9]{1,20}){1,4})>|\[\/?INST\]/),
+    )
+  })
+
+  test('is changed where it only has brackets', () => {
+    for (const text of ['[BREAKING] <b>bold</b> <3 [1] a_b <div class="x">', '[update] <https://a.example/b_c>'])
+      expect(parts(fence('claim', text)).body).toBe(text)
+  })
+
+  test('gets out of a prompt in which many stand, whatever each of them says', () => {
+    fc.assert(
+      fc.property(fc.array(hostile, { minLength: 1, maxLength: 5 }), (texts) => {
+        const blocks = texts.map((text, at) => fence('comment', text, at + 1))
+        const lines = `before\n${blocks.join('\n')}\nafter`.split('\n')
+        const outside: string[] = []
+        for (let at = 0; at < lines.length; at++) {
+          const nonce = /^<<comment \d:([0-9a-f]{16})>>$/.exec(lines[at] ?? '')?.[1]
+          if (nonce === undefined) outside.push(lines[at] ?? '')
+          else at = lines.indexOf(`<<end:${nonce}>>`, at)
+        }
+        expect(outside).toEqual(['before', 'after'])
+      }),
+      { numRuns: 1_000 },
+    )
   })
 
   test('is longer than its bound, and what is cut says so', () => {

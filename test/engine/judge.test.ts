@@ -16,7 +16,7 @@ import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
 import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from '../contracts/samples.ts'
-import { noImages, noLibrary, protocolNamed } from '../support/parts.ts'
+import { GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
 
 const word = z.object({ word: z.string() })
 const ask = (stage: string, content: string): Ask<{ word: string }> => ({
@@ -106,12 +106,18 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       return said
     },
   }
-  const gatewaySettings = { slots: 8, callTimeoutMs: 1_000, roles: { default: ['m'] }, prices: {} }
   const worker = (over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings> } = {}): Work =>
     judge({
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
-      gateway: gateway({ model, loadImage: noImages, settings: gatewaySettings, clock: () => clock.now, report }),
+      gateway: gateway({
+        model,
+        loadImage: noImages,
+        ...memoryParts(() => clock.now),
+        settings: GATEWAY,
+        clock: () => clock.now,
+        report,
+      }),
       library: parts.library ?? noLibrary,
       clock: () => clock.now,
       report,

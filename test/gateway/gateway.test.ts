@@ -2,10 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
-import { type Asking, type Call, type GatewaySettings, gateway, withFormat } from '../../src/gateway/gateway.ts'
+import type { Call } from '../../src/gateway/call.ts'
+import { withFormat } from '../../src/gateway/format.ts'
+import { type Asking, type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
+import type { BudgetSettings } from '../../src/ports/budgets.ts'
 import type { LoadImage } from '../../src/ports/images.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Events } from '../../src/ports/report.ts'
+import { GATEWAY, memoryParts } from '../support/parts.ts'
 
 const answer = z.object({ reasoning: z.string(), answer: z.enum(['Fake', 'Real']) })
 const ask: Ask = {
@@ -21,7 +25,7 @@ const ask: Ask = {
   maxTokens: 700,
 }
 const FAKE = { reasoning: 'r', answer: 'Fake' }
-const settings: GatewaySettings = { slots: 8, callTimeoutMs: 1_000, roles: { default: ['small', 'large'] }, prices: {} }
+const settings: GatewaySettings = { ...GATEWAY, roles: { default: ['small', 'large'] } }
 
 const reply = (over: Partial<ModelReply> = {}): ModelReply => ({
   text: JSON.stringify(FAKE),
@@ -40,9 +44,11 @@ function setUp(
   over: Partial<GatewaySettings> = {},
   ms = 10,
   loadImage: LoadImage = async (url) => `data:image/png;base64,${url.length}`,
+  budgets: Partial<BudgetSettings> = {},
 ) {
   const requests: ModelRequest[] = []
   const ended: Events['call:ended'][] = []
+  const told: object[] = []
   const calls: Call[] = []
   let now = 0
   const made = gateway({
@@ -57,22 +63,31 @@ function setUp(
       },
     },
     loadImage,
+    ...memoryParts(() => now, budgets),
     settings: { ...settings, ...over },
     clock: () => now,
     report: (name, event) => {
       if (name === 'call:ended') ended.push(event as Events['call:ended'])
+      else told.push({ name, ...event })
     },
   })
   const put = (asked: Ask = ask, asking: Partial<Asking> = {}) =>
     made.ask(asked, {
       protocol: 'rumor',
+      subject: { tenant: 'default', postId: 'p', kind: 'post' },
+      caseId: 'rumor~p~r1',
+      askId: 'rumor~p~r1/0/0.0',
+      remember: false,
       attempt: 1,
       signal: new AbortController().signal,
       deadline: 1_000_000,
       calls,
       ...asking,
     })
-  return { put, requests, ended, calls, gateway: made }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { put, requests, ended, calls, told, pass, gateway: made }
 }
 
 describe('a readable answer', () => {
@@ -85,6 +100,7 @@ describe('a readable answer', () => {
       model: 'small-2026',
       usage: { calls: 1, memoHits: 0, promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0 },
       ms: 10,
+      memo: false,
     })
     expect(calls).toEqual([{ id: expect.any(String), outcome: 'answered' }])
     expect(ended).toMatchObject([{ stage: 'opinion', model: 'small', outcome: 'answered', seconds: 0.01 }])
@@ -332,5 +348,172 @@ describe('a model for a role', () => {
     await put(ask, { protocol: 'hate' })
     await put({ ...ask, role: 'judge' }, { protocol: 'hate' })
     expect(requests.map(({ model }) => model)).toEqual(['p', 'r', 'd'])
+  })
+})
+
+describe('what is known', () => {
+  const memo = { keepMs: 60_000, leaseMs: 1_000, patienceMs: 100, maxBytes: 65_536 }
+  const remembering = { remember: true, deadline: Date.now() + 1e9 }
+
+  test('is not asked again, for whatever case, and is said to be so', async () => {
+    const { put, requests, calls, told } = setUp([reply()], { memo })
+    await put(ask, remembering)
+    const again = await put(ask, { ...remembering, caseId: 'other', askId: 'other' })
+    expect(again).toMatchObject({
+      answer: FAKE,
+      memo: true,
+      usage: { calls: 0, memoHits: 1, promptTokens: 0, completionTokens: 0, costUsd: 0 },
+    })
+    expect(requests).toHaveLength(1)
+    expect(calls).toHaveLength(1)
+    expect(told).toContainEqual({
+      ...{ name: 'memo:hit', protocol: 'rumor', stage: 'opinion', hits: 1 },
+      ...{ promptTokens: 100, completionTokens: 10 },
+    })
+  })
+
+  test.each([
+    ['another model', { attempt: 2 }, ask],
+    ['another temperature', {}, { ...ask, temperature: 0.3 }],
+    ['other words', {}, { ...ask, messages: [{ role: 'user' as const, content: 'Q2' }] }],
+  ])('is asked for under %s', async (_, asking, other) => {
+    const { put, requests } = setUp([reply(), reply()], { memo })
+    await put(ask, remembering)
+    await put(other, { ...remembering, ...asking })
+    expect(requests).toHaveLength(2)
+  })
+
+  test('is asked all the same where a protocol keeps to its paper', async () => {
+    const { put, requests } = setUp([reply(), reply()], { memo })
+    await put(ask, remembering)
+    expect((await put(ask, { ...remembering, remember: false })).memo).toBe(false)
+    expect(requests).toHaveLength(2)
+  })
+
+  test('does not hold what could not be read', async () => {
+    const { put, requests } = setUp([unreadable, unreadable, reply()], { memo })
+    expect((await put(ask, remembering)).failed?.code).toBe('unreadable')
+    expect((await put(ask, remembering)).answer).toEqual(FAKE)
+    expect(requests).toHaveLength(3)
+  })
+})
+
+describe('a limit', () => {
+  const limits = { models: { small: { callsPerMinute: 1 } }, tenants: {} }
+
+  test('that is reached makes the call wait, at no attempt’s cost and without a call', async () => {
+    const { put, requests, calls, told } = setUp([reply(), reply()], { limits })
+    await put()
+    await expect(put()).rejects.toMatchObject({ code: 'limited', costsAttempt: false, delayMs: expect.any(Number) })
+    expect(requests).toHaveLength(1)
+    expect(calls).toHaveLength(1)
+    expect(told).toContainEqual({ name: 'call:limited', scope: 'model', waitMs: expect.any(Number) })
+  })
+
+  test('is that of its model and its tenant alone', async () => {
+    const { put } = setUp([reply(), reply(), reply()], {
+      limits: { ...limits, tenants: { loud: { callsPerMinute: 1 } } },
+    })
+    await put()
+    await put(ask, { attempt: 2, subject: { tenant: 'loud', postId: 'p', kind: 'post' } })
+    const loud = put(ask, { attempt: 2, subject: { tenant: 'loud', postId: 'q', kind: 'post' } })
+    await expect(loud).rejects.toMatchObject({ code: 'limited', message: expect.stringContaining('tenant:loud') })
+    await put(ask, { attempt: 2, subject: { tenant: 'quiet', postId: 'p', kind: 'post' } })
+  })
+
+  test('gets back what a failed call did not take', async () => {
+    const { put, requests } = setUp([new RetryLaterError('unavailable', 'gone'), reply()], { limits })
+    await expect(put()).rejects.toMatchObject({ code: 'unavailable' })
+    await put()
+    expect(requests).toHaveLength(2)
+  })
+
+  test('that no call could meet is an error that says what to do', async () => {
+    const { put, requests } = setUp([reply()], { limits: { models: { small: { tokensPerMinute: 100 } }, tenants: {} } })
+    await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'rejected' })
+    expect(requests).toEqual([])
+  })
+
+  test('that leaves no room for the repair lets the first reading stand', async () => {
+    const { put, requests } = setUp([unreadable, reply()], { limits })
+    const settled = await put()
+    expect(settled).toMatchObject({ failed: { code: 'unreadable' }, usage: { calls: 1 } })
+    expect(requests).toHaveLength(1)
+  })
+})
+
+describe('a budget', () => {
+  const verdict = { tokens: 2_000, usd: null }
+
+  test('that is spent fails the ask with its name before any call', async () => {
+    const { put, requests, told } = setUp([reply({ completionTokens: 1_900 }), reply()], {}, 10, undefined, { verdict })
+    await put()
+    await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'budget' })
+    expect(requests).toHaveLength(1)
+    expect(told).toContainEqual({ name: 'budget:refused', scope: 'verdict', unit: 'tokens', why: 'spent' })
+  })
+
+  test('of one verdict is not another’s', async () => {
+    const { put } = setUp([reply({ completionTokens: 1_900 }), reply()], {}, 10, undefined, { verdict })
+    await put()
+    await put(ask, { caseId: 'another' })
+  })
+
+  const hourly = { tenant: { tokens: 2_000, usd: null, perMs: 3_600_000 } }
+  test('that renews holds the ask, or does without, as the settings say', async () => {
+    const replies = [reply({ completionTokens: 1_900 }), reply()]
+    const holding = setUp(replies, { whenSpent: 'hold' }, 10, undefined, hourly)
+    await holding.put()
+    await expect(holding.put()).rejects.toMatchObject({ name: 'RetryLaterError', code: 'budget', costsAttempt: false })
+    holding.pass(3_600_000)
+    await holding.put(ask, { deadline: 1e9 })
+    const degrading = setUp(replies, { whenSpent: 'degrade' }, 10, undefined, hourly)
+    await degrading.put()
+    await expect(degrading.put()).rejects.toMatchObject({ name: 'PermanentError', code: 'budget' })
+  })
+
+  test('is charged what was used, and not the bound that was set aside', async () => {
+    const { put } = setUp([reply(), reply(), reply(), reply()], {}, 10, undefined, { verdict })
+    for (let call = 0; call < 4; call++) await put()
+  })
+
+  test('in dollars goes by the model’s prices', async () => {
+    const prices = { small: { prompt: 0, cached: 0, completion: 1_000 } }
+    const usd = { verdict: { tokens: null, usd: 0.71 } }
+    const { put } = setUp([reply({ completionTokens: 700 }), reply()], { prices }, 10, undefined, usd)
+    await put()
+    await expect(put()).rejects.toMatchObject({ code: 'budget', message: expect.stringContaining('usd') })
+  })
+})
+
+describe('a model that does not answer', () => {
+  const gone = () => new RetryLaterError('unavailable', 'gone')
+  const over = { breaker: { ...GATEWAY.breaker, window: 4, minCalls: 4, coolDownMs: 1_000 } }
+
+  test('is left alone after a while, and the next of the chain is asked', async () => {
+    const { put, requests, told } = setUp([gone(), gone(), gone(), gone(), reply({ model: 'large-2026' })], over)
+    for (let call = 0; call < 4; call++) await expect(put()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'open' })
+    expect((await put()).model).toBe('large-2026')
+    expect(requests.at(-1)?.model).toBe('large')
+  })
+
+  test('and has no next is waited for, at no attempt’s cost', async () => {
+    const { put, requests } = setUp([gone(), gone(), gone(), gone()], { ...over, roles: { default: ['small'] } })
+    for (let call = 0; call < 4; call++) await expect(put()).rejects.toMatchObject({ costsAttempt: true })
+    await expect(put()).rejects.toMatchObject({ code: 'unavailable', costsAttempt: false, delayMs: expect.any(Number) })
+    expect(requests).toHaveLength(4)
+  })
+
+  test('is tried again, and is back when it answers', async () => {
+    const answers = [reply(), reply(), reply(), reply()]
+    const { put, pass, told } = setUp([gone(), gone(), gone(), gone(), ...answers], {
+      ...over,
+      roles: { default: ['small'] },
+    })
+    for (let call = 0; call < 4; call++) await expect(put()).rejects.toThrow()
+    pass(1_100)
+    for (let call = 0; call < 4; call++) await put()
+    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'closed' })
   })
 })

@@ -18,7 +18,7 @@ function tasks() {
 
 describe('slots', () => {
   test('run as many at once as there are places, the others in order of arrival', async () => {
-    const places = slots(2)
+    const places = slots(() => 2)
     const { begun, task, end } = tasks()
     const all = ['a', 'b', 'c', 'd'].map((name) => places.run(never(), task(name)))
     await turn()
@@ -37,7 +37,7 @@ describe('slots', () => {
   })
 
   test('reject at once what was aborted before it came', async () => {
-    const places = slots(1)
+    const places = slots(() => 1)
     const { begun, task } = tasks()
     await expect(places.run(AbortSignal.abort(new Error('stopping')), task('a'))).rejects.toThrow('stopping')
     expect(begun).toEqual([])
@@ -45,7 +45,7 @@ describe('slots', () => {
   })
 
   test('reject what is aborted while it waits, and go on to the next', async () => {
-    const places = slots(1)
+    const places = slots(() => 1)
     const { begun, task, end } = tasks()
     const stop = new AbortController()
     const a = places.run(never(), task('a'))
@@ -63,7 +63,7 @@ describe('slots', () => {
   })
 
   test('leave what is running to deal with its own signal', async () => {
-    const places = slots(1)
+    const places = slots(() => 1)
     const { task, end } = tasks()
     const stop = new AbortController()
     const a = places.run(stop.signal, task('a'))
@@ -75,7 +75,7 @@ describe('slots', () => {
   })
 
   test('give back the place of a task that throws, at once or later', async () => {
-    const places = slots(1)
+    const places = slots(() => 1)
     const thrown = places.run(never(), () => {
       throw new Error('at once')
     })
@@ -88,7 +88,7 @@ describe('slots', () => {
     const plan = fc.array(fc.record({ turns: fc.nat(3), fails: fc.boolean(), abortAfter: fc.option(fc.nat(3)) }))
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), plan, async (count, jobs) => {
-        const places = slots(count)
+        const places = slots(() => count)
         let running = 0
         let most = 0
         const wait = async (turns: number) => {

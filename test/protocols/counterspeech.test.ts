@@ -373,7 +373,6 @@ describe('an answer', () => {
     ['coherence', 80],
     ['coherence', 0.8],
     ['coherence', '8/10'],
-    ['coherence', '4/5'],
     ['suitableness', 4],
     ['suitableness', 5],
     ['suitableness', null],

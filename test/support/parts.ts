@@ -1,5 +1,11 @@
+import { memoryBudgets } from '../../src/adapters/memory/budgets.ts'
+import { memoryLimits } from '../../src/adapters/memory/limits.ts'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
 import { PermanentError } from '../../src/domain/errors.ts'
 import type { Protocol } from '../../src/engine/script.ts'
+import type { GatewayParts, GatewaySettings } from '../../src/gateway/gateway.ts'
+import type { BudgetSettings } from '../../src/ports/budgets.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { LoadImage } from '../../src/ports/images.ts'
 import type { Library } from '../../src/ports/library.ts'
 
@@ -46,4 +52,46 @@ export const noLibrary: Pick<Library, 'find' | 'embedder'> = {
 
 export const noImages: LoadImage = async () => {
   throw new PermanentError('image', 'there are no images here')
+}
+
+/** A gateway's stores in memory. */
+export const memoryParts = (
+  clock: Clock,
+  budgets: Partial<BudgetSettings> = {},
+): Pick<GatewayParts, 'memo' | 'limits' | 'budgets'> => ({
+  memo: memoryMemo(clock),
+  limits: memoryLimits(clock),
+  budgets: memoryBudgets({ ...NO_BUDGETS, ...budgets }, clock),
+})
+
+const NO_LIMIT = { tokens: null, usd: null }
+const NO_BUDGETS: BudgetSettings = {
+  verdict: NO_LIMIT,
+  tenant: { ...NO_LIMIT, perMs: 3_600_000 },
+  tenants: {},
+  total: { ...NO_LIMIT, perMs: 86_400_000 },
+  keepVerdictMs: 60_000,
+}
+
+/** A gateway without limits that remembers nothing. */
+export const GATEWAY: GatewaySettings = {
+  slots: 8,
+  callTimeoutMs: 1_000,
+  roles: { default: ['m'] },
+  prices: {},
+  limits: { models: {}, tenants: {} },
+  latencyTolerance: null,
+  whenSpent: 'hold',
+  imageTokens: 1_000,
+  breaker: {
+    window: 50,
+    minCalls: 20,
+    failureShare: 0.5,
+    coolDownMs: 5_000,
+    maxCoolDownMs: 60_000,
+    probes: 2,
+    successes: 3,
+  },
+  memo: null,
+  secret: 'secret',
 }

@@ -10,6 +10,8 @@ const WAIT_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 const GEN_AI_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const GEN_AI_TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 
+const BREAKER = { closed: 0, 'half-open': 1, open: 2 } as const
+
 /** Prometheus series from events. What alerts look at stands at zero from the start. */
 export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topics: readonly string[] }) {
   const registry = new Registry()
@@ -99,6 +101,36 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     labelNames: ['stage', 'model', 'outcome', 'protocol'],
     registers,
   })
+  const memoHits = new Counter({
+    name: 'gavel_memo_hits_total',
+    help: 'Questions, or pieces of one, that were answered without being asked.',
+    labelNames: ['stage', 'protocol'],
+    registers,
+  })
+  const memoTokens = new Counter({
+    name: 'gavel_memo_saved_tokens_total',
+    help: 'Tokens that these answers took when they were paid for.',
+    labelNames: ['stage', 'protocol'],
+    registers,
+  })
+  const limited = new Counter({
+    name: 'gavel_calls_limited_total',
+    help: 'Times that a call had to wait for a limit, of a model or a tenant.',
+    labelNames: ['scope'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'gavel_budget_refusals_total',
+    help: 'Times that a budget had no room for a call: in-flight passes by itself, spent waits for its renewal.',
+    labelNames: ['scope', 'unit', 'why'],
+    registers,
+  })
+  const breakerState = new Gauge({
+    name: 'gavel_breaker_state',
+    help: 'Whether this process calls a model: 0 closed (it does), 1 half-open (it tries), 2 open (it does not).',
+    labelNames: ['model'],
+    registers,
+  })
   const cost = new Counter({
     name: 'gavel_llm_cost_usd_total',
     help: 'US dollars, by the prices in the settings.',
@@ -170,6 +202,10 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
   for (const topic of parts.topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
   stalled.inc({ queue: 'cases' }, 0)
+  for (const scope of ['model', 'tenant']) limited.inc({ scope }, 0)
+  for (const scope of ['verdict', 'tenant', 'total'])
+    for (const unit of ['tokens', 'usd'])
+      for (const why of ['in-flight', 'spent', 'too-large']) refusals.inc({ scope, unit, why }, 0)
   for (const { name, stages, labels } of parts.protocols) {
     latency.zero({ protocol: name })
     overhead.zero({ protocol: name })
@@ -181,6 +217,8 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     verdicts.inc({ protocol: name, label: 'none', decided_by: 'none', degraded: 'true' }, 0)
     for (const stage of stages) {
       stageWait.zero({ stage, protocol: name })
+      memoHits.inc({ stage, protocol: name }, 0)
+      memoTokens.inc({ stage, protocol: name }, 0)
       stalled.inc({ queue: `${name}.${stage}` }, 0)
       for (const outcome of ['answered', 'failed', 'retry', 'stale']) stageRun.zero({ stage, protocol: name, outcome })
     }
@@ -214,6 +252,13 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
     'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, seconds(waitSeconds)),
     'ask:ended': ({ stage, protocol, outcome, seconds: took }) =>
       stageRun.observe({ stage, protocol, outcome }, seconds(took)),
+    'memo:hit': ({ stage, protocol, hits, promptTokens, completionTokens }) => {
+      memoHits.inc({ stage, protocol }, hits)
+      memoTokens.inc({ stage, protocol }, promptTokens + completionTokens)
+    },
+    'call:limited': ({ scope }) => limited.inc({ scope }),
+    'budget:refused': ({ scope, unit, why }) => refusals.inc({ scope, unit, why }),
+    'breaker:changed': ({ model, to }) => breakerState.set({ model }, BREAKER[to]),
     'job:stalled': ({ queue }) => stalled.inc({ queue }),
     'call:ended': (call) => {
       const operation = { gen_ai_operation_name: 'chat', gen_ai_request_model: call.model }

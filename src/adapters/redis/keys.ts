@@ -21,6 +21,8 @@ export interface Keys {
   readonly paused: string
   /** Set: thread members that wait for a paused protocol. */
   held(protocol: string): string
+  /** Keys of the gateway's parts: memo, limits, budgets. */
+  under(name: string): string
   case(id: string): string
   journal(id: string): string
   lost(id: string): string
@@ -43,6 +45,7 @@ export function keysUnder(prefix: string): Keys {
     fence: `${root}:fence-key`,
     paused: `${root}:paused`,
     held: (protocol) => `${root}:held:${protocol}`,
+    under: (name) => `${root}:${name}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,
     lost: (id) => `${root}:lost:${id}`,

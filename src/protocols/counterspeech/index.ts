@@ -29,6 +29,7 @@ export const counterspeech = {
       subject: 'reply',
       accepts: ({ text, hateSpeech }) => text.trim() !== '' && (hateSpeech ?? '').trim() !== '',
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
+      faithful: settings.preset === 'paper',
       labels: [],
       promptsHash: shortHash([prompts.hash, ...steps.texts]),
       settingsHash: shortHash(settings),

@@ -29,6 +29,7 @@ export const hate = {
       subject: 'post',
       accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
+      faithful: settings.preset === 'paper',
       labels: ['hate', 'non-hate'],
       shelves: shelvesOf(perspectives.list, settings),
       promptsHash: shortHash([prompts.hash, perspectives.hash]),

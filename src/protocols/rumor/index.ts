@@ -26,6 +26,7 @@ export const rumor = {
       subject: 'thread',
       accepts: () => true,
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
+      faithful: settings.preset === 'paper',
       labels: ['rumor', 'non-rumor'],
       promptsHash: prompts.hash,
       settingsHash,

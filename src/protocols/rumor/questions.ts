@@ -54,7 +54,7 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
   })
   const argument = (reply: View) => fence('argument', said(reply))
 
-  return {
+  const ask: Questions = {
     stance: (comment) => ({
       ...asked('stance', 'scorer', STANCE_TOKENS * 2),
       messages: [...system, ...render('stance', { claim, comment: fence('comment', comment.text) })],
@@ -65,6 +65,23 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       part,
       messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
       answer: stanceBatchAnswer(comments.length),
+      pieces: {
+        count: comments.length,
+        only: (pieces) =>
+          ask.stanceBatch(
+            pieces.flatMap((piece) => comments[piece] ?? []),
+            part,
+          ),
+        take({ scores }, nth) {
+          const score = scores.find(({ comment }) => comment === nth + 1)
+          return score && { scores: [{ ...score, comment: 1 }] }
+        },
+        join: (answers) => ({
+          scores: [...answers]
+            .sort(([a], [b]) => a - b)
+            .flatMap(([piece, { scores }]) => scores.map((score) => ({ ...score, comment: piece + 1 }))),
+        }),
+      },
     }),
     subjectivity: () => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
@@ -91,6 +108,7 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
     comments: (heading, comments) =>
       comments.length === 0 ? `${heading}: there are none.` : `${heading}:\n${numbered(fence, comments)}`,
   }
+  return ask
 }
 
 /** A view as the other debater and the judge read it. */

@@ -25,6 +25,7 @@ export const safety: ProtocolKind = {
       accepts: ({ text, media = [], hateSpeech }) =>
         hateSpeech === undefined && (text.trim() !== '' || media.length > 0),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
+      faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],
       shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,

@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ThreadRef } from '../../domain/thread.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Memo, MemoEntry } from '../../ports/memo.ts'
+
+interface Held {
+  answer: { readonly entry: MemoEntry; readonly until: number } | null
+  lease: { readonly asker: string; readonly until: number } | null
+  readonly subjects: Set<string>
+}
+
+/** Questions held at most: beyond them the oldest goes, before its time. */
+const MOST_HELD = 20_000
+
+/** The memo's twin in memory: the same promises within one process, and nothing after it. */
+export function memoryMemo(clock: Clock): Memo {
+  const questions = new Map<string, Held>()
+  const bySubject = new Map<string, Set<string>>()
+  const quiet = new Map<string, number>()
+
+  const isQuiet = (subject: string) => (quiet.get(subject) ?? 0) > clock()
+  function note(key: string, held: Held, subject: string) {
+    held.subjects.add(subject)
+    bySubject.set(subject, (bySubject.get(subject) ?? new Set()).add(key))
+  }
+  function drop(key: string): boolean {
+    const held = questions.get(key)
+    questions.delete(key)
+    for (const subject of held?.subjects ?? []) {
+      const keys = bySubject.get(subject)
+      if (keys?.delete(key) && keys.size === 0) bySubject.delete(subject)
+    }
+    return held?.answer != null
+  }
+  function find(key: string): Held | undefined {
+    const held = questions.get(key)
+    if (held === undefined || held.answer === null || held.answer.until > clock()) return held
+    drop(key)
+    return undefined
+  }
+  function begin(key: string): Held {
+    const held: Held = { answer: null, lease: null, subjects: new Set() }
+    questions.set(key, held)
+    const [oldest] = questions.keys()
+    if (questions.size > MOST_HELD && oldest !== undefined) drop(oldest)
+    return held
+  }
+
+  return {
+    async look(key, asker, leaseMs, ref) {
+      const subject = nameOf(ref)
+      const found = find(key)
+      if (found?.answer != null) {
+        if (!isQuiet(subject)) note(key, found, subject)
+        return { state: 'known', entry: structuredClone(found.answer.entry) }
+      }
+      if (isQuiet(subject)) return { state: 'mine' }
+      const held = found ?? begin(key)
+      note(key, held, subject)
+      const left = held.lease === null || held.lease.asker === asker ? 0 : held.lease.until - clock()
+      if (left > 0) return { state: 'asked', waitMs: left }
+      held.lease = { asker, until: clock() + leaseMs }
+      return { state: 'mine' }
+    },
+    async keep(key, asker, entry, keepMs, ref) {
+      const held = find(key)
+      if (held === undefined) return false
+      if (held.lease?.asker !== asker) return isDeepStrictEqual(held.answer?.entry, entry)
+      held.lease = null
+      held.answer = { entry: structuredClone(entry), until: clock() + keepMs }
+      note(key, held, nameOf(ref))
+      return true
+    },
+    async share(key, ref) {
+      const held = find(key)
+      if (held?.answer != null && !isQuiet(nameOf(ref))) note(key, held, nameOf(ref))
+    },
+    async giveUp(key, asker) {
+      if (questions.get(key)?.lease?.asker === asker) drop(key)
+    },
+    async extend(key, asker, leaseMs) {
+      const held = questions.get(key)
+      if (held?.lease?.asker !== asker) return false
+      held.lease = { asker, until: clock() + leaseMs }
+      return true
+    },
+    async forget(ref, quietMs) {
+      const subject = nameOf(ref)
+      if (quietMs > 0) quiet.set(subject, clock() + quietMs)
+      return [...(bySubject.get(subject) ?? [])].filter(drop).length
+    },
+  }
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return `${tenant}/${kind}:${postId}`
+}

@@ -1,0 +1,165 @@
+import type { Clock } from '../ports/clock.ts'
+
+export interface BreakerSettings {
+  /** How many of the latest calls are looked at. */
+  readonly window: number
+  /** With fewer calls than this nothing is concluded from them. */
+  readonly minCalls: number
+  /** Opens when at least this share of them failed, 0 to 1. */
+  readonly failureShare: number
+  /** How long it stays open the first time, in ms; twice as long after each probe that failed… */
+  readonly coolDownMs: number
+  /** …but no longer than this. */
+  readonly maxCoolDownMs: number
+  /** Calls at once while it is half-open. */
+  readonly probes: number
+  /** Closes after so many of them went well. */
+  readonly successes: number
+}
+
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+export interface BreakerChange {
+  readonly model: string
+  readonly from: BreakerState
+  readonly to: BreakerState
+  /** Set where `to` is `open`: until the first probe, in ms. */
+  readonly coolDownMs?: number
+}
+
+/** Leave to make one call to a model. */
+export interface Pass {
+  readonly model: string
+}
+
+export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
+
+/**
+ * Keeps calls away from models that don't answer: per model closed, open for a while after many failures, then half-open
+ * for a few probes. It knows what this process has seen and nothing else, and starts closed.
+ */
+export interface Breaker {
+  /** Leave to call this model, which `note` must be told the end of, also where the call was not made. */
+  allow(model: string): Allowed
+  /** The same for the nth model of a chain at the nth attempt, or for another where that one is kept away from. */
+  pick(chain: readonly string[], attempt: number): Allowed
+  /** How the call ended, as reported. Counts once, and not if the model's state has changed since the pass was given. */
+  note(pass: Pass, outcome: string): void
+  states(): ReadonlyMap<string, BreakerState>
+}
+
+/** The endpoint answered, even if nobody can use what it said. */
+const WORKED = new Set(['answered', 'unreadable', 'refused', 'content-filter'])
+/**
+ * The endpoint did not answer. What is not in either set says nothing of it: a busy endpoint (`rate-limited`) is alive and
+ * the limits see to it; a wrong key or request (`rejected`) must fail with its name at once, and not be waited for.
+ */
+const FAILED = new Set(['unavailable', 'timeout'])
+
+/** A state is known by its identity: a pass that was given under an earlier one counts no more. */
+type State =
+  | { readonly is: 'closed'; readonly out: Set<Pass>; readonly failures: boolean[] }
+  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
+  | { readonly is: 'half-open'; readonly out: Set<Pass>; worked: number; readonly coolDownMs: number }
+
+export function breaker(deps: {
+  settings: BreakerSettings
+  clock: Clock
+  changed?: (change: BreakerChange) => void
+}): Breaker {
+  const { settings, clock, changed } = deps
+  const states = new Map<string, State>()
+
+  function enter(model: string, from: State, to: State): State {
+    states.set(model, to)
+    const coolDown = to.is === 'open' ? { coolDownMs: to.coolDownMs } : {}
+    changed?.({ model, from: from.is, to: to.is, ...coolDown })
+    return to
+  }
+
+  function open(model: string, from: State, coolDownMs: number): void {
+    enter(model, from, { is: 'open', until: clock() + coolDownMs, coolDownMs })
+  }
+
+  /** The state as it is now: an open one whose time is over is half-open. */
+  function stateOf(model: string, now: number): State {
+    const state = states.get(model)
+    if (state === undefined) {
+      const fresh = closed()
+      states.set(model, fresh)
+      return fresh
+    }
+    if (state.is !== 'open' || now < state.until) return state
+    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs: state.coolDownMs })
+  }
+
+  /** How long to keep away from it, in ms; 0 where it may be called. */
+  function waitFor(state: State, now: number): number {
+    switch (state.is) {
+      case 'closed':
+        return 0
+      case 'open':
+        return state.until - now
+      case 'half-open':
+        return state.out.size < settings.probes ? 0 : settings.coolDownMs
+    }
+  }
+
+  function allow(model: string, now = clock()): Allowed {
+    const state = stateOf(model, now)
+    const retryInMs = waitFor(state, now)
+    if (retryInMs > 0 || state.is === 'open') return { ok: false, retryInMs }
+    const pass: Pass = { model }
+    state.out.add(pass)
+    return { ok: true, pass }
+  }
+
+  return {
+    allow: (model) => allow(model),
+
+    pick(chain, attempt) {
+      const now = clock()
+      const at = Math.min(attempt, chain.length) - 1
+      const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
+        const state = stateOf(model, now)
+        return { model, is: state.is, retryInMs: waitFor(state, now) }
+      })
+      const [preferred] = inTurn
+      if (preferred === undefined) throw new Error('a chain without models')
+      // The preferred one may be half-open: its probes come from those who would rather have it.
+      const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
+      const chosen = free.find((each) => each === preferred || each.is === 'closed') ?? free[0]
+      if (chosen !== undefined) return allow(chosen.model, now)
+      return { ok: false, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
+    },
+
+    note(pass, outcome) {
+      const { model } = pass
+      const state = states.get(model)
+      if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
+      const failed = FAILED.has(outcome)
+      if (!failed && !WORKED.has(outcome)) return
+      if (state.is === 'closed') {
+        state.failures.push(failed)
+        if (state.failures.length > settings.window) state.failures.shift()
+        if (failed && tooMany(state.failures, settings)) open(model, state, settings.coolDownMs)
+      } else if (failed) {
+        open(model, state, Math.min(2 * state.coolDownMs, settings.maxCoolDownMs))
+      } else {
+        state.worked++
+        if (state.worked >= settings.successes) enter(model, state, closed())
+      }
+    },
+
+    states: () => new Map([...states].map(([model, { is }]) => [model, is])),
+  }
+}
+
+function closed(): State {
+  return { is: 'closed', out: new Set(), failures: [] }
+}
+
+function tooMany(failures: readonly boolean[], { minCalls, failureShare }: BreakerSettings): boolean {
+  if (failures.length < minCalls) return false
+  return failures.filter((failed) => failed).length / failures.length >= failureShare
+}

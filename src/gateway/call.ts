@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto'
+import type { Ask } from '../domain/ask.ts'
+import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
+import { type Amount, type Budgets, NOTHING, type Refused } from '../ports/budgets.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Limits, LimitsOf, Ticket } from '../ports/limits.ts'
+import type { Model, ModelReply } from '../ports/model.ts'
+import type { Report } from '../ports/report.ts'
+import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
+import type { Breaker, Pass } from './breaker.ts'
+import { jsonSchema, schemaLine } from './format.ts'
+import { type Heard, readReply } from './read-answer.ts'
+import { type Slots, slots } from './slots.ts'
+
+/** US dollars per million tokens. */
+export interface Price {
+  readonly prompt: number
+  readonly cached: number
+  readonly completion: number
+}
+
+export interface CallSettings {
+  /** Calls in flight at once from this process. */
+  readonly slots: number
+  /** Longest wait for one call, in ms. */
+  readonly callTimeoutMs: number
+  /** By model; a model without a price costs nothing. */
+  readonly prices: Readonly<Record<string, Price>>
+  /** What all processes together may ask: by model and by tenant; `default` for those that are not named. */
+  readonly limits: {
+    readonly models: Readonly<Record<string, LimitsOf>>
+    readonly tenants: Readonly<Record<string, LimitsOf>>
+  }
+  /** Halve the calls in flight to a model when they take this many times as long as usual; null: never adapt. */
+  readonly latencyTolerance: number | null
+  /** Wait for a budget to renew, or do without. */
+  readonly whenSpent: 'hold' | 'degrade'
+  /** Most that one image can count as, in tokens. */
+  readonly imageTokens: number
+}
+
+/** Who makes a call, and for what. */
+export interface Calling {
+  readonly protocol: string
+  readonly tenant: string
+  readonly caseId: string
+  /** Names the ask, the same at each try. */
+  readonly askId: string
+  readonly signal: AbortSignal
+  /** ms since 1970; no call is begun after it, and one in flight is cut off. */
+  readonly deadline: number
+  /** Every call is written down here as soon as it has ended, also when it throws. */
+  readonly calls: Call[]
+}
+
+export interface Call {
+  readonly id: string
+  readonly outcome: string
+}
+
+/** What came back of one call. */
+export interface Answered {
+  readonly reply: ModelReply
+  readonly reading: Heard<unknown>
+  readonly ms: number
+}
+
+/** One of our own rules kept the call from being made: nothing was asked, and nothing is owed. */
+export class NotMade extends RetryLaterError {}
+
+/**
+ * Makes one call to a model, within what may be spent and asked: the budgets' room first, then the limits', both put right by
+ * the real usage. Throws `NotMade` where it must wait, without an attempt's cost, and `PermanentError` where no waiting
+ * helps.
+ */
+export function callOnce(deps: {
+  model: Model
+  limits: Limits
+  budgets: Budgets
+  breakers: Breaker
+  settings: CallSettings
+  clock: Clock
+  report: Report
+}) {
+  const { model, limits, budgets, breakers, settings, clock, report } = deps
+  const places = slots(() => settings.slots)
+  const byModel = new Map<string, { adaptive: AdaptiveLimit; places: Slots }>()
+
+  function placesOf(name: string) {
+    const known = byModel.get(name)
+    if (known !== undefined) return known
+    const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
+    const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
+    const made = {
+      adaptive,
+      places: slots(() => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)),
+    }
+    byModel.set(name, made)
+    return made
+  }
+
+  async function call(
+    ask: Ask,
+    pass: Pass,
+    messages: readonly ChatMessage[],
+    calling: Calling,
+    adaptive: AdaptiveLimit,
+  ): Promise<Answered> {
+    const name = pass.model
+    const id = randomUUID()
+    if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
+    const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
+    const paid = await reserveMoney(id, atMost, calling)
+    let spent = NOTHING
+    let ticket: Ticket | null = null
+    // Providers count the calls that they turn away.
+    let counted = false
+    try {
+      ticket = await reserveRoom(name, atMost.tokens, calling)
+      const started = clock()
+      const timeoutMs = Math.min(settings.callTimeoutMs, Math.max(1, calling.deadline - started))
+      // From here on the endpoint may charge.
+      spent = atMost
+      const end = adaptive.begin(ask.stage)
+      const ended = (outcome: string, reply?: ModelReply) => {
+        end(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
+        // A wait that the case's deadline cut short says nothing of the model.
+        breakers.note(pass, outcome === 'timeout' && timeoutMs < settings.callTimeoutMs ? 'deadline' : outcome)
+        calling.calls.push({ id, outcome })
+        report('call:ended', {
+          protocol: calling.protocol,
+          stage: ask.stage,
+          model: name,
+          outcome,
+          seconds: (clock() - started) / 1000,
+          promptTokens: reply?.promptTokens ?? 0,
+          completionTokens: reply?.completionTokens ?? 0,
+          costUsd: reply === undefined ? 0 : costOf(reply, settings.prices[name]),
+        })
+      }
+      try {
+        const reply = await model.complete({
+          model: name,
+          messages,
+          temperature: ask.temperature,
+          maxTokens: ask.maxTokens,
+          answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
+          callId: id,
+          timeoutMs,
+          signal: calling.signal,
+        })
+        counted = true
+        spent = spentOn(reply, atMost, settings.prices[name])
+        const reading = readReply(reply, ask.answer)
+        ended(reading.readable ? 'answered' : reading.code, reply)
+        return { reply, reading, ms: clock() - started }
+      } catch (error) {
+        const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'
+        counted = !FREE.has(outcome) || outcome === 'rate-limited'
+        if (FREE.has(outcome)) spent = NOTHING
+        ended(outcome)
+        throw error
+      }
+    } finally {
+      // A pass counts once: where no call was made, this gives it back.
+      breakers.note(pass, 'not-made')
+      const trouble = (where: string) => (error: unknown) => report('trouble:met', { where, error })
+      if (ticket !== null)
+        void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch(trouble('limits'))
+      if (paid) void budgets.settle(id, spent).catch(trouble('budgets'))
+    }
+  }
+
+  async function reserveMoney(ticket: string, atMost: Amount, { caseId, tenant }: Calling): Promise<true> {
+    const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
+    const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
+    if (reserved.granted) return true
+    report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why })
+    throw refusedBy(reserved, settings.whenSpent)
+  }
+
+  async function reserveRoom(name: string, tokens: number, { tenant, askId }: Calling): Promise<Ticket | null> {
+    const { models, tenants } = settings.limits
+    const scopes = [
+      { name: `model:${name}`, limits: models[name] ?? models.default ?? {} },
+      { name: `tenant:${tenant}`, limits: tenants[tenant] ?? tenants.default ?? {} },
+    ].filter(({ limits: of }) => Object.keys(of).length > 0)
+    if (scopes.length === 0) return null
+    const reserved = await limits.reserve(scopes, { asker: askId, tokens })
+    if (reserved.granted) return reserved.ticket
+    report('call:limited', { scope: reserved.scope.split(':', 1)[0] ?? '', waitMs: reserved.waitMs })
+    const wait = { delayMs: reserved.waitMs, costsAttempt: false }
+    throw new NotMade('limited', `the limit of ${reserved.scope} is reached`, wait)
+  }
+
+  return {
+    /** Runs `task` while one of the model's places, and one of the process's, is this ask's. */
+    withPlace<Result>(
+      name: string,
+      signal: AbortSignal,
+      task: (made: AdaptiveLimit) => Promise<Result>,
+    ): Promise<Result> {
+      const own = placesOf(name)
+      return own.places.run(signal, () => places.run(signal, () => task(own.adaptive)))
+    },
+    call,
+    get busy() {
+      return places.busy
+    },
+    get waiting() {
+      return [...byModel.values()].reduce((sum, own) => sum + own.places.waiting, places.waiting)
+    },
+  }
+}
+
+/** A reservation outlives the longest call by this much. */
+const LEASE_SPARE_MS = 30_000
+/** A held ask comes again at least this often: a limit may have been raised, and a hold must not look like the deadline. */
+const LONGEST_HOLD_MS = 30_000
+/** Endpoints bill answers, not errors. */
+const FREE: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'rejected', 'unavailable', 'content-filter'])
+
+function refusedBy({ scope, unit, why, renewsInMs }: Refused, whenSpent: CallSettings['whenSpent']): Error {
+  const what = `the ${scope} budget in ${unit} (${why})`
+  if (renewsInMs === null || (whenSpent === 'degrade' && why !== 'in-flight')) return new PermanentError('budget', what)
+  return new NotMade('budget', what, { delayMs: Math.min(renewsInMs, LONGEST_HOLD_MS), costsAttempt: false })
+}
+
+/** Above any tokenizer's count: a token of a byte-level vocabulary is at least one byte. Put right by the real usage. */
+function boundOf(ask: Ask, messages: readonly ChatMessage[], price: Price | undefined, imageTokens: number): Amount {
+  const text = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content) + 16, 16)
+  const images = messages.reduce((sum, { images: shown = [] }) => sum + shown.length, 0)
+  const prompt = text + images * imageTokens + Buffer.byteLength(schemaLine(ask.answer))
+  const usd =
+    price === undefined ? 0 : (prompt * Math.max(price.prompt, price.cached) + ask.maxTokens * price.completion) / 1e6
+  return { tokens: prompt + ask.maxTokens, usd }
+}
+
+/** An endpoint that reports no usage is not free. */
+function spentOn(reply: ModelReply, atMost: Amount, price: Price | undefined): Amount {
+  const tokens = reply.promptTokens + reply.completionTokens
+  return tokens === 0 ? atMost : { tokens, usd: costOf(reply, price) }
+}
+
+/** US dollars; cached prompt tokens are a part of the prompt tokens. */
+export function costOf(reply: ModelReply, price: Price | undefined): number {
+  if (price === undefined) return 0
+  const fresh = Math.max(0, reply.promptTokens - reply.cachedTokens)
+  return (fresh * price.prompt + reply.cachedTokens * price.cached + reply.completionTokens * price.completion) / 1e6
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import type { Ask } from '../domain/ask.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
+import type { ModelReply } from '../ports/model.ts'
+
+// How an answer's form is asked for: in the endpoint's own way where it has one, and in words at the end of each question.
+
+/** The messages as they are sent, but for the images in them: the form of the answer stands once more, at the end. */
+export function withFormat(ask: Ask): ChatMessage[] {
+  if (ask.lookup !== undefined) return []
+  const line = formatLine(ask)
+  const last = ask.messages.at(-1)
+  if (last?.role !== 'user') return [...ask.messages, { role: 'user', content: line }]
+  return [...ask.messages.slice(0, -1), { ...last, content: `${last.content}\n\n${line}` }]
+}
+
+/** The one repair question: what came back, what was wrong with it, and the form once more. */
+export function repair(ask: Ask, reply: ModelReply, why: string): ChatMessage[] {
+  const said: ChatMessage[] = reply.text ? [{ role: 'assistant', content: reply.text }] : []
+  return [
+    ...said,
+    {
+      role: 'user',
+      content: `That answer could not be read (${why}). Give your answer once more, as one JSON object in the form asked for, and nothing else.\n\n${formatLine(ask)}`,
+    },
+  ]
+}
+
+export function jsonSchema(answer: z.ZodType): unknown {
+  return described(answer).schema
+}
+
+export function schemaLine(answer: z.ZodType): string {
+  return described(answer).line
+}
+
+function formatLine(ask: Ask): string {
+  return `Answer format (${ask.stage}): ${schemaLine(ask.answer)}`
+}
+
+const schemas = new WeakMap<z.ZodType, { schema: unknown; line: string }>()
+
+function described(answer: z.ZodType): { schema: unknown; line: string } {
+  const known = schemas.get(answer)
+  if (known !== undefined) return known
+  const { $schema: _, ...schema } = z.toJSONSchema(answer)
+  const made = { schema, line: JSON.stringify(schema) }
+  schemas.set(answer, made)
+  return made
+}

@@ -1,0 +1,127 @@
+/** What calls take: tokens of prompt and answer together, and US dollars at the prices in the settings. */
+export interface Amount {
+  readonly tokens: number
+  readonly usd: number
+}
+
+export const NOTHING: Amount = { tokens: 0, usd: 0 }
+
+/** What a budget is for: one verdict, one tenant for a while, or everything for a while. */
+export type BudgetScope = 'verdict' | 'tenant' | 'total'
+
+/** The most that may be spent; null where there is no limit of that kind. */
+export interface BudgetLimit {
+  readonly tokens: number | null
+  readonly usd: number | null
+}
+
+export interface BudgetSettings {
+  /** One case, over all its rounds, retries and take-overs. It never renews. */
+  readonly verdict: BudgetLimit
+  /** Each tenant. Renews every `perMs`, counted from 1970: an hour's at the full hour. */
+  readonly tenant: BudgetLimit & { readonly perMs: number }
+  /** Limits of single tenants, in place of `tenant`'s. */
+  readonly tenants: Readonly<Record<string, BudgetLimit>>
+  /** Everything together. Renews every `perMs`, counted from 1970: a day's at midnight UTC. */
+  readonly total: BudgetLimit & { readonly perMs: number }
+  /** How long a verdict's account outlives its last call, in ms: longer than a case can be open. */
+  readonly keepVerdictMs: number
+}
+
+/** A call that wants to be paid for. */
+export interface Purchase {
+  /** Chosen by the caller, unique to this call. Asking again with the same one changes nothing. */
+  readonly ticket: string
+  readonly caseId: string
+  readonly tenant: string
+  /** An upper bound of what the call can take. */
+  readonly atMost: Amount
+  /** Longer than the call can last, in ms. Until then what it may give back counts as in flight. */
+  readonly leaseMs: number
+}
+
+export interface Refused {
+  readonly granted: false
+  readonly scope: BudgetScope
+  readonly unit: 'tokens' | 'usd'
+  /**
+   * `in-flight`: there is room if calls in flight take less than their bounds. `spent`: there is none. `too-large`: the
+   * bound alone is above the whole budget.
+   */
+  readonly why: 'in-flight' | 'spent' | 'too-large'
+  /** When to ask again, in ms. Null where no waiting helps: a verdict's budget is spent, or the call is too large. */
+  readonly renewsInMs: number | null
+}
+
+export type Reserved = { readonly granted: true } | Refused
+
+/** An account as it stands. */
+export interface Standing {
+  /** Settled and reserved. */
+  readonly used: Amount
+  /** The part of it that calls in flight reserve. */
+  readonly inFlight: Amount
+}
+
+/**
+ * What may be spent on models. No account ever goes over its limit by what was reserved, however many processes reserve
+ * at once. Time is the store's own. A call belongs to the window in which it was reserved, also when it is settled later.
+ *
+ * A reservation that nobody settles, because its process died, stands at its upper bound: the endpoint may have answered
+ * and charged for it. Its lease ends the waiting for what it might give back; whoever settles it later is still heard.
+ */
+export interface Budgets {
+  /** Takes the bound from every account of the call at once, or from none. Where several refuse: the longest wait. */
+  reserve(purchase: Purchase): Promise<Reserved>
+  /**
+   * Puts what was really spent in the place of the bound, once: the first settlement counts. More than the bound is booked
+   * as it is. `unknown` for a ticket that was never granted or whose accounts are closed; it changes nothing.
+   */
+  settle(ticket: string, spent: Amount): Promise<'settled' | 'unknown'>
+  /** The account of everything together, in this window; null where it has no limit and is not kept. */
+  total(): Promise<Standing | null>
+}
+
+/** One account that a call is booked on. */
+export interface Account {
+  readonly scope: BudgetScope
+  readonly name: string
+  /** null: it never renews. */
+  readonly perMs: number | null
+  readonly limit: { readonly tokens: number | null; readonly nanoUsd: number | null }
+}
+
+/** The accounts of a call. What has no limit is not kept. */
+export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseId' | 'tenant'>): Account[] {
+  const { verdict, tenant, tenants, total } = settings
+  const own = Object.hasOwn(tenants, call.tenant) ? tenants[call.tenant] : undefined
+  return [
+    ...account('verdict', call.caseId, verdict, null),
+    ...account('tenant', call.tenant, own ?? tenant, tenant.perMs),
+    ...account('total', 'all', total, total.perMs),
+  ]
+}
+
+function account(scope: BudgetScope, id: string, { tokens, usd }: BudgetLimit, perMs: number | null): Account[] {
+  if (tokens === null && usd === null) return []
+  const limit = { tokens, nanoUsd: usd === null ? null : Math.round(usd * 1e9) }
+  return [{ scope, name: `${scope}:${id}`, perMs, limit }]
+}
+
+/** A held call asks again after this, in ms, where calls in flight may make room: about as long as a call lasts. */
+export const ROOM_SOON_MS = 1_000
+
+/** Whole tokens and billionths of a dollar, rounded up: sums of whole numbers do not drift. */
+export function booked({ tokens, usd }: Amount): { tokens: number; nanoUsd: number } {
+  return { tokens: whole(tokens), nanoUsd: whole(usd * 1e9) }
+}
+
+export function amountOf({ tokens, nanoUsd }: { tokens: number; nanoUsd: number }): Amount {
+  return { tokens, usd: nanoUsd / 1e9 }
+}
+
+/** An endpoint can report anything as its usage: never less than nothing, and nothing that a sum could not hold. */
+function whole(value: number): number {
+  // The last digits of a product of decimals are noise, and must not round it up.
+  return Math.min(Math.max(0, Math.ceil(value - 1e-3)), 1e15)
+}

@@ -1,0 +1,96 @@
+import { PermanentError } from '../domain/errors.ts'
+
+/** What one scope (a model, a tenant) allows. Absent: no limit. */
+export interface LimitsOf {
+  readonly callsPerMinute?: number
+  readonly tokensPerMinute?: number
+  /** Calls in flight at once, in all processes together. */
+  readonly inFlight?: number
+}
+
+export interface LimitScope {
+  readonly name: string
+  readonly limits: LimitsOf
+}
+
+/** Room that was taken for one call. */
+export interface Ticket {
+  readonly id: string
+  readonly scopes: readonly string[]
+  readonly tokens: number
+  /** When it was granted, by the store's clock, in ms since 1970. */
+  readonly at: number
+}
+
+export type Reservation =
+  | { readonly granted: true; readonly ticket: Ticket }
+  /** Nothing was taken; `scope` is the one that has the longest wait. */
+  | { readonly granted: false; readonly waitMs: number; readonly scope: string }
+
+/**
+ * Room for calls, shared by all processes. In no window of a minute, wherever it begins, are more calls or tokens granted
+ * than a scope allows; only usage above what was reserved can exceed it, and then later calls wait for that as well.
+ */
+export interface Limits {
+  /**
+   * Takes room for one call under every scope at once, or none at all: then `waitMs` says when to come again. It is never
+   * more than a minute, and shorter while calls are in flight, since those may give room back before its time.
+   *
+   * `asker` names the call, the same at each try. Who was refused stands in line until it is granted or stays away for
+   * longer than it was told to: the room that the first in line waits for is given to nobody else, so that small calls
+   * can't starve a large one. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   */
+  reserve(
+    scopes: readonly LimitScope[],
+    call: { readonly asker: string; readonly tokens: number },
+  ): Promise<Reservation>
+  /**
+   * Puts the real usage in place of the reserved, and gives the in-flight place back. Less frees the difference at once;
+   * more is recorded as it is, now. Of several ends of one ticket the first counts.
+   */
+  settle(ticket: Ticket, tokens: number): Promise<void>
+  /** The call did not take place: everything goes back. */
+  refund(ticket: Ticket): Promise<void>
+  /** Keeps the in-flight places of long calls; those of a process that died come back when their leases end. */
+  keep(tickets: readonly Ticket[]): Promise<void>
+}
+
+export interface LimitSettings {
+  /** Length of the sliding window, in ms: a minute, but for tests. */
+  readonly windowMs: number
+  /** A call whose process keeps its place no longer loses it after this many ms. */
+  readonly leaseMs: number
+  /**
+   * While calls are in flight the first in line comes again after at most this many ms, those behind it less and less
+   * often, so that a long line costs little.
+   */
+  readonly recheckMs: number
+  /** Who comes later than it was told to by more than this many ms has lost its place in line. */
+  readonly lateMs: number
+}
+
+export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000, recheckMs: 500, lateMs: 5_000 }
+
+/** Throws `PermanentError` (rejected) for a call that would wait for ever. */
+export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`${tokens} is no number of tokens`)
+  if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('a scope is named twice')
+  for (const { name, limits } of scopes) {
+    const needs = { callsPerMinute: 1, tokensPerMinute: tokens, inFlight: 1 }
+    for (const limit of ['callsPerMinute', 'tokensPerMinute', 'inFlight'] as const) {
+      const allowed = limits[limit]
+      if (allowed === undefined || allowed >= needs[limit]) continue
+      throw new PermanentError(
+        'rejected',
+        limit === 'tokensPerMinute'
+          ? `the call may take ${tokens} tokens and ${name} allows ${allowed} a minute: raise tokensPerMinute, or lower the prompt's size or the stage's maxTokens`
+          : `${name} allows no call at all: raise ${limit} to 1 or more, or leave it out for no limit`,
+      )
+    }
+  }
+}
+
+/** The longest wait of the `rank`th in line (0 is the first) while room may come back early, in ms. */
+export function recheckAfter(rank: number, { recheckMs, windowMs }: LimitSettings): number {
+  return Math.min(windowMs, recheckMs * (1 + rank / 4))
+}

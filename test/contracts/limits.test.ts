@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { memoryLimits } from '../../src/adapters/memory/limits.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { redisLimits } from '../../src/adapters/redis/limits.ts'
+import type { LimitScope, Limits, Ticket } from '../../src/ports/limits.ts'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { hammerLimits } from '../support/hammer-limits.ts'
+import { limitsContract, SHORT } from './limits.ts'
+
+let server: RestartableServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+limitsContract('in memory', (settings) => {
+  let now = 1_700_000_000_000
+  return {
+    limits: memoryLimits(() => now, { ...SHORT, ...settings }),
+    async pass(ms) {
+      now += ms
+    },
+  }
+})
+
+limitsContract('in Redis', (settings) => ({
+  limits: redisLimits(client, keysOf(randomUUID()), { ...SHORT, ...settings }),
+  pass: (ms) => sleep(ms),
+}))
+
+function keysOf(prefix: string) {
+  return (name: string) => `{${prefix}}:limits:${name}`
+}
+
+describe('limits in Redis', () => {
+  const scopes: LimitScope[] = [
+    { name: 'model:m', limits: { callsPerMinute: 1_000, tokensPerMinute: 100_000, inFlight: 1_000 } },
+    { name: 'tenant:t', limits: { tokensPerMinute: 50_000 } },
+  ]
+  const grant = async (limits: Limits, tokens: number): Promise<Ticket> => {
+    const reply = await limits.reserve(scopes, { asker: randomUUID(), tokens })
+    if (!reply.granted) throw new Error('refused')
+    return reply.ticket
+  }
+
+  it('take room once when a command is sent again after its reply was lost', async () => {
+    const prefix = randomUUID()
+    const sent = new Map<string, string[]>()
+    const spied = client.duplicate()
+    const limits = redisLimits(spied, keysOf(prefix), SHORT)
+    const send = spied.sendCommand.bind(spied)
+    spied.sendCommand = (command, ...rest) => {
+      const args = command.args.map(String)
+      if (command.name === 'evalsha') sent.set(args.join(), args)
+      return send(command, ...rest)
+    }
+    await limits.settle(await grant(limits, 100), 60)
+    await grant(limits, 10)
+    spied.disconnect()
+    expect(sent.size).toBe(3)
+    const before = await client.hgetall(`{${prefix}}:limits:window:model:m`)
+    for (const args of [...sent.values()].slice(1)) await client.call('EVALSHA', ...args)
+    const after = await client.hgetall(`{${prefix}}:limits:window:model:m`)
+    expect(after).toEqual(before)
+    expect(after).toMatchObject({ calls: '2', tokens: '70' })
+  })
+
+  it('leave nothing behind when nobody asks any more, and share one hash tag', async () => {
+    const prefix = randomUUID()
+    const limits = redisLimits(client, keysOf(prefix), SHORT)
+    await grant(limits, 50_000)
+    expect(await limits.reserve(scopes, { asker: 'a', tokens: 50_000 })).toMatchObject({ granted: false })
+    const made = await client.keys(`*${prefix}*`)
+    expect(made.length).toBe(7)
+    for (const key of made) expect(key.startsWith(`{${prefix}}:`)).toBe(true)
+    await expect
+      .poll(() => client.keys(`*${prefix}*`), { timeout: SHORT.windowMs + SHORT.lateMs + 3_000, interval: 100 })
+      .toEqual([])
+  })
+
+  it('stay as small under many calls as under few', async () => {
+    const prefix = randomUUID()
+    const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 6_000 })
+    const free = [{ name: 'model:m', limits: {} }]
+    for (let n = 0; n < 20; n++) {
+      await Promise.all(
+        Array.from({ length: 100 }, async () => {
+          const reply = await limits.reserve(free, { asker: randomUUID(), tokens: 1 })
+          if (reply.granted) await limits.settle(reply.ticket, 1)
+        }),
+      )
+    }
+    expect(await client.hget(`{${prefix}}:limits:window:model:m`, 'calls')).toBe('2000')
+    expect(await client.hlen(`{${prefix}}:limits:window:model:m`)).toBeLessThanOrEqual(2 * 601 + 4)
+    expect((await client.keys(`*${prefix}*`)).length).toBe(1)
+  })
+
+  it('hold when 8 processes hammer them', async () => {
+    const hits = await hammerLimits(server.settings.REDIS_URL ?? '', {
+      windowMs: 2_000,
+      seconds: 8,
+      limits: { callsPerMinute: 200, tokensPerMinute: 20_000, inFlight: 20 },
+      askers: 6,
+    })
+    for (const { faults, calls } of hits) {
+      expect(faults).toEqual([])
+      expect(calls).toBeGreaterThan(200)
+    }
+  }, 60_000)
+})

@@ -1,0 +1,264 @@
+import fc from 'fast-check'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { PermanentError } from '../../src/domain/errors.ts'
+import type { LimitScope, LimitSettings, Limits, LimitsOf, Ticket } from '../../src/ports/limits.ts'
+import { faultsOf, type Grant } from '../support/windows.ts'
+
+/** A short minute, so that tests on a real clock can wait for it. */
+export const SHORT: LimitSettings = { windowMs: 1_200, leaseMs: 400, recheckMs: 100, lateMs: 300 }
+/** A store may take this much longer than the window, and a busy machine notices it late. */
+const SLACK = 60
+
+/** Limits, apart from those of every other test, with {@link SHORT} but for what is given. */
+export type MakeLimits = (settings?: Partial<LimitSettings>) => {
+  readonly limits: Limits
+  pass(ms: number): Promise<void>
+}
+
+/** What limits promise. */
+export function limitsContract(name: string, make: MakeLimits): void {
+  describe(`limits, ${name}`, () => {
+    let limits: Limits
+    let pass: (ms: number) => Promise<void>
+    beforeEach(() => {
+      ;({ limits, pass } = make())
+    })
+
+    const scope = (given: LimitsOf, scopeName = 'model:m'): LimitScope => ({ name: scopeName, limits: given })
+    let calls = 0
+    const fresh = () => `asker ${++calls}`
+    const ask = (scopes: readonly LimitScope[], tokens = 0, asker = fresh()) =>
+      limits.reserve(scopes, { asker, tokens })
+    const grant = async (scopes: readonly LimitScope[], tokens = 0, asker?: string): Promise<Ticket> => {
+      const reply = await ask(scopes, tokens, asker)
+      if (!reply.granted) throw new Error(`refused for ${reply.waitMs} ms by ${reply.scope}`)
+      return reply.ticket
+    }
+    const refusal = async (scopes: readonly LimitScope[], tokens = 0, asker?: string) => {
+      const reply = await ask(scopes, tokens, asker)
+      if (reply.granted) throw new Error('granted')
+      return reply
+    }
+    const granted = async (scopes: readonly LimitScope[], tokens = 0) => (await ask(scopes, tokens)).granted
+
+    it('grant everything where nothing is limited', async () => {
+      for (let n = 0; n < 20; n++) expect(await granted([scope({}), scope({}, 'tenant:t')], 1_000_000)).toBe(true)
+      expect(await granted([], 5)).toBe(true)
+    })
+
+    it('grant as many calls as a window may hold, then say when the first leaves it', async () => {
+      const three = [scope({ callsPerMinute: 3 })]
+      const tickets = [await grant(three), await grant(three), await grant(three)]
+      for (const ticket of tickets) await limits.settle(ticket, 0)
+      const { waitMs, scope: by } = await refusal(three, 0, 'late')
+      expect(by).toBe('model:m')
+      expect(waitMs).toBeGreaterThan(SHORT.windowMs / 2)
+      expect(waitMs).toBeLessThanOrEqual(SHORT.windowMs + SLACK)
+      await pass(waitMs)
+      await grant(three, 0, 'late')
+    })
+
+    it('grant as many tokens as a window may hold', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      const ticket = await grant(hundred, 60)
+      expect(await granted(hundred, 41)).toBe(false)
+      await limits.settle(ticket, 60)
+      await pass(SHORT.windowMs + SLACK)
+      expect(await granted(hundred, 100)).toBe(true)
+      expect(await granted(hundred, 1)).toBe(false)
+    })
+
+    it('slide: what was granted half a window ago still counts', async () => {
+      const two = [scope({ callsPerMinute: 2 })]
+      await limits.settle(await grant(two), 0)
+      await pass(SHORT.windowMs / 2)
+      await limits.settle(await grant(two), 0)
+      const { waitMs } = await refusal(two, 0, 'late')
+      expect(waitMs).toBeLessThanOrEqual(SHORT.windowMs / 2 + SLACK)
+      await pass(waitMs)
+      await grant(two, 0, 'late')
+      expect(await granted(two)).toBe(false)
+    })
+
+    it('take room under all scopes or under none', async () => {
+      const model = scope({ tokensPerMinute: 100 })
+      const tenant = scope({ tokensPerMinute: 30 }, 'tenant:t')
+      await grant([tenant], 20)
+      expect((await refusal([model, tenant], 20)).scope).toBe('tenant:t')
+      expect(await granted([model], 100)).toBe(true)
+    })
+
+    it('keep scopes apart', async () => {
+      await grant([scope({ callsPerMinute: 1 }, 'tenant:a')])
+      await grant([scope({ callsPerMinute: 1 }, 'tenant:a:line')])
+      expect(await granted([scope({ callsPerMinute: 1 }, 'tenant:a')])).toBe(false)
+    })
+
+    it('give back at once what a call did not use, and once only', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      const ticket = await grant(hundred, 100)
+      await limits.settle(ticket, 40)
+      await limits.settle(ticket, 0)
+      await limits.refund(ticket)
+      expect(await granted(hundred, 60)).toBe(true)
+      expect(await granted(hundred, 1)).toBe(false)
+    })
+
+    it('count what a call used beyond its reservation, from when that is known', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      const ticket = await grant(hundred, 10)
+      await pass(SHORT.windowMs / 2)
+      await limits.settle(ticket, 150)
+      await pass(SHORT.windowMs / 2 + SLACK)
+      const { waitMs } = await refusal(hundred, 10, 'late')
+      expect(waitMs).toBeLessThanOrEqual(SHORT.windowMs / 2 + SLACK)
+      await pass(waitMs)
+      await grant(hundred, 10, 'late')
+      expect(await granted(hundred, 90)).toBe(true)
+    })
+
+    it('give everything back of a call that did not take place', async () => {
+      const one = [scope({ callsPerMinute: 1, tokensPerMinute: 100, inFlight: 1 })]
+      const ticket = await grant(one, 100)
+      await refusal(one, 100, 'a')
+      await limits.refund(ticket)
+      await limits.refund(ticket)
+      await grant(one, 100, 'a')
+      expect(await granted([scope({ callsPerMinute: 1 })])).toBe(false)
+    })
+
+    it('know nothing any more of tickets whose window has passed', async () => {
+      const one = [scope({ callsPerMinute: 1, tokensPerMinute: 100 })]
+      const old = await grant(one, 100)
+      await pass(SHORT.windowMs + SLACK)
+      const next = await grant(one, 60)
+      await limits.settle(old, 0)
+      await limits.settle(next, 60)
+      expect(await granted(one)).toBe(false)
+      expect(await granted([scope({ tokensPerMinute: 100 })], 41)).toBe(false)
+    })
+
+    it('hold so many calls in flight, and let the next in when one ends', async () => {
+      const two = [scope({ inFlight: 2 })]
+      const ticket = await grant(two)
+      await grant(two)
+      const { waitMs } = await refusal(two)
+      expect(waitMs).toBeLessThanOrEqual(SHORT.recheckMs)
+      await limits.settle(ticket, 0)
+      expect(await granted(two)).toBe(true)
+      expect(await granted(two)).toBe(false)
+    })
+
+    it('give a place back whose lease has ended, and keep one that is kept', async () => {
+      const two = [scope({ inFlight: 2 })]
+      const kept = await grant(two)
+      await grant(two)
+      for (let n = 0; n < 4; n++) {
+        await pass(SHORT.leaseMs / 3)
+        await limits.keep([kept])
+      }
+      expect(await granted(two)).toBe(true)
+      expect(await granted(two)).toBe(false)
+    })
+
+    it('keep no place of a call that has ended', async () => {
+      const one = [scope({ inFlight: 1 })]
+      const ticket = await grant(one)
+      await limits.settle(ticket, 0)
+      await limits.keep([ticket])
+      expect(await granted(one)).toBe(true)
+    })
+
+    it('let waiters come again soon while calls in flight may give room back', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      const ticket = await grant(hundred, 100)
+      expect((await refusal(hundred, 50, 'a')).waitMs).toBeLessThanOrEqual(SHORT.recheckMs)
+      await limits.settle(ticket, 100)
+      expect((await refusal(hundred, 50, 'a')).waitMs).toBeGreaterThan(SHORT.recheckMs)
+    })
+
+    it('send those further back in line away for longer', async () => {
+      const one = [scope({ callsPerMinute: 1 })]
+      await grant(one)
+      const waits: number[] = []
+      for (let n = 0; n < 9; n++) waits.push((await refusal(one)).waitMs)
+      expect(waits).toEqual([...waits].sort((a, b) => a - b))
+      expect(waits[8]).toBeGreaterThan((waits[0] ?? 0) * 1.5)
+    })
+
+    it('give the room that the first in line waits for to nobody else', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      await limits.settle(await grant(hundred, 70), 70)
+      const { waitMs } = await refusal(hundred, 80, 'large')
+      expect(await granted(hundred, 10)).toBe(false)
+      await pass(waitMs)
+      expect(await granted(hundred, 30)).toBe(false)
+      expect(await granted(hundred, 20)).toBe(true)
+      await grant(hundred, 80, 'large')
+    })
+
+    it('forget who stays away', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      const ticket = await grant(hundred, 50)
+      await refusal(hundred, 80, 'gone')
+      expect(await granted(hundred, 30)).toBe(false)
+      await limits.keep([ticket])
+      await pass(SHORT.recheckMs + SHORT.lateMs + SLACK)
+      expect(await granted(hundred, 30)).toBe(true)
+    })
+
+    it('hold no room for one that waits elsewhere', async () => {
+      const model = scope({ tokensPerMinute: 100 })
+      const tenant = scope({ tokensPerMinute: 80 }, 'tenant:t')
+      const ticket = await grant([model], 60)
+      await refusal([model], 70, 'a')
+      await grant([tenant], 60)
+      await limits.settle(ticket, 20)
+      expect((await refusal([model, tenant], 70, 'a')).scope).toBe('tenant:t')
+      expect(await granted([model], 80)).toBe(true)
+    })
+
+    it.each([
+      { given: { tokensPerMinute: 100 }, tokens: 101, advice: /101 tokens.*allows 100.*raise tokensPerMinute/ },
+      { given: { callsPerMinute: 0 }, tokens: 0, advice: /raise callsPerMinute/ },
+      { given: { inFlight: 0 }, tokens: 0, advice: /raise inFlight/ },
+    ])('refuse for good what $given can never hold', async ({ given, tokens, advice }) => {
+      const error = await ask([scope(given)], tokens).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(PermanentError)
+      expect(error).toMatchObject({ code: 'rejected', message: expect.stringMatching(advice) })
+    })
+
+    it.each([-1, 1.5, Number.NaN])('take %d for a mistake', async (tokens) => {
+      await expect(ask([scope({})], tokens)).rejects.toThrow(RangeError)
+    })
+
+    it('are never exceeded in any window, whatever is asked, settled and given back', async () => {
+      const step = fc.record({
+        wait: fc.integer({ min: 0, max: 25 }),
+        tokens: fc.integer({ min: 0, max: 40 }),
+        end: fc.constantFrom('settle', 'refund', 'nothing'),
+        use: fc.double({ min: 0, max: 1, noNaN: true }),
+      })
+      const run = fc.array(step, { minLength: 5, maxLength: 25 })
+      await fc.assert(
+        fc.asyncProperty(run, async (steps) => {
+          const windowMs = 60
+          const { limits: fast, pass: wait } = make({ windowMs, leaseMs: 30 })
+          const given = { callsPerMinute: 4, tokensPerMinute: 100, inFlight: 3 }
+          const grants: Grant[] = []
+          for (const { wait: ms, tokens, end, use } of steps) {
+            await wait(ms)
+            const reply = await fast.reserve([scope(given)], { asker: fresh(), tokens })
+            if (!reply.granted) continue
+            const used = Math.floor(tokens * use)
+            if (end === 'settle') await fast.settle(reply.ticket, used)
+            if (end === 'refund') await fast.refund(reply.ticket)
+            else grants.push({ at: reply.ticket.at, tokens: end === 'settle' ? used : tokens })
+          }
+          expect(faultsOf(grants, windowMs, given)).toEqual([])
+        }),
+        { numRuns: 20 },
+      )
+    })
+  })
+}

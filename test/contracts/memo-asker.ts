@@ -1,0 +1,92 @@
+// A process of many askers of one question: `node memo-asker.ts OPTIONS` (JSON). It says `ready`, asks all at once when a
+// line comes in, comes again as a queue would, and says how it ended in one line of JSON.
+
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { openAiModel } from '../../src/adapters/openai/model.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { redisMemo } from '../../src/adapters/redis/memo.ts'
+import type { Ask } from '../../src/domain/ask.ts'
+import { RetryLaterError } from '../../src/domain/errors.ts'
+import { noUsage } from '../../src/domain/verdict.ts'
+import { askOnce } from '../../src/gateway/memo.ts'
+import { requestOf } from './model.ts'
+import { thread } from './samples.ts'
+
+export interface AskerOptions {
+  readonly redisUrl: string
+  readonly prefix: string
+  readonly modelUrl: string
+  readonly askers: number
+  readonly leaseMs: number
+  readonly patienceMs: number
+}
+
+export interface AskerEnd {
+  readonly answers: Record<string, number>
+  readonly calls: number
+  readonly memoHits: number
+  readonly cameAgain: number
+  readonly seconds: number
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as AskerOptions
+const client = connect(options.redisUrl, () => {}, 'patient')
+const model = openAiModel({ baseUrl: options.modelUrl, apiKey: 'none', answerFormat: 'json_schema' })
+const view = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
+const { messages, temperature, maxTokens } = requestOf()
+const ask: Ask = { stage: 'opinion', role: 'debater', messages, answer: view, temperature, maxTokens }
+const askedOnce = askOnce({
+  memo: redisMemo(client, (name) => `{${options.prefix}}:${name}`),
+  settings: { keepMs: 60_000, leaseMs: options.leaseMs, patienceMs: options.patienceMs, maxBytes: 65_536 },
+  secret: 'a secret of the test',
+  clock: Date.now,
+  report: (name, event) => writeSync(2, `${name} ${JSON.stringify(event)}\n`),
+})
+
+let calls = 0
+let cameAgain = 0
+let memoHits = 0
+const answers: Record<string, number> = {}
+
+/** One asker, whose post is a copy of all the others' posts. */
+async function asker(number: number): Promise<void> {
+  for (;;) {
+    try {
+      const { answer, usage } = await askedOnce(ask, {
+        model: 'gpt-x',
+        subject: thread(`${process.pid}-${number}`),
+        signal: new AbortController().signal,
+        deadline: Date.now() + 60_000,
+        messagesOf: async (asked) => asked.messages,
+        async pay() {
+          calls++
+          const reply = await model.complete(requestOf({ callId: randomUUID(), timeoutMs: 30_000 }))
+          const read = view.parse(JSON.parse(reply.text ?? ''))
+          return { answer: read, raw: reply.text, model: reply.model, usage: { ...noUsage(), calls: 1 }, ms: 1 }
+        },
+      })
+      const text = JSON.stringify(answer)
+      answers[text] = (answers[text] ?? 0) + 1
+      memoHits += usage.memoHits
+      return
+    } catch (error) {
+      if (!(error instanceof RetryLaterError) || error.costsAttempt) throw error
+      cameAgain++
+      await sleep(error.delayMs)
+    }
+  }
+}
+
+await client.ping()
+writeSync(1, 'ready\n')
+await once(process.stdin, 'data')
+const began = performance.now()
+await Promise.all(Array.from({ length: options.askers }, (_, index) => asker(index)))
+const seconds = (performance.now() - began) / 1_000
+writeSync(1, `${JSON.stringify({ answers, calls, memoHits, cameAgain, seconds } satisfies AskerEnd)}\n`)
+client.disconnect()
+process.exit(0)

@@ -1,0 +1,192 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { redisMemo } from '../../src/adapters/redis/memo.ts'
+import type { Memo } from '../../src/ports/memo.ts'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { entryOf, memoContract } from './memo.ts'
+import type { AskerEnd, AskerOptions } from './memo-asker.ts'
+import { T0, thread } from './samples.ts'
+
+let server: RestartableServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+/** A memo under a prefix that no other test has. */
+function redisHere(): { memo: Memo; prefix: string; keys: () => Promise<string[]> } {
+  const prefix = `test-${randomUUID()}`
+  const memo = redisMemo(client, (name) => `{${prefix}}:${name}`)
+  return { memo, prefix, keys: () => client.keys(`{${prefix}}*`) }
+}
+
+memoContract('in Redis', async () => ({ memo: redisHere().memo, pass: (ms) => sleep(ms) }))
+memoContract('in memory', async () => {
+  let now = T0
+  return {
+    memo: memoryMemo(() => now),
+    async pass(ms) {
+      now += ms
+    },
+  }
+})
+
+describe('the memo in Redis', () => {
+  it('leaves nothing without an expiry', async () => {
+    const { memo, keys } = redisHere()
+    await memo.look('kept', 'a', 1_000, thread('p1'))
+    await memo.keep('kept', 'a', entryOf(), 10_000, thread('p1'))
+    await memo.look('kept', 'b', 1_000, thread('p2'))
+    await memo.look('asked', 'a', 1_000, thread('p3'))
+    await memo.look('asked', 'b', 1_000, thread('p4'))
+    await memo.forget(thread('p5'), 1_000)
+    const all = await keys()
+    expect(all).toHaveLength(7)
+    for (const key of all) expect(await client.pttl(key), key).toBeGreaterThan(0)
+  })
+
+  it('keeps a subject’s index as long as the longest answer in it, and drops from it what has expired', async () => {
+    const { memo, prefix } = redisHere()
+    const p1 = thread('p1')
+    const index = `{${prefix}}:memo:of:default:p1`
+    const keep = async (key: string, ms: number) => {
+      await memo.look(key, 'a', 10, p1)
+      await memo.keep(key, 'a', entryOf(), ms, p1)
+    }
+    await keep('long', 100_000_000)
+    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
+    await client.zadd(index, Date.now() - 1, 'expired')
+    await keep('short', 1_000)
+    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
+    expect((await client.zrange(index, '0', '-1')).sort()).toEqual(['long', 'short'])
+  })
+
+  it('holds no trace of the text when its subject is forgotten', async () => {
+    const { memo, keys } = redisHere()
+    const secret = 'SECRET-words'
+    const traces = async () => {
+      const held = await Promise.all((await keys()).map(async (key) => `${key} ${await dumped(key)}`))
+      return held.filter((text) => text.includes(secret))
+    }
+    await memo.look('k', 'a', 1_000, thread(`${secret}-id`))
+    await memo.keep('k', 'a', entryOf({ answer: { reasoning: secret }, raw: secret }), 60_000, thread(`${secret}-id`))
+    await memo.look('k', 'b', 1_000, thread('a-copy'))
+    expect(await traces()).not.toHaveLength(0)
+    await memo.forget(thread(`${secret}-id`), 0)
+    expect(await traces()).toEqual([])
+    expect(await keys()).toHaveLength(1)
+  })
+
+  async function dumped(key: string): Promise<string> {
+    const type = await client.type(key)
+    if (type === 'string') return (await client.get(key)) ?? ''
+    if (type === 'hash') return JSON.stringify(await client.hgetall(key))
+    return (await client.zrange(key, '0', '-1')).join(' ')
+  }
+})
+
+describe('many processes', () => {
+  let understudy: Understudy | undefined
+  const children: ChildProcess[] = []
+  afterEach(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+    await understudy?.close()
+    understudy = undefined
+  })
+
+  async function process(options: Omit<AskerOptions, 'redisUrl' | 'modelUrl'>) {
+    const all: AskerOptions = {
+      ...options,
+      redisUrl: server.settings.REDIS_URL ?? '',
+      modelUrl: understudy?.settings.OPENAI_BASE_URL ?? '',
+    }
+    const file = fileURLToPath(new URL('./memo-asker.ts', import.meta.url))
+    const child = spawn(globalThis.process.execPath, [file, JSON.stringify(all)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    const lines = createInterface({ input: child.stdout })
+    await once(lines, 'line')
+    return {
+      child,
+      async ask(): Promise<AskerEnd> {
+        child.stdin.write('go\n')
+        const [line] = (await once(lines, 'line')) as [string]
+        return JSON.parse(line) as AskerEnd
+      },
+    }
+  }
+
+  const sum = (ends: readonly AskerEnd[], of: (end: AskerEnd) => number) =>
+    ends.reduce((total, end) => total + of(end), 0)
+  const calls = () => understudy?.calls() ?? []
+
+  it('of 1,000 identical simultaneous questions from 4 processes, one reaches the model', async () => {
+    understudy = await startUnderstudy({ latencyMs: 1_000 })
+    const options = { prefix: `test-${randomUUID()}`, askers: 250, leaseMs: 5_000, patienceMs: 10_000 }
+    const processes = await Promise.all([1, 2, 3, 4].map(() => process(options)))
+    const before = await commands()
+    const ends = await Promise.all(processes.map(({ ask }) => ask()))
+    const spent = (await commands()) - before
+    expect(calls()).toHaveLength(1)
+    expect(sum(ends, (end) => end.calls)).toBe(1)
+    expect(sum(ends, (end) => end.memoHits)).toBe(999)
+    expect(new Set(ends.flatMap(({ answers }) => Object.keys(answers))).size).toBe(1)
+    expect(sum(ends, ({ answers }) => Object.values(answers)[0] ?? 0)).toBe(1_000)
+    const slowest = Math.max(...ends.map(({ seconds }) => seconds))
+    globalThis.process.stdout.write(
+      `1,000 askers of a question that takes 1 s: done in ${slowest.toFixed(2)} s, ${(spent / 1_000).toFixed(2)} script calls each\n`,
+    )
+  })
+
+  it('askers who wait longer than their patience come again, and still one pays', async () => {
+    understudy = await startUnderstudy({ latencyMs: 1_500 })
+    const options = { prefix: `test-${randomUUID()}`, askers: 50, leaseMs: 600, patienceMs: 200 }
+    const processes = await Promise.all([1, 2].map(() => process(options)))
+    const ends = await Promise.all(processes.map(({ ask }) => ask()))
+    expect(calls()).toHaveLength(1)
+    expect(sum(ends, ({ answers }) => Object.values(answers)[0] ?? 0)).toBe(100)
+    expect(sum(ends, ({ cameAgain }) => cameAgain)).toBeGreaterThanOrEqual(99)
+  })
+
+  it('an asker killed in mid-call costs exactly one more call, after its lease', async () => {
+    understudy = await startUnderstudy({ latencyMs: 1_500 })
+    const leaseMs = 1_000
+    const options = { prefix: `test-${randomUUID()}`, leaseMs, patienceMs: 10_000 }
+    const [doomed, ...others] = await Promise.all([1, 50, 50, 50].map((askers) => process({ ...options, askers })))
+    void doomed?.ask().catch(() => {})
+    await expect.poll(() => calls().length, { timeout: 5_000, interval: 5 }).toBe(1)
+    const asking = Promise.all(others.map(({ ask }) => ask()))
+    await sleep(300)
+    doomed?.child.kill('SIGKILL')
+    const killed = Date.now()
+    const ends = await asking
+    expect(calls().map(({ status }) => status)).toEqual(['aborted', 'answered'])
+    expect(sum(ends, (end) => end.calls)).toBe(1)
+    expect(sum(ends, ({ answers }) => Object.values(answers)[0] ?? 0)).toBe(150)
+    const waited = (calls()[1]?.at ?? 0) - killed
+    expect(waited).toBeLessThan(leaseMs + 1_500)
+  })
+
+  /** Scripts that Redis has run so far. */
+  async function commands(): Promise<number> {
+    const info = await client.info('commandstats')
+    const counts = [...info.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)]
+    return counts.reduce((total, [, count]) => total + Number(count), 0)
+  }
+})

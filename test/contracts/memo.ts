@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Memo, MemoEntry } from '../../src/ports/memo.ts'
+import { thread } from './samples.ts'
+
+/** A memo apart from those of every other test. */
+export interface MemoUnderTest {
+  readonly memo: Memo
+  /** Lets this much time pass, for a clock that was handed in and for the server's own. */
+  pass(ms: number): Promise<void>
+}
+
+const LEASE = 400
+const KEEP = 2_000
+const p1 = thread('p1')
+const p2 = thread('p2')
+
+export const entryOf = (change: Partial<MemoEntry> = {}): MemoEntry => ({
+  answer: { reasoning: 'because', answer: 'Fake' },
+  raw: '{"reasoning": "because", "answer": "Fake"}',
+  model: 'small',
+  promptTokens: 100,
+  completionTokens: 10,
+  ...change,
+})
+
+export function memoContract(where: string, make: () => Promise<MemoUnderTest>): void {
+  describe(`the memo ${where}`, () => {
+    let memo: Memo
+    let pass: MemoUnderTest['pass']
+    beforeEach(async () => {
+      const made = await make()
+      memo = made.memo
+      pass = (ms) => made.pass(ms)
+    })
+    afterEach(async () => {
+      for (const subject of [p1, p2]) await memo.forget(subject, 0)
+    })
+    const look = (asker: string, subject = p1, key = 'k') => memo.look(key, asker, LEASE, subject)
+    const keep = (asker: string, subject = p1, key = 'k', entry = entryOf()) =>
+      memo.keep(key, asker, entry, KEEP, subject)
+
+    it('gives the question to the first who looks, and tells the others how long its lease is', async () => {
+      expect(await look('a')).toEqual({ state: 'mine' })
+      const second = await look('b')
+      expect(second.state).toBe('asked')
+      if (second.state === 'asked') {
+        expect(second.waitMs).toBeGreaterThan(0)
+        expect(second.waitMs).toBeLessThanOrEqual(LEASE)
+      }
+    })
+
+    it('gives it to one alone of many who look at once', async () => {
+      const looks = await Promise.all(Array.from({ length: 50 }, (_, index) => look(`asker ${index}`)))
+      expect(looks.filter(({ state }) => state === 'mine')).toHaveLength(1)
+    })
+
+    it('knows the answer from then on, for everybody', async () => {
+      await look('a')
+      expect(await keep('a')).toBe(true)
+      for (const [asker, subject] of [['a', p1] as const, ['b', p1] as const, ['c', p2] as const])
+        expect(await look(asker, subject)).toEqual({ state: 'known', entry: entryOf() })
+    })
+
+    it('knows each question by itself', async () => {
+      await look('a')
+      await keep('a')
+      expect(await look('a', p1, 'another')).toEqual({ state: 'mine' })
+    })
+
+    it('may be asked the same again by the same asker: a reply may have been lost', async () => {
+      await look('a')
+      expect(await look('a')).toEqual({ state: 'mine' })
+      expect(await keep('a')).toBe(true)
+      expect(await keep('a')).toBe(true)
+      await memo.giveUp('k', 'a')
+      expect((await look('b')).state).toBe('known')
+    })
+
+    it('forgets the answer when its keeping time is over', async () => {
+      await look('a')
+      await keep('a')
+      await pass(KEEP + 50)
+      expect(await look('b')).toEqual({ state: 'mine' })
+    })
+
+    it('does not keep an answer longer because it is looked at', async () => {
+      await look('a')
+      await keep('a')
+      await pass(KEEP / 2)
+      expect((await look('b')).state).toBe('known')
+      await pass(KEEP / 2 + 50)
+      expect(await look('c')).toEqual({ state: 'mine' })
+    })
+
+    it('gives the question to the next when the asker gave it up', async () => {
+      await look('a')
+      await memo.giveUp('k', 'a')
+      expect(await look('b')).toEqual({ state: 'mine' })
+    })
+
+    it('takes no word from who does not hold the lease', async () => {
+      await look('a')
+      await memo.giveUp('k', 'b')
+      expect(await memo.extend('k', 'b', LEASE)).toBe(false)
+      expect(await keep('b')).toBe(false)
+      expect((await look('c')).state).toBe('asked')
+      expect(await memo.extend('no such question', 'a', LEASE)).toBe(false)
+    })
+
+    it('gives the question to the next when the lease has lapsed', async () => {
+      await look('dead')
+      await pass(LEASE + 50)
+      expect(await look('b')).toEqual({ state: 'mine' })
+      expect(await keep('dead')).toBe(false)
+      expect(await memo.extend('k', 'dead', LEASE)).toBe(false)
+      expect(await keep('b', p1, 'k', entryOf({ model: 'of b' }))).toBe(true)
+      expect(await look('c')).toMatchObject({ state: 'known', entry: { model: 'of b' } })
+    })
+
+    it('leaves the question to who extends its lease', async () => {
+      await look('a')
+      for (let beat = 0; beat < 3; beat++) {
+        await pass(LEASE * 0.6)
+        expect(await memo.extend('k', 'a', LEASE)).toBe(true)
+      }
+      expect((await look('b')).state).toBe('asked')
+    })
+
+    it('keeps a late answer where nobody has asked again', async () => {
+      await look('late')
+      await pass(LEASE + 50)
+      expect(await keep('late')).toBe(true)
+      expect((await look('b')).state).toBe('known')
+    })
+
+    it('erases all that was asked about a subject, and nothing else', async () => {
+      for (const key of ['k1', 'k2']) {
+        await look('a', p1, key)
+        await keep('a', p1, key)
+      }
+      await look('a', p2, 'k3')
+      await keep('a', p2, 'k3')
+      expect(await memo.forget(p1, 0)).toBe(2)
+      expect(await memo.forget(p1, 0)).toBe(0)
+      for (const key of ['k1', 'k2']) expect(await look('b', p2, key)).toEqual({ state: 'mine' })
+      expect((await look('b', p2, 'k3')).state).toBe('known')
+    })
+
+    it('erases an answer that several subjects share when one of them goes', async () => {
+      await look('a', p1)
+      await keep('a', p1)
+      await look('b', p2)
+      expect(await memo.forget(p2, 0)).toBe(1)
+      expect(await look('c', p1)).toEqual({ state: 'mine' })
+    })
+
+    it('erases an answer for a subject that shares it without having looked', async () => {
+      await look('a', p1)
+      await keep('a', p1)
+      await memo.share('k', p2)
+      await memo.share('no such question', p2)
+      expect(await memo.forget(p2, 0)).toBe(1)
+      expect(await look('c', p1)).toEqual({ state: 'mine' })
+    })
+
+    it('tells a post from a reply and from another tenant’s post of the same id', async () => {
+      await look('a', p1)
+      await keep('a', p1)
+      expect(await memo.forget(thread('p1', 'default', 'reply'), 0)).toBe(0)
+      expect(await memo.forget(thread('p1', 'another'), 0)).toBe(0)
+      expect((await look('b')).state).toBe('known')
+    })
+
+    it('erases more answers than go in one step', async () => {
+      const many = Array.from({ length: 1_234 }, (_, index) => `k${index}`)
+      await Promise.all(many.map(async (key) => (await look('a', p1, key)).state))
+      await Promise.all(many.map((key) => keep('a', p1, key)))
+      expect(await memo.forget(p1, 0)).toBe(1_234)
+    })
+
+    it('does not keep the answer of a call that was under way when its subject was forgotten', async () => {
+      await look('a')
+      await memo.forget(p1, 0)
+      expect(await memo.extend('k', 'a', LEASE)).toBe(false)
+      expect(await keep('a')).toBe(false)
+      expect(await look('b')).toEqual({ state: 'mine' })
+    })
+
+    it('keeps nothing about a forgotten subject for the time it is told to, and gives the question to each', async () => {
+      await memo.forget(p1, 300)
+      expect(await look('a')).toEqual({ state: 'mine' })
+      expect(await look('b')).toEqual({ state: 'mine' })
+      expect(await keep('a')).toBe(false)
+      await pass(350)
+      await look('c')
+      expect(await keep('c')).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,314 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type BreakerChange, type BreakerSettings, breaker, type Pass } from '../../src/gateway/breaker.ts'
+
+const SETTINGS: BreakerSettings = {
+  window: 6,
+  minCalls: 4,
+  failureShare: 0.5,
+  coolDownMs: 1_000,
+  maxCoolDownMs: 4_000,
+  probes: 2,
+  successes: 3,
+}
+
+function setUp(settings: Partial<BreakerSettings> = {}) {
+  let now = 1_000_000
+  const changes: BreakerChange[] = []
+  const breakers = breaker({
+    settings: { ...SETTINGS, ...settings },
+    clock: () => now,
+    changed: (change) => changes.push(change),
+  })
+  const leave = (model: string): Pass => {
+    const allowed = breakers.allow(model)
+    if (!allowed.ok) throw new Error(`${model} may not be called for ${allowed.retryInMs} ms`)
+    return allowed.pass
+  }
+  const call = (model: string, ...outcomes: string[]) => {
+    for (const outcome of outcomes) breakers.note(leave(model), outcome)
+  }
+  return {
+    ...breakers,
+    changes,
+    leave,
+    call,
+    pass: (ms: number) => {
+      now += ms
+    },
+    now: () => now,
+    trip: (model: string) => call(model, 'timeout', 'timeout', 'timeout', 'timeout'),
+    state: (model: string) => breakers.states().get(model),
+    picked: (chain: readonly string[], attempt: number) => {
+      const picked = breakers.pick(chain, attempt)
+      return picked.ok ? picked.pass.model : picked.retryInMs
+    },
+  }
+}
+
+describe('the breaker', () => {
+  test('opens at the set share of failures, and not before it has seen enough calls', () => {
+    const { call, allow, state } = setUp()
+    call('a', 'timeout', 'unavailable', 'timeout')
+    expect(state('a')).toBe('closed')
+    call('a', 'timeout')
+    expect(state('a')).toBe('open')
+    expect(allow('a')).toEqual({ ok: false, retryInMs: 1_000 })
+    expect(allow('b')).toMatchObject({ ok: true })
+  })
+
+  test('looks at the latest calls only', () => {
+    const { call, state } = setUp()
+    call('a', 'timeout', 'timeout', 'answered', 'answered', 'answered', 'answered', 'answered', 'answered')
+    call('a', 'timeout', 'timeout')
+    expect(state('a')).toBe('closed')
+    call('a', 'timeout')
+    expect(state('a')).toBe('open')
+  })
+
+  test('counts what an endpoint said, however useless, as an answer', () => {
+    const { call, state } = setUp()
+    call('a', 'timeout', 'unreadable', 'timeout', 'refused', 'content-filter', 'timeout')
+    expect(state('a')).toBe('open')
+    call('b', 'timeout', 'unreadable', 'timeout', 'refused', 'content-filter', 'answered', 'timeout')
+    expect(state('b')).toBe('closed')
+  })
+
+  test('counts neither a busy endpoint nor a fault of our own', () => {
+    const { call, state } = setUp()
+    for (let n = 0; n < 10; n++)
+      call('a', 'rate-limited', 'rejected', 'aborted', 'deadline', 'image', 'error', 'budget')
+    call('a', 'timeout', 'timeout', 'timeout')
+    expect(state('a')).toBe('closed')
+  })
+
+  test('lets a set number of probes through after its cool-down, and closes when enough went well', () => {
+    const { trip, pass, leave, allow, note, call, state, changes } = setUp()
+    trip('a')
+    pass(999)
+    expect(allow('a')).toEqual({ ok: false, retryInMs: 1 })
+    pass(1)
+    const [one] = [leave('a'), leave('a')]
+    expect(state('a')).toBe('half-open')
+    expect(allow('a')).toEqual({ ok: false, retryInMs: 1_000 })
+    note(one, 'answered')
+    call('a', 'answered')
+    expect(state('a')).toBe('half-open')
+    call('a', 'unreadable')
+    expect(state('a')).toBe('closed')
+    expect(changes).toEqual([
+      { model: 'a', from: 'closed', to: 'open', coolDownMs: 1_000 },
+      { model: 'a', from: 'open', to: 'half-open' },
+      { model: 'a', from: 'half-open', to: 'closed' },
+    ])
+  })
+
+  test('stays open twice as long after each probe that failed, up to the longest, and begins anew once closed', () => {
+    const { trip, pass, call, changes } = setUp()
+    trip('a')
+    for (const coolDown of [1_000, 2_000, 4_000, 4_000]) {
+      pass(coolDown)
+      call('a', 'unavailable')
+    }
+    pass(4_000)
+    call('a', 'answered', 'answered', 'answered')
+    trip('a')
+    const coolDowns = changes.flatMap(({ coolDownMs }) => coolDownMs ?? [])
+    expect(coolDowns).toEqual([1_000, 2_000, 4_000, 4_000, 4_000, 1_000])
+  })
+
+  test('gives the place of a probe that says nothing to another', () => {
+    const { trip, pass, leave, note, state } = setUp({ probes: 1 })
+    trip('a')
+    pass(1_000)
+    note(leave('a'), 'rate-limited')
+    expect(state('a')).toBe('half-open')
+    note(leave('a'), 'aborted')
+    leave('a')
+  })
+
+  test('does not take a call for a probe that was begun before it opened', () => {
+    const { trip, pass, leave, note, state } = setUp()
+    const early = Array.from({ length: 4 }, () => leave('a'))
+    trip('a')
+    for (const each of early.slice(0, 2)) note(each, 'answered')
+    pass(1_000)
+    leave('a')
+    for (const each of early.slice(2)) note(each, 'timeout')
+    expect(state('a')).toBe('half-open')
+  })
+
+  test('counts a call once, however often its end is told', () => {
+    const { leave, note, state } = setUp()
+    const only = leave('a')
+    for (let n = 0; n < 5; n++) note(only, 'timeout')
+    expect(state('a')).toBe('closed')
+  })
+})
+
+describe('a chain', () => {
+  const CHAIN = ['a', 'b', 'c']
+
+  test('gives the nth model to the nth attempt, and the last one from then on', () => {
+    const { picked } = setUp()
+    expect([1, 2, 3, 4, 99].map((attempt) => picked(CHAIN, attempt))).toEqual(['a', 'b', 'c', 'c', 'c'])
+  })
+
+  test('goes past an open model to the next that is closed, and round to the first', () => {
+    const { trip, picked } = setUp()
+    trip('a')
+    expect([1, 2, 3].map((attempt) => picked(CHAIN, attempt))).toEqual(['b', 'b', 'c'])
+    trip('b')
+    trip('c')
+    expect(picked([...CHAIN, 'd'], 2)).toBe('d')
+    expect(picked(['d', 'c'], 2)).toBe('d')
+  })
+
+  test('waits for the model that is back first where all are open', () => {
+    const { trip, pass, picked } = setUp()
+    trip('b')
+    pass(300)
+    trip('a')
+    expect(picked(['a', 'b'], 1)).toBe(700)
+    expect(picked(['a'], 5)).toBe(1_000)
+  })
+
+  test('takes probes from those who prefer the model, and the others stay with one that is closed', () => {
+    const { trip, pass, picked, state } = setUp({ probes: 1 })
+    trip('a')
+    trip('b')
+    pass(1_000)
+    expect(picked(['a', 'b', 'c'], 1)).toBe('a')
+    expect(picked(['a', 'b', 'c'], 1)).toBe('c')
+    expect(state('b')).toBe('half-open')
+    expect(picked(['a', 'b'], 1)).toBe('b')
+    expect(picked(['a', 'b'], 1)).toBe(1_000)
+  })
+
+  test('of no models is a mistake', () => {
+    expect(() => setUp().pick([], 1)).toThrow('without models')
+  })
+})
+
+describe('the breaker, whatever happens in whatever order', () => {
+  const MODELS = ['a', 'b'] as const
+  const settings = fc.record({
+    window: fc.integer({ min: 4, max: 8 }),
+    minCalls: fc.integer({ min: 1, max: 4 }),
+    failureShare: fc.constantFrom(0.25, 0.5, 1),
+    coolDownMs: fc.constant(1_000),
+    maxCoolDownMs: fc.constantFrom(1_000, 3_000, 8_000),
+    probes: fc.integer({ min: 1, max: 3 }),
+    successes: fc.integer({ min: 1, max: 4 }),
+  })
+  const model = fc.constantFrom(...MODELS)
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('allow' as const), model }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('pick' as const), attempt: fc.integer({ min: 1, max: 3 }) }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        do: fc.constant('note' as const),
+        which: fc.nat(60),
+        outcome: fc.constantFrom('timeout', 'unavailable', 'timeout', 'answered', 'refused', 'rate-limited'),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 2_500 }) }) },
+  )
+
+  /** One model's life, told by its log alone: every stay in a state, with the passes given and the ends told in it. */
+  interface Stay {
+    readonly is: 'closed' | 'open' | 'half-open'
+    readonly until: number
+    readonly coolDownMs: number
+    readonly given: Pass[]
+    readonly told: { pass: Pass; said: 'failed' | 'worked' | 'nothing' }[]
+  }
+
+  test('it does what its log of calls demands, no more and no less', () => {
+    fc.assert(
+      fc.property(settings, fc.array(step, { maxLength: 150, size: 'max' }), (given, steps) => {
+        const { allow, pick, note, pass: wait, now, changes, states } = setUp(given)
+        const lives = new Map<string, Stay>(MODELS.map((name) => [name, stay('closed')]))
+        const passes: Pass[] = []
+        let seen = 0
+
+        const lifeOf = (name: string) => lives.get(name) ?? stay('closed')
+        const out = ({ given, told }: Stay) => given.filter((each) => told.every(({ pass }) => pass !== each)).length
+        const wake = (name: string) => {
+          const life = lifeOf(name)
+          if (life.is === 'open' && now() >= life.until) enter(name, stay('half-open', 0, life.coolDownMs))
+        }
+        const enter = (name: string, next: Stay) => {
+          const change = changes[seen++]
+          expect(change).toMatchObject({ model: name, from: lifeOf(name).is, to: next.is })
+          if (next.is === 'open') expect(change?.coolDownMs).toBe(next.coolDownMs)
+          lives.set(name, next)
+        }
+        const waitOf = (name: string) => {
+          const life = lifeOf(name)
+          if (life.is === 'open') return life.until - now()
+          return life.is === 'half-open' && out(life) >= given.probes ? given.coolDownMs : 0
+        }
+        const taken = (name: string, pass: Pass) => {
+          lifeOf(name).given.push(pass)
+          passes.push(pass)
+        }
+
+        for (const each of steps) {
+          if (each.do === 'pass') wait(each.ms)
+          else if (each.do === 'allow') {
+            const allowed = allow(each.model)
+            wake(each.model)
+            const demanded = waitOf(each.model)
+            expect(allowed.ok ? 0 : allowed.retryInMs).toBe(demanded)
+            if (allowed.ok) taken(each.model, allowed.pass)
+          } else if (each.do === 'pick') {
+            const picked = pick(MODELS, each.attempt)
+            const inTurn = each.attempt === 1 ? ['a', 'b'] : ['b', 'a']
+            inTurn.forEach(wake)
+            const free = inTurn.filter((name) => waitOf(name) === 0)
+            if (picked.ok) {
+              expect(picked.pass.model).toBe(free[0])
+              taken(picked.pass.model, picked.pass)
+            } else expect([free.length, picked.retryInMs]).toEqual([0, Math.min(...inTurn.map(waitOf))])
+          } else {
+            const pass = passes[each.which]
+            if (pass === undefined) continue
+            note(pass, each.outcome)
+            const { model: name } = pass
+            const life = lifeOf(name)
+            if (!life.given.includes(pass) || life.told.some((one) => one.pass === pass)) continue
+            const said = meaning(each.outcome)
+            life.told.push({ pass, said })
+            if (life.is === 'closed') {
+              const counted = life.told.filter((one) => one.said !== 'nothing').slice(-given.window)
+              const share = counted.filter((one) => one.said === 'failed').length / counted.length
+              if (said === 'failed' && counted.length >= given.minCalls && share >= given.failureShare)
+                enter(name, stay('open', now() + given.coolDownMs, given.coolDownMs))
+            } else if (said === 'failed') {
+              const coolDownMs = Math.min(2 * life.coolDownMs, given.maxCoolDownMs)
+              enter(name, stay('open', now() + coolDownMs, coolDownMs))
+            } else if (life.told.filter((one) => one.said === 'worked').length >= given.successes)
+              enter(name, stay('closed'))
+          }
+          expect(changes).toHaveLength(seen)
+          for (const [name, is] of states()) {
+            expect(is).toBe(lifeOf(name).is)
+            if (is === 'half-open') expect(out(lifeOf(name))).toBeLessThanOrEqual(given.probes)
+          }
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  function stay(is: Stay['is'], until = 0, coolDownMs = 0): Stay {
+    return { is, until, coolDownMs, given: [], told: [] }
+  }
+
+  function meaning(outcome: string): 'failed' | 'worked' | 'nothing' {
+    if (outcome === 'rate-limited') return 'nothing'
+    return outcome === 'timeout' || outcome === 'unavailable' ? 'failed' : 'worked'
+  }
+})

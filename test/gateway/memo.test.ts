@@ -1,0 +1,434 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
+import type { Ask } from '../../src/domain/ask.ts'
+import { RetryLaterError } from '../../src/domain/errors.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import { noUsage } from '../../src/domain/verdict.ts'
+import { askOnce, type MemoAsking, type MemoSettings, type Paid, questionKeys } from '../../src/gateway/memo.ts'
+import type { Memo } from '../../src/ports/memo.ts'
+import { stanceBatchAnswer } from '../../src/protocols/rumor/answers.ts'
+
+const HOUR = 3_600_000
+const p1: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
+const copyOfP1: ThreadRef = { ...p1, postId: 'copy' }
+const question: Ask = {
+  stage: 'opinion',
+  role: 'debater',
+  messages: [{ role: 'user', content: 'Fake or Real?' }],
+  answer: z.object({ answer: z.enum(['Fake', 'Real']) }),
+  temperature: 0,
+  maxTokens: 100,
+}
+const FAKE: Paid = {
+  answer: { answer: 'Fake' },
+  raw: '{"answer": "Fake"}',
+  model: 'small-2026',
+  usage: { ...noUsage(), calls: 1, promptTokens: 100, completionTokens: 10, costUsd: 0.5 },
+  ms: 700,
+}
+const UNREADABLE: Paid = { ...FAKE, answer: null, failed: { code: 'unreadable', detail: 'no JSON object' }, raw: 'eh' }
+
+/** Processes that share a memo, and a model that answers as told. */
+function setUp(
+  answer: (ask: Ask) => Paid | Promise<Paid> = () => FAKE,
+  over: Partial<MemoSettings> & { memo?: (memo: Memo) => Memo } = {},
+) {
+  let passed = 0
+  const clock = () => Date.now() + passed
+  const { memo: wrap = (memo: Memo) => memo, ...changed } = over
+  const memo = wrap(memoryMemo(clock))
+  const settings: MemoSettings = { keepMs: HOUR, leaseMs: 5_000, patienceMs: 5_000, maxBytes: 10_000, ...changed }
+  const asked: Ask[] = []
+  const troubles: unknown[] = []
+  const process = () => {
+    const once = askOnce({
+      memo,
+      settings,
+      secret: 'secret',
+      clock,
+      report: (name, event) => {
+        if (name === 'trouble:met') troubles.push(event)
+      },
+    })
+    return (ask: Ask = question, asking: Partial<MemoAsking> = {}) =>
+      once(ask, {
+        model: 'small',
+        subject: p1,
+        signal: new AbortController().signal,
+        deadline: clock() + HOUR,
+        messagesOf: async ({ messages }) => messages,
+        async pay(ask) {
+          asked.push(ask)
+          return answer(ask)
+        },
+        ...asking,
+      })
+  }
+  return { put: process(), another: process, asked, troubles, memo, pass: (ms: number) => (passed += ms) }
+}
+
+const slowly = (paid: Paid, ms = 30) => sleep(ms).then(() => paid)
+const times = <Result>(count: number, task: (index: number) => Result) =>
+  Array.from({ length: count }, (_, at) => task(at))
+
+describe('a question', () => {
+  test('is paid for once, and known from then on', async () => {
+    const { put, another, asked } = setUp()
+    expect(await put()).toEqual({ ...FAKE, memo: false, saved: { promptTokens: 0, completionTokens: 0 } })
+    const remembered = {
+      ...FAKE,
+      usage: { ...noUsage(), memoHits: 1 },
+      ms: expect.any(Number),
+      memo: true,
+      saved: { promptTokens: 100, completionTokens: 10 },
+    }
+    expect(await put()).toEqual(remembered)
+    expect(await another()(question, { subject: copyOfP1 })).toEqual(remembered)
+    expect(asked).toHaveLength(1)
+  })
+
+  test('is asked again when its keeping time is over', async () => {
+    const { put, asked, pass } = setUp()
+    await put()
+    pass(HOUR - 1_000)
+    await put()
+    expect(asked).toHaveLength(1)
+    pass(2_000)
+    await put()
+    expect(asked).toHaveLength(2)
+  })
+
+  test('is another one with another model, stage, message, image, temperature or length', () => {
+    const key = questionKeys('secret')
+    const images = (data: string) => [{ role: 'user' as const, content: 'look', images: [data] }]
+    const keys = [
+      key('small', question, question.messages),
+      key('large', question, question.messages),
+      key('small', { ...question, stage: 'judge' }, question.messages),
+      key('small', { ...question, temperature: 0.1 }, question.messages),
+      key('small', { ...question, maxTokens: 101 }, question.messages),
+      key('small', question, [{ role: 'system', content: 'Fake or Real?' }]),
+      key('small', question, [...question.messages, ...question.messages]),
+      key('small', question, images('data:image/png;base64,AAAA')),
+      key('small', question, images('data:image/png;base64,AAAB')),
+      questionKeys('another secret')('small', question, question.messages),
+    ]
+    expect(new Set(keys).size).toBe(keys.length)
+    expect(key('small', { ...question, role: 'anybody', part: 'any' }, question.messages)).toBe(keys[0])
+  })
+
+  test('that was answered unreadably is not remembered', async () => {
+    const { put, asked } = setUp(() => UNREADABLE)
+    const settled = await put()
+    expect(settled).toMatchObject({ ...UNREADABLE, memo: false })
+    await put()
+    expect(asked).toHaveLength(2)
+  })
+
+  test('whose kept answer no longer fits its form is asked again', async () => {
+    const { put, asked } = setUp()
+    await put()
+    const stricter = { ...question, answer: z.object({ answer: z.literal('Real') }) }
+    expect(await put(stricter)).toMatchObject({ memo: false })
+    expect(asked).toHaveLength(2)
+  })
+
+  test('whose answer is long is remembered without its raw text, and a very long one not at all', async () => {
+    const { put, asked } = setUp(() => ({ ...FAKE, raw: 'r'.repeat(20_000) }))
+    await put()
+    expect(await put()).toMatchObject({ answer: FAKE.answer, raw: null, memo: true })
+    expect(asked).toHaveLength(1)
+    const small = setUp(() => FAKE, { maxBytes: 10 })
+    await small.put()
+    await small.put()
+    expect(small.asked).toHaveLength(2)
+  })
+
+  test('keeps its paid answer when the memo is away', async () => {
+    const fail = () => Promise.reject(new Error('Redis is away'))
+    const { put, troubles } = setUp(() => FAKE, { memo: (memo) => ({ ...memo, keep: fail, giveUp: fail }) })
+    expect(await put()).toMatchObject(FAKE)
+    expect(troubles).toMatchObject([{ where: 'memo', error: new Error('Redis is away') }])
+  })
+
+  test('is not asked when the memo can’t be looked into', async () => {
+    const { put, asked } = setUp(() => FAKE, {
+      memo: (memo) => ({ ...memo, look: () => Promise.reject(new Error('Redis is away')) }),
+    })
+    await expect(put()).rejects.toThrow('Redis is away')
+    expect(asked).toEqual([])
+  })
+})
+
+describe('of many who ask the same at once', () => {
+  test('one pays, and the others of its process need no look of their own', async () => {
+    let looks = 0
+    const { put, asked } = setUp(() => slowly(FAKE), {
+      memo: (memo) => ({
+        ...memo,
+        look(...args) {
+          looks++
+          return memo.look(...args)
+        },
+      }),
+    })
+    const all = await Promise.all(times(200, () => put()))
+    expect(asked).toHaveLength(1)
+    expect(looks).toBe(1)
+    expect(all.filter(({ memo }) => memo)).toHaveLength(199)
+    for (const { answer } of all) expect(answer).toEqual(FAKE.answer)
+  })
+
+  test('one of all processes pays', async () => {
+    const { another, asked } = setUp(() => slowly(FAKE, 100))
+    const all = await Promise.all(times(5, another).flatMap((put) => times(20, () => put())))
+    expect(asked).toHaveLength(1)
+    expect(all.reduce((sum, { usage }) => sum + usage.memoHits, 0)).toBe(99)
+  })
+
+  test('the next one pays where the first had no luck', async () => {
+    let tries = 0
+    const { put, asked } = setUp(async () => {
+      await sleep(10)
+      if (tries++ === 0) throw new RetryLaterError('rate-limited', 'slow down', { delayMs: 10_000 })
+      return FAKE
+    })
+    const [first, ...others] = await Promise.allSettled(times(20, () => put()))
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'rate-limited' } })
+    for (const other of others) expect(other).toMatchObject({ status: 'fulfilled', value: { answer: FAKE.answer } })
+    expect(asked).toHaveLength(2)
+  })
+
+  test('the next one pays where the first could not read its answer', async () => {
+    let tries = 0
+    const { put, another, asked } = setUp(() => slowly(tries++ === 0 ? UNREADABLE : FAKE, 40))
+    const all = await Promise.all([put(), put(), another()()])
+    expect(all.map(({ failed }) => failed?.code)).toEqual(['unreadable', undefined, undefined])
+    expect(asked).toHaveLength(2)
+  })
+
+  test('the others stay when one is stopped, be it the one who waits or the one who pays', async () => {
+    const stops = times(3, () => new AbortController())
+    const { put, asked } = setUp(() => slowly(FAKE, 60))
+    const all = Promise.allSettled(
+      stops.map(({ signal }) =>
+        put(question, {
+          signal,
+          async pay(ask) {
+            asked.push(ask)
+            await sleep(60, undefined, { signal })
+            return FAKE
+          },
+        }),
+      ),
+    )
+    await sleep(10)
+    for (const index of [0, 1]) stops[index]?.abort(new Error('shut down'))
+    expect(await all).toMatchObject([
+      { status: 'rejected' },
+      { reason: new Error('shut down') },
+      { status: 'fulfilled' },
+    ])
+    expect(asked).toHaveLength(2)
+  })
+
+  test('who loses patience is told to come again, at no attempt’s cost', async () => {
+    const { put, another } = setUp(() => slowly(FAKE, 200), { patienceMs: 40 })
+    const first = put()
+    for (const late of [put, another()]) {
+      const error = await late().catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(RetryLaterError)
+      expect(error).toMatchObject({ costsAttempt: false, delayMs: expect.any(Number) })
+    }
+    await first
+    expect(await put()).toMatchObject({ memo: true })
+  })
+
+  test('a call that takes longer than the lease stays the only one', async () => {
+    const { put, another, asked } = setUp(() => slowly(FAKE, 200), { leaseMs: 60 })
+    await Promise.all([put(), another()(), another()()])
+    expect(asked).toHaveLength(1)
+  })
+})
+
+describe('a subject that is forgotten', () => {
+  test('is not known any more, nor from the call that was under way', async () => {
+    const { put, asked, memo } = setUp(() => slowly(FAKE))
+    const first = put()
+    await sleep(5)
+    await memo.forget(p1, 0)
+    expect(await first).toMatchObject(FAKE)
+    await put()
+    expect(asked).toHaveLength(2)
+  })
+
+  test('takes an answer with it that it only waited for', async () => {
+    const { put, asked, memo } = setUp(() => slowly(FAKE))
+    await Promise.all([put(), put(question, { subject: copyOfP1 })])
+    expect(await memo.forget(copyOfP1, 0)).toBe(1)
+    await put()
+    expect(asked).toHaveLength(2)
+  })
+})
+
+type Scores = z.infer<ReturnType<typeof stanceBatchAnswer>>
+
+/** A question in pieces: the stance of each comment. */
+function stances(comments: readonly string[]): Ask<Scores> {
+  return {
+    stage: 'stance',
+    role: 'scorer',
+    messages: [{ role: 'user', content: `Claim. ${comments.map((text, at) => `[${at + 1}: ${text}]`).join(' ')}` }],
+    answer: stanceBatchAnswer(comments.length),
+    temperature: 0,
+    maxTokens: 80 * (comments.length + 1),
+    pieces: {
+      count: comments.length,
+      only: (pieces) => stances(pieces.map((piece) => comments[piece] ?? '')),
+      take({ scores }, nth) {
+        const score = scores.find(({ comment }) => comment === nth + 1)
+        return score && { scores: [{ ...score, comment: 1 }] }
+      },
+      join: (answers) => ({
+        scores: [...answers]
+          .sort(([a], [b]) => a - b)
+          .flatMap(([piece, { scores }]) => scores.map((score) => ({ ...score, comment: piece + 1 }))),
+      }),
+    },
+  }
+}
+
+/** The comments that a question asks about. */
+const commentsOf = (ask: Ask) =>
+  [...(ask.messages[0]?.content ?? '').matchAll(/\[\d+: ([^\]]*)\]/g)].map(([, text]) => text ?? '')
+
+/** A model whose opinion on a comment depends on its words alone. */
+function opinion(ask: Ask, leftOut: (text: string) => boolean = () => false): Paid {
+  const scores = commentsOf(ask).flatMap((text, at) =>
+    leftOut(text) ? [] : [{ comment: at + 1, reason: `about ${text}`, score: (text.length % 21) / 10 - 1 }],
+  )
+  return { ...FAKE, answer: { scores }, raw: JSON.stringify({ scores }) }
+}
+
+describe('a question in pieces', () => {
+  const comments = (from: number, to: number) => times(to - from, (at) => `comment ${from + at}`)
+
+  test('of 20 comments of which 13 are known is one call about the other 7', async () => {
+    const { put, asked } = setUp((ask) => opinion(ask))
+    await put(stances(comments(0, 13)))
+    const all = [...comments(13, 16), ...comments(0, 13), ...comments(16, 20)]
+    const settled = await put(stances(all))
+    expect(asked.map(commentsOf)).toEqual([comments(0, 13), comments(13, 20)])
+    expect(settled.answer).toEqual(opinion(stances(all)).answer)
+    expect(settled).toMatchObject({
+      memo: false,
+      sent: [[0, 1, 2, 16, 17, 18, 19]],
+      usage: { calls: 1, memoHits: 13, promptTokens: 100 },
+      saved: { promptTokens: 13 * 8, completionTokens: 13 },
+    })
+    expect(asked[1]?.maxTokens).toBe(80 * 8)
+  })
+
+  test('that is known in all its pieces is no call', async () => {
+    const { put, asked } = setUp((ask) => opinion(ask))
+    expect((await put(stances(comments(0, 4)))).sent).toBeUndefined()
+    const settled = await put(stances(comments(1, 3)))
+    expect(settled).toMatchObject({ memo: true, sent: [], raw: null, usage: { calls: 0, memoHits: 2 } })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('asks about comments with the same words once', async () => {
+    const { put, asked } = setUp((ask) => opinion(ask))
+    const all = ['copy', 'own words', 'copy', 'copy']
+    const settled = await put(stances(all))
+    expect(asked.map(commentsOf)).toEqual([['copy', 'own words']])
+    expect(settled).toMatchObject({ answer: opinion(stances(all)).answer, sent: [[0, 1]], usage: { memoHits: 2 } })
+  })
+
+  test('that crosses others in other orders and processes waits for none before it has paid for its own', async () => {
+    const { another, asked } = setUp((ask) => slowly(opinion(ask), 50))
+    const batches = [
+      comments(0, 12),
+      comments(6, 18).reverse(),
+      [...comments(12, 18), ...comments(0, 6)],
+      comments(0, 18),
+    ]
+    const settled = await Promise.all(batches.map((batch) => another()(stances(batch))))
+    for (const [index, batch] of batches.entries())
+      expect(settled[index]?.answer).toEqual(opinion(stances(batch)).answer)
+    expect(asked.flatMap(commentsOf).sort()).toEqual(comments(0, 18).sort())
+    expect(asked.length).toBeLessThanOrEqual(batches.length)
+  })
+
+  test('never waits in a circle: two that hold a piece each which the other wants both get on', async () => {
+    // The first look of each asker comes at once, so that each holds the first piece of its question.
+    const began = new Set<string>()
+    const { another, asked } = setUp((ask) => slowly(opinion(ask)), {
+      patienceMs: 1_000,
+      memo: (memo) => ({
+        ...memo,
+        async look(key, asker, ...rest) {
+          if (began.has(asker)) await sleep(10)
+          began.add(asker)
+          return memo.look(key, asker, ...rest)
+        },
+      }),
+    })
+    const batches = [stances(['a', 'b']), stances(['b', 'a'])]
+    const settled = await Promise.all(batches.map((batch) => another()(batch)))
+    expect(settled.map(({ answer }) => answer)).toEqual(batches.map((batch) => opinion(batch).answer))
+    expect(asked.map(commentsOf)).toEqual([['a'], ['b']])
+  })
+
+  test('does not remember what an answer left out', async () => {
+    let forgetful = true
+    const { put, asked } = setUp((ask) => opinion(ask, (text) => forgetful && text === 'comment 2'))
+    const first = await put(stances(comments(0, 4)))
+    expect(first.answer).toMatchObject({ scores: [{ comment: 1 }, { comment: 2 }, { comment: 4 }] })
+    forgetful = false
+    expect((await put(stances(comments(0, 4)))).answer).toEqual(opinion(stances(comments(0, 4))).answer)
+    expect(asked.map(commentsOf)).toEqual([comments(0, 4), ['comment 2']])
+  })
+
+  test('whose new pieces can’t be read answers what is known, and fails where nothing is', async () => {
+    const { put } = setUp((ask) => (commentsOf(ask).includes('odd') ? UNREADABLE : opinion(ask)))
+    await put(stances(comments(0, 2)))
+    const partly = await put(stances([...comments(0, 2), 'odd']))
+    expect(partly.failed).toBeUndefined()
+    expect(partly).toMatchObject({ answer: opinion(stances(comments(0, 2))).answer, raw: 'eh', sent: [[2]] })
+    expect(await put(stances(['odd', 'odder']))).toMatchObject({ failed: { code: 'unreadable' }, answer: null })
+  })
+
+  test('pieces taken from an answer and joined again are the answer', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 30 }), fc.func(fc.boolean()), (texts, leftOut) => {
+        const ask = stances(texts)
+        const direct = opinion(ask, leftOut).answer as Scores
+        const taken = texts.flatMap((_, nth): [number, Scores][] => {
+          const piece = ask.pieces?.take(direct, nth)
+          return piece === undefined ? [] : [[nth, piece]]
+        })
+        for (const [piece, answer] of taken)
+          expect(ask.pieces?.only([piece]).answer.parse(answer), 'a piece answers the question about it').toEqual(
+            answer,
+          )
+        expect(ask.pieces?.join(new Map(taken))).toEqual(direct)
+      }),
+    )
+  })
+
+  test('whatever is known of it already, the answer is the one that the whole question gets', async () => {
+    const words = fc.constantFrom('a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff', 'ggggggg')
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(words, { minLength: 1, maxLength: 9 }), { maxLength: 8 }), async (batches) => {
+        const { put, asked } = setUp((ask) => opinion(ask))
+        for (const batch of batches) expect((await put(stances(batch))).answer).toEqual(opinion(stances(batch)).answer)
+        const texts = asked.flatMap(commentsOf)
+        expect(new Set(texts).size).toBe(texts.length)
+      }),
+    )
+  })
+})
