@@ -133,7 +133,11 @@ async function assemble(
   // Protocols, and the gateway between their asks and the model.
   const fenceKey = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
   const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
-  const metrics = prometheusMetrics({ protocols, topics: inputs })
+  const metrics = prometheusMetrics({
+    protocols,
+    topics: inputs,
+    models: [...new Set(Object.values(settings.models.roles).flat())],
+  })
   listeners.push(metrics.listen)
   const routes = router(protocols, settings.routes)
   const memo = redisMemo(workRedis, keys.under)

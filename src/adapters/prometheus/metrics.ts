@@ -13,7 +13,12 @@ const GEN_AI_TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048
 const BREAKER = { closed: 0, 'half-open': 1, open: 2 } as const
 
 /** Prometheus series from events. What alerts look at stands at zero from the start. */
-export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topics: readonly string[] }) {
+export function prometheusMetrics(parts: {
+  protocols: readonly Protocol[]
+  topics: readonly string[]
+  /** Names under which models are called. */
+  models: readonly string[]
+}) {
   const registry = new Registry()
   const registers = [registry]
   // Memory, CPU and the event loop, under prom-client's usual names.
@@ -202,6 +207,7 @@ export function prometheusMetrics(parts: { protocols: readonly Protocol[]; topic
   for (const topic of parts.topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
   stalled.inc({ queue: 'cases' }, 0)
+  for (const model of parts.models) breakerState.set({ model }, BREAKER.closed)
   for (const scope of ['model', 'tenant']) limited.inc({ scope }, 0)
   for (const scope of ['verdict', 'tenant', 'total'])
     for (const unit of ['tokens', 'usd'])
