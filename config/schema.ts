@@ -159,6 +159,7 @@ export const settingsSchema = z.strictObject({
   clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: wait }),
   cases: z.strictObject({
     maxOpen: count,
+    pressedAtDue: count,
     concurrency: count,
     deadline: duration,
     maxTakeovers: count,

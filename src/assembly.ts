@@ -129,6 +129,7 @@ export function openerSettings(settings: Settings, partitions: () => number): Op
     threadCap: settings.threads.maxComments,
     clock: settings.clock,
     maxOpen: settings.cases.maxOpen,
+    pressedAtDue: settings.cases.pressedAtDue,
     caseDeadlineMs: settings.cases.deadline,
     partitions,
   }

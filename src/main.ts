@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { loadSettings } from '../config/load.ts'
 import type { Pace } from '../producers/replay.ts'
 import { ROLES, type Role } from './app.ts'
-import { bench } from './bench/bench.ts'
+import { type BenchOptions, runBench } from './bench/run.ts'
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
 import { demo } from './commands/demo.ts'
 import { doctor } from './commands/doctor.ts'
@@ -36,7 +36,6 @@ import { counted, terminal } from './commands/terminal.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { FORMATS, type Format } from './evaluation/formats.ts'
-import { startStack } from './stack/stack.ts'
 import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 
 const io = terminal(process.stdout, process.stderr)
@@ -88,6 +87,11 @@ const positive = (text: string): number => {
 const notNegative = (text: string): number => {
   const number = Number(text)
   if (!(number >= 0)) throw new InvalidArgumentError('must be a number, 0 or more')
+  return number
+}
+const shareOf = (text: string): number => {
+  const number = Number(text)
+  if (!(number >= 0 && number <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1')
   return number
 }
 const rolesOf = (text: string): Role[] =>
@@ -390,41 +394,37 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
   .option('--flood <n>', 'comments of the intake phase', positive, 300_000)
   .option('--verdicts <n>', 'verdicts of the phase without latency', positive, 4_000)
   .option('--slots <n>', 'model slots', positive, 256)
-  .option('--latency <ms>', 'time of a model call', positive, 500)
+  .option('--latency <ms>', 'time of a model call; 500, and 20 with --gateway or --fail-rate', positive)
   .option('--half-load <s>', 'length of the half-load phase', positive, 30)
+  .addOption(
+    new Option('--gateway', "instead: the gateway's overhead a call, beside the plain client").conflicts([
+      'savings',
+      'failRate',
+    ]),
+  )
+  .option('--rate <n>', 'with --gateway: calls a second', positive, 200)
+  .option('--seconds <n>', 'with --gateway: length of each phase', positive, 20)
+  .addOption(
+    new Option('--fail-rate <share>', 'instead: every protocol before a model that fails this share of its calls')
+      .argParser(shareOf)
+      .conflicts('savings'),
+  )
+  .option('--subjects <n>', 'with --fail-rate: posts, and as many replies', positive, 100)
+  .option('--savings', 'instead: what each saving of the rumor protocol is worth')
+  .option('--data <file>', 'with --savings: threads; the sample event if left out')
+  .addOption(formatOption())
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel bench --json | jq .verdictsPerSecond')
-  .action(
-    async (options: {
-      protocol: string
-      comments: number
-      flood: number
-      verdicts: number
-      slots: number
-      latency: number
-      halfLoad: number
-    }) => {
-      const { protocol, comments, flood, verdicts: count, slots, latency, halfLoad } = options
-      const servers = await startStack(environment, { kafka: 'apache', say: io.say, understudy: {} })
-      try {
-        const plan = {
-          protocol,
-          commentsPerPost: comments,
-          flood,
-          verdicts: count,
-          slots,
-          latencyMs: latency,
-          halfLoadSeconds: halfLoad,
-        }
-        const report = await bench({ ...environment, ...servers.settings }, plan, {
-          say: io.say,
-          signal: stopping.signal,
-        })
-        io.out(JSON.stringify(report))
-      } finally {
-        await servers.close()
-      }
-    },
+  .addHelpText(
+    'after',
+    `
+Examples:
+  $ gavel bench --json | jq .verdictsPerSecond
+  $ gavel bench --gateway --rate 200 | jq .gateway.overheadMs
+  $ gavel bench --fail-rate 0.3
+  $ gavel bench --savings --data threads.jsonl --format rumoureval2017`,
+  )
+  .action((options: BenchOptions, command: Command) =>
+    runBench(environment, () => settingsOf(command), options, commandIo),
   )
 
 program

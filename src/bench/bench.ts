@@ -1,26 +1,18 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
-import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { type Pace, replayFile } from '../../producers/replay.ts'
-import { kafkaClient } from '../adapters/kafka/client.ts'
-import { makeTopics } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
-import type { FileMessage } from '../evaluation/formats.ts'
-import { nodeFlags } from '../node-flags.js'
 import { makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import { bareCasesPerSecond } from './baseline.ts'
 import { past, replies, threads } from './load.ts'
+import { mean, type Percentiles, percentiles, round } from './percentiles.ts'
+import { serve, sum } from './service.ts'
 import type { Published, Tick } from './worker.ts'
 
 export interface BenchPlan {
@@ -34,12 +26,6 @@ export interface BenchPlan {
   readonly latencyMs: number
   /** Length of the half-load phase, in seconds. */
   readonly halfLoadSeconds: number
-}
-
-export interface Percentiles {
-  readonly p50: number
-  readonly p95: number
-  readonly p99: number
 }
 
 /** DESIGN's report. Each number comes from the phase that measures it; verdicts, calls, lost and duplicates from all. */
@@ -71,7 +57,6 @@ interface Seen {
   readonly depths: readonly number[]
 }
 
-const LONGEST_PHASE_MS = 300_000
 /** Enough to know how deep a verdict is. */
 const TRANSCRIPTS_READ = 200
 const FINISH = { GAVEL_CLOCK_AT_END: 'finish', GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_CHECKPOINTS_AGES: '12h' }
@@ -197,77 +182,13 @@ export async function bench(
 /** One phase: a service of its own, its load, and an independent count of what stands on the verdicts topic at the end. */
 async function runPhase(
   environment: Readonly<Record<string, string | undefined>>,
-  options: {
-    latencyMs: number
-    roles?: string
-    changes: Readonly<Record<string, string>>
-    preload?: Iterable<FileMessage>
-    live?: { messages: Iterable<FileMessage>; perSecond: number }
-    done: (ticks: readonly Tick[]) => boolean
-    expected: number
-  },
+  options: Parameters<typeof serve>[1] & { expected: number },
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<Seen> {
-  const name = `bench-${randomBytes(4).toString('hex')}`
-  const own = {
-    ...environment,
-    GAVEL_LOG_LEVEL: 'error',
-    ...options.changes,
-    GAVEL_HTTP_PORT: '0',
-    GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
-    GAVEL_KAFKA_GROUP: name,
-    GAVEL_REDIS_PREFIX: name,
-    // No shelves: what is measured must not depend on what somebody has put on theirs.
-    GAVEL_LIBRARY_PATH: join(tmpdir(), name),
-  }
-  const settings = loadSettings(own)
-  const kafka = kafkaClient(settings.kafka.brokers, name, () => {})
-  await makeTopics(kafka, settings)
-  if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
-  const worker = fork(
-    join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`),
-    [String(options.latencyMs), options.roles ?? 'intake,judge,publish'],
-    {
-      env: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) as Record<string, string>,
-      execArgv: nodeFlags(environment.NODE_OPTIONS),
-    },
-  )
-  try {
-    const ticks: Tick[] = []
-    await ready(worker, ticks)
-    if (options.live !== undefined) {
-      const pace = { kind: 'rate', perSecond: options.live.perSecond } as const
-      await sendAll(kafka, settings, options.live.messages, pace, signal)
-    }
-    await finished(worker, () => options.done(ticks), signal)
-    const troubles = sum(ticks, (tick) => tick.troubles)
-    if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
-    return { ticks, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
-  } finally {
-    await gone(worker)
-  }
-}
-
-async function sendAll(
-  kafka: Kafka,
-  settings: Settings,
-  messages: Iterable<FileMessage>,
-  pace: Pace,
-  signal: AbortSignal,
-) {
-  const writer = await kafkaWriter(kafka, settings.kafka.compression)
-  const { posts: post, comments: comment, counterspeech, feedback } = topicsOf(settings)
-  async function* asked() {
-    yield* messages
-  }
-  try {
-    await replayFile(asked(), { writer, topics: { post, comment, counterspeech, feedback } }, pace, {
-      signal,
-      progress() {},
-    })
-  } finally {
-    await writer.close()
-  }
+  const { ticks, kafka, settings } = await serve(environment, options, signal)
+  const troubles = sum(ticks, (tick) => tick.troubles)
+  if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
+  return { ticks, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
 }
 
 async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, signal: AbortSignal) {
@@ -308,36 +229,6 @@ function protocolOf(settings: Settings, name: string): Protocol {
   return found
 }
 
-function ready(worker: ChildProcess, ticks: Tick[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    worker.once('exit', (code) => reject(new OperatorError(`The service under load ended with ${code}.`)))
-    worker.on('message', (message: 'ready' | Tick) => {
-      if (message === 'ready') resolve()
-      else ticks.push(message)
-    })
-  })
-}
-
-async function finished(worker: ChildProcess, done: () => boolean, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + LONGEST_PHASE_MS
-  while (!done()) {
-    if (signal.aborted) throw new OperatorError('Stopped before the end.')
-    if (worker.exitCode !== null) throw new OperatorError(`The service under load ended with ${worker.exitCode}.`)
-    if (Date.now() > deadline) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
-
-async function gone(worker: ChildProcess): Promise<void> {
-  if (worker.exitCode !== null) return
-  const exit = new Promise((resolve) => worker.once('exit', resolve))
-  worker.removeAllListeners('message')
-  worker.kill('SIGTERM')
-  const force = setTimeout(() => worker.kill('SIGKILL'), 15_000)
-  await exit
-  clearTimeout(force)
-}
-
 /** Seconds from just before the first tick in which something happened to the last such. */
 function activeSeconds(ticks: readonly Tick[], happened: (tick: Tick) => number): number {
   const active = ticks.filter((tick) => happened(tick) > 0)
@@ -363,22 +254,4 @@ function all({ ticks }: Seen): Published[] {
 
 function maxRss({ ticks }: Seen): number {
   return ticks.reduce((most, { rssMiB }) => Math.max(most, rssMiB), 0)
-}
-
-function sum(ticks: readonly Tick[], of: (tick: Tick) => number): number {
-  return ticks.reduce((total, tick) => total + of(tick), 0)
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((total, value) => total + value, 0) / values.length
-}
-
-function percentiles(values: readonly number[]): Percentiles {
-  const sorted = [...values].sort((a, b) => a - b)
-  const at = (share: number) => round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
-}
-
-function round(value: number): number {
-  return Math.round(value * 1000) / 1000
 }

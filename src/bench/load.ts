@@ -44,7 +44,8 @@ export function past(): () => number {
   return () => now++
 }
 
-function sentence(seed: number, words: number): string {
+/** So many words, the same for the same seed. */
+export function sentence(seed: number, words: number): string {
   return Array.from({ length: words }, (_, at) => WORDS[(seed * 7 + at * (1 + (seed % 5))) % WORDS.length]).join(' ')
 }
 

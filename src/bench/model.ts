@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Model, ModelRequest } from '../ports/model.ts'
-import { contentOf } from '../stack/understudy/answer.ts'
+import { answered, contentOf, MODEL } from '../stack/understudy/answer.ts'
 import type { JsonSchema } from '../stack/understudy/json-schema.ts'
 import { readQuestion } from '../stack/understudy/question.ts'
 
@@ -13,7 +13,7 @@ export function benchModel(latencyMs: number): Model {
   return {
     async complete(request) {
       if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: request.signal })
-      const text = textFor(request)
+      const text = benchAnswer(request)
       const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0)
       return {
         text,
@@ -27,20 +27,39 @@ export function benchModel(latencyMs: number): Model {
   }
 }
 
+/** The understudy inside this process: answers at once from word lists, and counts tokens as it does over HTTP. */
+export function understudyModel(): Model {
+  return {
+    async complete(request) {
+      const question = questionOf(request)
+      const { content, usage } = answered(question, contentOf(question))
+      return {
+        text: content,
+        finish: 'stop',
+        model: MODEL,
+        promptTokens: usage.prompt_tokens,
+        cachedTokens: 0,
+        completionTokens: usage.completion_tokens,
+      }
+    },
+  }
+}
+
 /** A rule of thumb for English. */
 const CHARACTERS_A_TOKEN = 4
 
-function textFor(request: ModelRequest): string {
+/** What the bench's model says to a question. */
+export function benchAnswer(request: Pick<ModelRequest, 'messages' | 'answer'>): string {
   const rumor = rumorAnswer(request)
   return rumor === undefined ? contentOf(questionOf(request)) : JSON.stringify(rumor)
 }
 
-function questionOf({ messages, answer: { name, schema } }: ModelRequest) {
+function questionOf({ messages, answer: { name, schema } }: Pick<ModelRequest, 'messages' | 'answer'>) {
   const format = { type: 'json_schema', json_schema: { name, schema: schema as JsonSchema } }
   return readQuestion({ messages, response_format: format })
 }
 
-function rumorAnswer({ answer, messages }: ModelRequest): unknown {
+function rumorAnswer({ answer, messages }: Pick<ModelRequest, 'messages' | 'answer'>): unknown {
   const prompt = messages.at(-1)?.content ?? ''
   const fields = Object.keys((answer.schema as { properties?: object }).properties ?? {})
   switch (answer.name) {

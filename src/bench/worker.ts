@@ -15,10 +15,15 @@ export interface Tick {
   readonly busySlots: number
   readonly rssMiB: number
   readonly troubles: number
+  /** Jobs whose worker gave no sign of life; such a one may have been done twice. */
+  readonly stalled: number
+  /** Times that a model was kept away from. */
+  readonly breaks: number
 }
 
 /** One verdict; times in ms. Overhead is the sum of its three parts. */
 export interface Published {
+  readonly final: boolean
   readonly latencyMs: number
   readonly overheadMs: number
   /** received → opened; opened → decided, less the model; decided → published. */
@@ -32,16 +37,18 @@ const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
 
 let tick = empty()
 function empty() {
-  return { settled: 0, opened: 0, troubles: 0, published: [] as Published[] }
+  return { settled: 0, opened: 0, troubles: 0, stalled: 0, breaks: 0, published: [] as Published[] }
 }
 
 const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
-  model: benchModel(Number(latencyMs)),
+  ...(latencyMs === 'endpoint' ? {} : { model: benchModel(Number(latencyMs)) }),
   listeners: [
     (name, event) => {
       if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
       else if (name === 'case:opened') tick.opened++
       else if (name === 'trouble:met') tick.troubles++
+      else if (name === 'job:stalled') tick.stalled++
+      else if (name === 'breaker:changed') tick.breaks += (event as Events['breaker:changed']).to === 'open' ? 1 : 0
       else if (name === 'verdict:published') {
         const { verdict, latencySeconds, overheadSeconds } = event as Events['verdict:published']
         const { calls, promptTokens, completionTokens } = verdict.usage
@@ -50,7 +57,14 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
         const opening = Date.parse(verdict.timing.openedAt) - Date.parse(verdict.timing.receivedAt)
         const judging = verdict.timing.overheadMs - opening
         const parts = [opening, judging, overheadMs - verdict.timing.overheadMs] as const
-        tick.published.push({ latencyMs: latencySeconds * 1000, overheadMs, parts, calls, tokens })
+        tick.published.push({
+          final: verdict.final,
+          latencyMs: latencySeconds * 1000,
+          overheadMs,
+          parts,
+          calls,
+          tokens,
+        })
       }
     },
   ],

@@ -14,6 +14,8 @@ export const caseRecord = z.object({
   supersedes: z.string().nullable(),
   /** The subject as it stood: each protocol reads its own shape out of it. */
   subject: z.unknown(),
+  /** It was opened while more was due than could be judged in time. */
+  pressed: z.boolean().default(false),
   /** What the protocol kept from the revision before, if anything. */
   carry: z.unknown(),
   versions,

@@ -243,7 +243,7 @@ function stand(
     return givenUp(`taken over ${taken.epoch} times without an end; given up as unjudgeable`)
   let progress = waiting
   try {
-    progress ??= begin(protocol.script(taken.record.subject, taken.record.carry))
+    progress ??= begin(protocol.script(taken.record.subject, taken.record.carry, { pressed: taken.record.pressed }))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('trouble:met', { where: `script ${protocol.name}`, error })
@@ -315,11 +315,11 @@ function named(calls: readonly Call[], key: string) {
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
-export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline'>): {
+export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline' | 'pressed'>): {
   verdict: Verdict
   transcript: string
 } {
-  const bare: CaseRecord = { ...record, subject: null, carry: null, deadline: 0 }
+  const bare: CaseRecord = { ...record, pressed: false, subject: null, carry: null, deadline: 0 }
   const { ruling } = undecided('deleted')
   const ended: Ended = {
     record: bare,

@@ -17,8 +17,10 @@ export interface OpenerSettings {
   /** Most comments a thread keeps. */
   readonly threadCap: number
   readonly clock: StreamClockSettings
-  /** Cases open at once; what is due beyond that waits in the thread store. */
+  /** Cases that one tenant may have open at once; all together may an eighth more. What is due beyond that waits in the store. */
   readonly maxOpen: number
+  /** With more threads due than this, cases open under pressure: protocols may go less deep. */
+  readonly pressedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
   /** Partitions of the topics that drive the stream's clock; until each has been seen, the clock stands still. */
@@ -40,7 +42,7 @@ export function opener(deps: {
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
-  const { routes, threads, marks, cases, queues, clock, report, settings, orphanLetter } = deps
+  const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
 
   async function now(): Promise<number> {
     const known = [...(await marks.read()).values()]
@@ -48,10 +50,13 @@ export function opener(deps: {
     return streamTime(known, clock(), settings.clock)
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number, paused: ReadonlySet<string>): Promise<string[]> {
+  async function openThread(
+    ref: ThreadRef,
+    streamNow: number,
+    { paused, pressed }: { paused: ReadonlySet<string>; pressed: boolean },
+  ): Promise<string[]> {
     const state = await threads.read(ref)
-    if (state === null) return []
-    if (state.post === null) {
+    if (state === null || state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
       return []
     }
@@ -71,7 +76,7 @@ export function opener(deps: {
       paused.has(name) ? 'held' : state.revisions.get(name)?.open === true ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
-      record: recordOf(protocol, state, post, checkpoint.final),
+      record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {
@@ -87,7 +92,12 @@ export function opener(deps: {
     return opened
   }
 
-  function recordOf(protocol: Protocol, state: ThreadState, post: Post, atFinalAge: boolean): CaseRecord {
+  function recordOf(
+    protocol: Protocol,
+    state: ThreadState,
+    post: Post,
+    { atFinalAge, pressed }: { atFinalAge: boolean; pressed: boolean },
+  ): CaseRecord {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
     const revision = (before?.revision ?? 0) + 1
@@ -106,6 +116,7 @@ export function opener(deps: {
       final: protocol.subject === 'thread' ? atFinalAge : true,
       supersedes: revision === 1 ? null : id(revision - 1),
       subject: snapshotOf(protocol, state, post, settings),
+      pressed,
       carry: before?.carry ?? null,
       versions: versionsOf(protocol),
       createdAt: post.createdAt,
@@ -121,14 +132,13 @@ export function opener(deps: {
     countDue: async () => threads.countDue(Math.max(await now(), 0)),
     /** Opens what is due now; returns how many cases that were. */
     async openDue(): Promise<number> {
-      const room = settings.maxOpen - (await cases.countOpen())
-      if (room <= 0) return 0
       const streamNow = await now()
       // Due times of 0 are "at once" whatever the stream's clock says.
-      const refs = await threads.due(Math.max(streamNow, 0), Math.min(room, BATCH))
+      const refs = await threads.due(Math.max(streamNow, 0), BATCH, settings.maxOpen)
       if (refs.length === 0) return 0
-      const paused = await threads.paused()
-      const opened = (await Promise.all(refs.map((ref) => openThread(ref, streamNow, paused)))).flat()
+      const [paused, due] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
+      const moment = { paused, pressed: due > settings.pressedAtDue }
+      const opened = (await Promise.all(refs.map((ref) => openThread(ref, streamNow, moment)))).flat()
       await queues.push(opened)
       return opened.length
     },

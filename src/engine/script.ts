@@ -30,6 +30,12 @@ export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<u
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>
 }
 
+/** What is known of the moment at which a case opened; pinned in it, so that a replay asks the same. */
+export interface Circumstances {
+  /** More is due than can be judged in time. */
+  readonly pressed: boolean
+}
+
 /** A protocol as the engine sees it. The engine never asks which one it is. */
 export interface Protocol {
   readonly name: string
@@ -57,5 +63,5 @@ export interface Protocol {
   readonly promptsHash: string
   readonly settingsHash: string
   /** The script over one subject, a `Snapshot`. Throws if `subject` or `carry` are not this protocol's own. */
-  script(subject: unknown, carry: unknown): Script
+  script(subject: unknown, carry: unknown, circumstances?: Circumstances): Script
 }

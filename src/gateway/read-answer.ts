@@ -245,9 +245,11 @@ const WRAPPERS = new Set(
 )
 /** What may stand beside the wrapped. */
 const BESIDE = new Set('name type id index role recipient'.split(' '))
+/** What stands beside the properties of a JSON Schema. */
+const IN_SCHEMAS = new Set('type title description required additionalproperties schema'.split(' '))
 const MOST_WRAPPERS = 4
 
-/** What is wrapped in a value, layer by layer: in a key that says so, in a list of one, in a string. */
+/** What is wrapped in a value, layer by layer: in a key that says so, in a list of one, in a string, in a schema filled in. */
 function unwrapped(value: unknown): unknown[] {
   const layers: unknown[] = []
   for (let inner = within(value); inner !== undefined && layers.length < MOST_WRAPPERS; inner = within(inner))
@@ -262,8 +264,17 @@ function within(value: unknown): unknown {
     return parsed?.ok && parsed.end === value.trim().length ? parsed.value : undefined
   }
   if (!isObject(value)) return undefined
+  const filled = filledIn(value)
+  if (filled !== undefined) return filled
   const [wrapped, ...more] = Object.entries(value).filter(([key]) => !BESIDE.has(folded(key)))
   return wrapped !== undefined && more.length === 0 && WRAPPERS.has(folded(wrapped[0])) ? wrapped[1] : undefined
+}
+
+/** The properties of a JSON Schema that hold an answer's values, where a schema's own hold schemas: small models write so. */
+function filledIn(value: LooseObject): LooseObject | undefined {
+  const { properties, ...beside } = value
+  if (!isObject(properties) || Object.values(properties).every(isObject)) return undefined
+  return Object.keys(beside).every((key) => IN_SCHEMAS.has(folded(key))) ? properties : undefined
 }
 
 const LABEL =

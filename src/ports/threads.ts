@@ -72,6 +72,9 @@ export interface ThreadState {
   >
 }
 
+/** A tenant may have this many times as many cases open as there are places left; one part in so many more is for the others. */
+export const TENANT_SHARE = 8
+
 /**
  * Threads as they grow. All writes are atomic per thread and repeatable: the same message again is a `duplicate` and
  * changes nothing.
@@ -96,8 +99,14 @@ export interface ThreadStore {
   linkReply(post: ThreadRef, reply: ThreadRef): Promise<boolean>
   /** The replies to a post that were noted. */
   repliesTo(post: ThreadRef): Promise<ThreadRef[]>
-  /** Threads whose due time is at or before `until` (stream time), the earliest first. */
-  due(until: number, limit: number): Promise<ThreadRef[]>
+  /**
+   * Threads whose due time is at or before `until` (stream time). Tenants take turns: the one with the fewest cases open is
+   * next, each thread given here counted as one, and of its threads the earliest. With `maxOpen`, the most cases that one
+   * tenant may have open, no more threads than there is room for: beside a tenant that has them all there are an eighth more
+   * places for the others; none may have more cases open than {@link TENANT_SHARE} times the places that are left, and one
+   * that has none open gets one in any case. So nobody waits for another's cases to end, though these should be stuck.
+   */
+  due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
    * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
@@ -121,7 +130,7 @@ export interface ThreadStore {
   resume(protocol: string, now: number): Promise<number>
   /**
    * Takes away comments whose post never came and puts a dead letter for each into the outbox, in one atomic step. Returns
-   * how many; 0 if the post has come.
+   * how many; 0 if the post has come. What is due of a thread that is gone is so no longer.
    */
   expireOrphans(ref: ThreadRef, letterOf: (origin: Origin) => { key: string; letter: string }): Promise<number>
   /** How many threads are due at or before `until` (stream time) and not yet opened. */

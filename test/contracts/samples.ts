@@ -64,6 +64,7 @@ export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial
     final: false,
     supersedes: revision === 1 ? null : id(revision - 1),
     subject: { post: state.post, comments: state.comments, leftOut: 0 },
+    pressed: false,
     carry: state.revisions.get(protocol)?.carry ?? null,
     versions: { script: 1, prompts: 'p', settings: 's' },
     createdAt: T0,

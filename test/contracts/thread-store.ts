@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
 import {
@@ -391,6 +392,137 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect((await stores.threads.due(AT_ONCE, 10)).map(({ kind }) => kind).sort()).toEqual(['post', 'reply'])
         await judgeOnce(stores, reply, { protocol: 'counterspeech' })
         expect((await readThread(stores, p1)).revisions.size).toBe(0)
+      })
+    })
+
+    describe('tenants take turns', () => {
+      const [loud, quiet] = ['loud', 'quiet']
+      const putMany = async (tenant: string, count: number, now = T0) => {
+        const refs = Array.from({ length: count }, (_, index) => thread(`${tenant} ${index}`, tenant))
+        const arrival = { ...ARRIVAL, now, threaded: false, atOnce: true }
+        for (let from = 0; from < count; from += 500)
+          await Promise.all(
+            refs.slice(from, from + 500).map((ref) => stores.threads.putPost(ref, postOf(ref), arrival, RULES)),
+          )
+        return refs
+      }
+      const tenantsOf = (refs: readonly ThreadRef[]) => refs.map(({ tenant }) => tenant)
+      const openDue = async (limit: number, maxOpen?: number) => {
+        const refs = await stores.threads.due(AT_ONCE, limit, maxOpen)
+        const records: CaseRecord[] = []
+        for (const ref of refs) records.push(await openCase(stores, ref))
+        return records
+      }
+
+      it('so that five threads are among the first ten, whoever else has five thousand that came before', async () => {
+        await putMany(loud, 5_000)
+        await putMany(quiet, 5, T0 + 1)
+        const first = tenantsOf(await stores.threads.due(AT_ONCE, 10))
+        expect(first.filter((tenant) => tenant === quiet)).toHaveLength(5)
+        expect(first).toHaveLength(10)
+        expect(await stores.threads.countDue(AT_ONCE)).toBe(5_005)
+      })
+
+      it('in the order in which their threads became due at once, and those before what was due by the clock', async () => {
+        const checkpoint = thread('by the clock')
+        await stores.threads.putPost(checkpoint, postOf(checkpoint), { ...ARRIVAL, firstDue: T0 }, RULES)
+        const [zebra, ape] = [thread('zebra'), thread('ape')]
+        for (const [ref, now] of [
+          [zebra, T0 + 1],
+          [ape, T0 + 2],
+        ] as const)
+          await stores.threads.putPost(ref, postOf(ref), { ...ARRIVAL, now, threaded: false, atOnce: true }, RULES)
+        expect(await stores.threads.due(T0, 10)).toEqual([zebra, ape, checkpoint])
+        await stores.threads.putPost(zebra, postOf(zebra, { text: 'edited' }), { ...ARRIVAL, now: T0 + 3 }, RULES)
+        expect(await stores.threads.due(AT_ONCE, 10), 'an edit does not cost its turn').toEqual([zebra, ape])
+      })
+
+      it('only for what is due', async () => {
+        await putMany(loud, 3)
+        await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        expect(tenantsOf(await stores.threads.due(FIRST_DUE - 1, 10))).toEqual([loud, loud, loud])
+        expect(tenantsOf(await stores.threads.due(FIRST_DUE, 2)).sort()).toEqual(['default', loud])
+      })
+
+      it('and one that is alone has all the places', async () => {
+        await putMany(loud, 20)
+        expect(await openDue(6, 8)).toHaveLength(6)
+        expect(await openDue(20, 8)).toHaveLength(2)
+        expect(await openDue(20, 8)).toEqual([])
+        expect(await stores.threads.countDue(AT_ONCE)).toBe(12)
+      })
+
+      it('so that others find a place beside one that has all, and the next that come free', async () => {
+        await putMany(loud, 20)
+        const open = await openDue(20, 8)
+        await putMany(quiet, 4)
+        const late = await openDue(20, 8)
+        expect(tenantsOf(late.map(({ tenant, subjectId }) => thread(subjectId, tenant)))).toEqual([quiet])
+        expect(await openDue(20, 8)).toEqual([])
+        const after: string[] = []
+        for (const record of open) {
+          await concludeCase(stores, record)
+          after.push(...(await openDue(20, 8)).map(({ tenant }) => tenant))
+        }
+        expect(after).toEqual([quiet, quiet, quiet, loud, loud, loud, loud, loud])
+        expect(await stores.cases.countOpen()).toBe(9)
+      })
+
+      it('also where several have cases that never end: there is a place left for one that comes', async () => {
+        const stuck = ['a', 'b', 'c', 'd', 'e']
+        for (const tenant of stuck) {
+          await putMany(tenant, 50)
+          while ((await openDue(64, 40)).length > 0);
+        }
+        expect(await stores.cases.countOpen()).toBeLessThanOrEqual(45 + stuck.length)
+        await putMany(quiet, 1)
+        expect((await openDue(64, 40)).map(({ tenant }) => tenant)).toEqual([quiet])
+      })
+
+      it('and a deleted thread’s open case takes nobody’s place', async () => {
+        const refs = await putMany(loud, 20)
+        expect(await openDue(20, 8)).toHaveLength(8)
+        const [first = p1] = refs
+        await stores.threads.deletePost(first, farewellOf(first))
+        expect(await openDue(20, 8)).toHaveLength(1)
+        expect(await openDue(20, 8)).toEqual([])
+      })
+
+      it('whatever happens: every thread is opened once, and none stays due', async () => {
+        const step = fc.oneof(
+          fc.record({ put: fc.constantFrom('a', 'b', 'c'), count: fc.integer({ min: 1, max: 12 }) }),
+          fc.record({ open: fc.integer({ min: 1, max: 10 }) }),
+          fc.record({ conclude: fc.integer({ min: 1, max: 10 }) }),
+        )
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
+            await stores.close()
+            stores = await make()
+            const [put, opened, open]: [Set<string>, string[], CaseRecord[]] = [new Set(), [], []]
+            const openSome = async (limit: number) => {
+              const some = await openDue(limit, 8)
+              opened.push(...some.map(({ id }) => id))
+              open.push(...some)
+              // Eight and an eighth, and of each other tenant one in any case.
+              expect(open.length).toBeLessThanOrEqual(9 + 2)
+              return some.length
+            }
+            const concludeSome = async (count: number) => {
+              for (const record of open.splice(0, count)) await concludeCase(stores, record)
+            }
+            for (const one of steps)
+              if ('put' in one) for (const { postId } of await putMany(one.put, one.count)) put.add(postId)
+              else if ('open' in one) await openSome(one.open)
+              else await concludeSome(one.conclude)
+            while ((await openSome(5)) > 0) await concludeSome(3)
+            await concludeSome(9)
+            while ((await openSome(5)) > 0) await concludeSome(9)
+            expect(new Set(opened).size).toBe(opened.length)
+            expect(opened).toHaveLength(put.size)
+            expect(await stores.threads.countDue(FOREVER)).toBe(0)
+          }),
+          { numRuns: 15 },
+        )
       })
     })
 

@@ -26,7 +26,7 @@ beforeEach(() => {
   opened = []
 })
 
-function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> = {}) {
+function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> = {}, maxOpen = 100) {
   const { threads, cases, outbox } = stores
   const routed = router(protocols, routes)
   const { openDue } = opener({
@@ -52,7 +52,8 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
       checkpoints,
       threadCap: 100,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      maxOpen: 100,
+      maxOpen,
+      pressedAtDue: 1_000,
       caseDeadlineMs: HOUR,
       partitions: () => 1,
     },
@@ -181,6 +182,24 @@ describe('counterspeech', () => {
     await put(p1)
     await put(thread('p1', 'default', 'reply'), { text: 'the reply', hateSpeech: 'what it answers' })
     expect(await openAll()).toEqual(['hate~p1~r1', 'hate/reply~p1~r1', 'reply~p1~r1'])
+  })
+})
+
+describe('tenants', () => {
+  test('are opened in turn, and what does not fit waits', async () => {
+    const { put, openAll, publish, threads } = setUp([hate], {}, 8)
+    for (let index = 0; index < 30; index++) await put(thread(`l${index}`, 'loud'))
+    const loud = await openAll()
+    expect(loud).toHaveLength(8)
+    for (let index = 0; index < 3; index++) await put(thread(`q${index}`, 'quiet'))
+    expect(await openAll()).toEqual(['hate@quiet~q0~r1'])
+    await publish(loud[0] ?? '')
+    expect(await openAll()).toEqual(['hate@quiet~q1~r1'])
+    await publish(loud[1] ?? '')
+    expect(await openAll()).toEqual(['hate@quiet~q2~r1'])
+    await publish(loud[2] ?? '')
+    expect(await openAll()).toEqual(['hate@loud~l8~r1'])
+    expect(await threads.countDue(0)).toBe(21)
   })
 })
 

@@ -4,7 +4,7 @@ import { loadSettings } from '../../config/load.ts'
 import { fences } from '../../src/domain/fence.ts'
 import type { Comment, Post, Snapshot } from '../../src/domain/thread.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
-import type { Conclusion, Protocol } from '../../src/engine/script.ts'
+import type { Circumstances, Conclusion } from '../../src/engine/script.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
@@ -14,7 +14,8 @@ const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown a
 const prompts = promptsOf('rumor')
 const noFiles = () => new Map<string, string>()
 
-const made = (settings: Partial<RumorSettings> = {}, files = prompts): Protocol =>
+type Rumor = ReturnType<typeof rumor.make>
+const made = (settings: Partial<RumorSettings> = {}, files = prompts): Rumor =>
   rumor.make({ settings: { ...shipped, ...settings }, prompts: files, fence: plainFence, files: noFiles })
 const paper = (settings: Partial<RumorSettings> = {}) => made({ preset: 'paper', ...settings })
 
@@ -70,8 +71,13 @@ function cast(spoken: {
   }
 }
 
-const run = (protocol: Protocol, subject: Snapshot, replies: Replies, carry: unknown = null) =>
-  drive(protocol.script(subject, carry), replies)
+const run = (
+  protocol: Rumor,
+  subject: Snapshot,
+  replies: Replies,
+  carry: unknown = null,
+  circumstances?: Circumstances,
+) => drive(protocol.script(subject, carry, circumstances), replies)
 
 /** What the next revision is handed: it has been through JSON. */
 const carried = ({ carry }: Conclusion): unknown => JSON.parse(JSON.stringify(carry))
@@ -121,6 +127,11 @@ describe('the settings that are shipped', () => {
       sampleSize: 40,
       promptKind: 'auto',
       debate: true,
+      foldNearIdentical: true,
+      perAuthor: 3,
+      pressedRounds: 1,
+      pressedK: 8,
+      pressedComments: 20,
     })
   })
 
@@ -177,6 +188,19 @@ describe('the preset `paper`', () => {
     const second = run(protocol, thread(3), cast({}), carried(first.conclusion))
     expect(calls(second.asked)).toEqual(calls(first.asked))
     expect(first.asked).toHaveLength(3 + 1 + 2 + 4)
+  })
+
+  test('weighs every comment of every author, copies too, and knows no load', () => {
+    const copies = Array.from({ length: 30 }, (_, index) => ({
+      ...{ id: `c${index}`, text: 'yes!', author: 'a', createdAt: index },
+    }))
+    const protocol = paper({ k: 30, perAuthor: 3, foldNearIdentical: true })
+    const { asked, conclusion } = run(protocol, thread(copies), cast({ support: [real()], oppose: [fake()] }), null, {
+      pressed: true,
+    })
+    expect(asked).toHaveLength(30 + 1 + 2 + 4 + 1)
+    expect(conclusion.ruling).toMatchObject({ scores: { support: 0, oppose: 30 }, degraded: [] })
+    expect(conclusion.ruling.evidence.oppose).toHaveLength(30)
   })
 
   test('asks the paper’s question about one comment, with the claim and nothing of the others', () => {
@@ -238,8 +262,8 @@ describe('the defaults', () => {
 
 describe('what is asked', () => {
   const spoken = { support: [real('S0'), real('S1'), real('S2')], oppose: [fake('O0'), fake('O1'), fake('O2')] }
-  const values = { yea: 0.4, YEA: 0.9, nay: -0.4, NAY: -0.9, moon: 0 }
-  const subject = thread(['yea', 'nay', 'YEA', 'NAY', 'moon'])
+  const values = { yea: 0.4, 'loud yea': 0.9, nay: -0.4, 'loud nay': -0.9, moon: 0 }
+  const subject = thread(['yea', 'nay', 'loud yea', 'loud nay', 'moon'])
   const { asked, conclusion } = run(made(), subject, cast({ scores: values, ...spoken, judge: fake('J') }))
 
   const opening = {
@@ -247,14 +271,14 @@ describe('what is asked', () => {
       system,
       user('opinion-objective', {
         claim,
-        comments: 'Comments that support the claim:\n<comment 1|YEA>\n<comment 2|yea>',
+        comments: 'Comments that support the claim:\n<comment 1|loud yea>\n<comment 2|yea>',
       }),
     ],
     oppose: [
       system,
       user('opinion-objective', {
         claim,
-        comments: 'Comments that oppose the claim:\n<comment 1|NAY>\n<comment 2|nay>',
+        comments: 'Comments that oppose the claim:\n<comment 1|loud nay>\n<comment 2|nay>',
       }),
     ],
   }
@@ -302,8 +326,8 @@ describe('what is asked', () => {
   test('nothing of one side’s comments is ever shown to the other, and what is scored 0 to neither', () => {
     for (const { ask } of asked.filter(({ round }) => round > 0)) {
       const words = wordsOf(ask.messages)
-      if (ask.part === 'support') expect(words).not.toMatch(/\|nay>/i)
-      if (ask.part === 'oppose') expect(words).not.toMatch(/\|yea>/i)
+      if (ask.part === 'support') expect(words).not.toMatch(/nay>/)
+      if (ask.part === 'oppose') expect(words).not.toMatch(/yea>/)
       expect(words).not.toContain('moon')
     }
   })
@@ -808,6 +832,162 @@ describe('a later revision', () => {
     const { asked, conclusion } = run(made(settings), thread(4), cast({}), carried(before.conclusion))
     expect(asked.map(({ ask }) => ask.stage)).toEqual(stages)
     expect(conclusion.ruling).toEqual(before.conclusion.ruling)
+  })
+})
+
+describe('copies of a comment', () => {
+  const said = (id: string, words: string, createdAt: number): Comment => ({ id, text: words, createdAt })
+  const protocol = made()
+  const first = run(
+    protocol,
+    thread([said('b', 'it fell', 2), said('c', 'It fell!', 3)]),
+    cast({ scores: { 'it fell': 1 } }),
+  )
+
+  test('are scored and debated once, by the earliest, and it is said', () => {
+    expect(wordsOf(at(first.asked, 0, 0))).toContain('<comment 1|it fell>')
+    expect(wordsOf(at(first.asked, 0, 0))).not.toContain('It fell!')
+    expect(first.conclusion.ruling).toMatchObject({
+      scores: { support: 1, oppose: 0 },
+      evidence: { support: ['b'], oppose: [] },
+      degraded: ['2 near-identical comments counted once (b stands for them)'],
+    })
+  })
+
+  test('of the same words keep score and decision when another comes to stand for them', () => {
+    const grown = thread([said('a', 'it fell', 1), said('b', 'it fell', 2), said('c', 'It fell!', 3)])
+    const { asked, conclusion } = run(protocol, grown, [], carried(first.conclusion))
+    expect(asked).toEqual([])
+    expect(conclusion.ruling).toMatchObject({
+      label: first.conclusion.ruling.label,
+      scores: { support: 1, oppose: 0 },
+      evidence: { support: ['a'], oppose: [] },
+      degraded: ['3 near-identical comments counted once (a stands for them)'],
+    })
+    expect(run(protocol, grown, [], carried(conclusion)).conclusion.ruling).toEqual(conclusion.ruling)
+  })
+
+  test('of other words are scored when they come to stand for the group, as after a deletion', () => {
+    const left = thread([said('c', 'It fell!', 3)])
+    const { asked, conclusion } = run(protocol, left, cast({ scores: { 'It fell!': -1 } }), carried(first.conclusion))
+    expect(asked.map(({ ask }) => ask.stage)).toEqual(['stance', 'opinion', 'opinion'])
+    expect(conclusion.ruling).toMatchObject({ scores: { support: 0, oppose: 1 }, degraded: [] })
+  })
+
+  test('that once had scores of their own keep them where they do not fold', () => {
+    const unfolded = made({ foldNearIdentical: false })
+    const subject = thread([said('b', 'it fell', 2), said('c', 'it fell', 3)])
+    const before = run(unfolded, subject, [scores(0.9, -0.1), no, fake(), fake()])
+    const { asked, conclusion } = run(unfolded, subject, [], carried(before.conclusion))
+    expect(asked).toEqual([])
+    expect(conclusion.ruling).toEqual(before.conclusion.ruling)
+  })
+})
+
+describe('under load', () => {
+  const pressed: Circumstances = { pressed: true }
+  const differing = { support: [real()], oppose: [fake()] }
+  const under = (subject: Snapshot, settings: Partial<RumorSettings> = {}, carry: unknown = null) =>
+    run(made(settings), subject, cast(differing), carry, pressed)
+
+  test('fewer rounds are held before the judge is asked, and it is said', () => {
+    const { asked, conclusion } = under(thread(4))
+    expect(asked.filter(({ ask }) => ask.stage === 'debate')).toHaveLength(2)
+    expect(conclusion.ruling).toMatchObject({ decidedBy: 'judge', rounds: 1 })
+    expect(conclusion.ruling.degraded).toEqual(['under load: 1 of 2 rounds of debate'])
+  })
+
+  test('the strongest comments of each side are debated, and it is said; all are counted', () => {
+    const { conclusion } = under(thread(20), { pressedK: 3, pressedRounds: null })
+    expect(conclusion.ruling.evidence).toMatchObject({ support: ['c1', 'c3', 'c5'], oppose: ['c2', 'c4', 'c6'] })
+    expect(conclusion.ruling.scores).toEqual({ support: 10, oppose: 10 })
+    expect(conclusion.ruling.degraded).toEqual(['under load: 6 of 20 comments debated, the strongest of each side'])
+  })
+
+  test('a fixed sample of the comments is scored, in order of time, and it is said', () => {
+    const stanceOf = (id: string) => {
+      const { asked, conclusion } = under(thread(100, { post: { ...post, id } }), {
+        pressedRounds: null,
+        pressedK: null,
+      })
+      const stances = asked.filter(({ ask }) => ask.stage === 'stance')
+      expect(stances).toHaveLength(1)
+      expect(conclusion.ruling.degraded).toEqual(['under load: 20 of 100 comments scored, by a fixed sample'])
+      return [...wordsOf(stances[0]?.ask.messages ?? []).matchAll(/words (\d+)/g)].map(([, number]) => Number(number))
+    }
+    const sample = stanceOf('p')
+    expect(stanceOf('p')).toEqual(sample)
+    expect(sample).toEqual(sample.toSorted((a, b) => a - b))
+    expect(sample).not.toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
+    expect(stanceOf('q')).not.toEqual(sample)
+  })
+
+  test('without stance separation the draw is of two small sides', () => {
+    const { conclusion } = under(thread(100), { stance: false, pressedK: 3, pressedRounds: null })
+    expect(conclusion.ruling.evidence.support).toHaveLength(3)
+    expect(conclusion.ruling.evidence.oppose).toHaveLength(3)
+    expect(conclusion.ruling.degraded).toHaveLength(1)
+  })
+
+  test('nothing is said where nothing was left out', () => {
+    const { conclusion } = run(made(), thread(4), cast({}), null, pressed)
+    expect(conclusion.ruling).toMatchObject({ decidedBy: 'consensus', degraded: [] })
+  })
+
+  test.each<Circumstances | undefined>([undefined, { pressed: false }])('%o is none', (circumstances) => {
+    const calm = run(made(), thread(50), cast(differing), null, circumstances)
+    expect(calm.asked.map(({ ask }) => ask.stage).filter((stage) => stage === 'debate')).toHaveLength(4)
+    expect(calm.conclusion.ruling.degraded).toEqual([])
+    expect(calm.conclusion.ruling.evidence.support).toHaveLength(20)
+  })
+
+  test('each switch can be off by itself', () => {
+    const off = { pressedRounds: null, pressedK: null, pressedComments: null }
+    const full = run(made(off), thread(50), cast(differing))
+    const { asked, conclusion } = under(thread(50), off)
+    expect(calls(asked)).toEqual(calls(full.asked))
+    expect(conclusion).toEqual(full.conclusion)
+  })
+
+  test('a limit beyond the settings’ depth changes nothing', () => {
+    const { conclusion } = under(thread(50), { rounds: 1, pressedRounds: 5, k: 4, pressedK: 9, pressedComments: 400 })
+    expect(conclusion.ruling).toMatchObject({ rounds: 1, degraded: [] })
+    expect(conclusion.ruling.evidence.support).toHaveLength(4)
+  })
+
+  describe('and then', () => {
+    test('a decision that still holds is kept, however deep it was gone into', () => {
+      const deep = run(made(), thread(40), cast(differing))
+      const { asked, conclusion } = run(made(), thread(40), [], carried(deep.conclusion), pressed)
+      expect(asked).toEqual([])
+      expect(conclusion.ruling).toEqual(deep.conclusion.ruling)
+    })
+
+    test('a debate cut short is kept while the load lasts, and still said to be so', () => {
+      const short = under(thread(4))
+      const { asked, conclusion } = under(thread(4), {}, carried(short.conclusion))
+      expect(asked).toEqual([])
+      expect(conclusion.ruling).toEqual(short.conclusion.ruling)
+      expect(carried(conclusion)).toEqual(carried(short.conclusion))
+    })
+
+    test('a debate cut short is held again once the load has gone', () => {
+      const short = under(thread(4))
+      const { asked, conclusion } = run(made(), thread(4), cast(differing), carried(short.conclusion))
+      expect(asked.map(({ ask }) => ask.stage)).toEqual([
+        ...['opinion', 'opinion', 'debate', 'debate', 'debate', 'debate', 'judge'],
+      ])
+      expect(conclusion.ruling.degraded).toEqual([])
+    })
+
+    test('what was left without a score is scored, and nothing else', () => {
+      const short = under(thread(50))
+      const { asked } = run(made(), thread(50), cast(differing), carried(short.conclusion))
+      const shown = asked
+        .filter(({ ask }) => ask.stage === 'stance')
+        .flatMap(({ ask }) => [...wordsOf(ask.messages).matchAll(/words \d+/g)])
+      expect(shown).toHaveLength(30)
+    })
   })
 })
 

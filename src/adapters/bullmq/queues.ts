@@ -58,18 +58,20 @@ export function bullQueues(deps: {
   async function addAsks(parent: Job<CaseJob>, staged: readonly StagedAsk[]): Promise<void> {
     const byQueue = Map.groupBy(staged, ({ protocol, stage }) => queueName(protocol, stage))
     await Promise.all(
-      [...byQueue].map(([name, group]) => {
+      [...byQueue].map(async ([name, group]) => {
         const target = asks.get(name)
         if (target === undefined) throw new Error(`the stage ${name} is not declared`)
         const { attempts, backoffMs } = stageSettings(settings, target)
+        const turn = await nextTurn(target.queue)
         return target.queue.addBulk(
-          group.map((ask) => ({
+          group.map((ask, index) => ({
             name: ask.stage,
             data: { ...ask, heldMs: 0, readyAt: clock() },
             opts: {
               jobId: jobId(ask.caseId, String(ask.run), ask.key),
               parent: { id: idOf(parent), queue: cases.qualifiedName },
               ignoreDependencyOnFailure: true,
+              priority: Math.min(turn + index, LAST_TURN),
               attempts,
               backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
               ...ENDED_JOBS_GO,
@@ -78,6 +80,22 @@ export function bullQueues(deps: {
         )
       }),
     )
+  }
+
+  /**
+   * The turn that a case gets which comes to a stage now. Cases take turns there: the first ask of a case goes into the next
+   * turn, its second into the one after, so that a case with many asks holds up none with few, and is itself held up by one
+   * ask of each at most a turn. A turn is a priority, and within it asks go in order of arrival; 0 is the plain queue, which
+   * goes first, and is all there is while nobody waits for a later turn.
+   */
+  async function nextTurn(queue: Queue<AskJob>): Promise<number> {
+    const [plain, first] = await Promise.all([
+      connection.llen(queue.toKey('wait')),
+      connection.zrange(queue.toKey('prioritized'), '0', '0', 'WITHSCORES'),
+    ])
+    const score = first.flat()[1]
+    if (score === undefined) return 0
+    return (plain > 0 ? 0 : Math.floor(Number(score) / TURN_SCORE)) + 1
   }
 
   async function runCase(work: Work, job: Job<CaseJob>, token: string | undefined): Promise<void> {
@@ -184,15 +202,23 @@ export function bullQueues(deps: {
 
     async backlog() {
       const stage = async (protocol: string, name: string, queue: Queue): Promise<StageBacklog> => {
-        const [counts, [oldest]] = await Promise.all([
-          queue.getJobCounts('waiting', 'active', 'delayed'),
+        // Of those that wait for a later turn, the oldest is the next one or the last of a case with many asks.
+        const [counts, ...eldest] = await Promise.all([
+          queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
           queue.getJobs(['waiting'], 0, 0, true),
+          queue.getJobs(['prioritized'], 0, 0, true),
+          queue.getJobs(['prioritized'], 0, 0, false),
         ])
-        const { waiting = 0, active = 0, delayed = 0 } = counts
-        const since =
-          oldest === undefined ? clock() : oldest.timestamp + (Number((oldest.data as Partial<AskJob>).heldMs) || 0)
-        const oldestWaitingSeconds = Math.max(0, clock() - since) / 1000
-        return { protocol, stage: name, states: { waiting, active, delayed }, oldestWaitingSeconds }
+        const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts
+        // A job may go between the two looks at it.
+        const since = eldest
+          .flat()
+          .flatMap((job: Job | undefined) =>
+            job === undefined ? [] : [job.timestamp + (Number((job.data as Partial<AskJob>).heldMs) || 0)],
+          )
+        const oldestWaitingSeconds = Math.max(0, clock() - Math.min(clock(), ...since)) / 1000
+        const states = { waiting: waiting + prioritized, active, delayed }
+        return { protocol, stage: name, states, oldestWaitingSeconds }
       }
       return Promise.all([
         stage('all', 'case', cases),
@@ -213,6 +239,10 @@ export function bullQueues(deps: {
 }
 
 const LIVE: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized', 'waiting-children'])
+/** BullMQ's score of a prioritized job is its priority times this, and a count that keeps the order of arrival. */
+const TURN_SCORE = 2 ** 32
+/** The highest priority there is; who comes later than that, after hours in which the stage was never empty, stands in line. */
+const LAST_TURN = 2 ** 21 - 1
 const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
 /** After the attempts have been aborted, their last writes get this long. */
 const FORCE_AFTER_MS = 2_000

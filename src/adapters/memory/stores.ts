@@ -4,14 +4,15 @@ import type { Outcome } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../../domain/thread.ts'
 import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type {
-  CommentChange,
-  Origin,
-  StreamMark,
-  StreamMarks,
-  ThreadRules,
-  ThreadState,
-  ThreadStore,
+import {
+  type CommentChange,
+  type Origin,
+  type StreamMark,
+  type StreamMarks,
+  TENANT_SHARE,
+  type ThreadRules,
+  type ThreadState,
+  type ThreadStore,
 } from '../../ports/threads.ts'
 
 interface HeldThread {
@@ -98,7 +99,8 @@ export function memoryStores(clock: Clock): {
     return fresh
   }
   const dueNow = (thread: HeldThread, now: number) => {
-    due.set(nameOf(thread.ref), 0)
+    const name = nameOf(thread.ref)
+    due.set(name, Math.min(atOnce(now), due.get(name) ?? 0))
     thread.dueSince ??= now
     thread.asks++
   }
@@ -149,7 +151,7 @@ export function memoryStores(clock: Clock): {
   }
 
   const threadStore: ThreadStore = {
-    async putPost(ref, post, { firstDue, now, threaded, atOnce }, rules) {
+    async putPost(ref, post, { firstDue, now, threaded, atOnce: judgedAtOnce }, rules) {
       const thread = threadOf(ref)
       if (thread.gone) return 'deleted'
       if (thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)) return 'duplicate'
@@ -158,7 +160,7 @@ export function memoryStores(clock: Clock): {
         thread.comments.clear()
         thread.orphans.clear()
       }
-      thread.unrouted = !threaded && !atOnce && !known
+      thread.unrouted = !threaded && !judgedAtOnce && !known
       if (!threaded) {
         thread.accepted = 0
         thread.countStage = 0
@@ -179,8 +181,8 @@ export function memoryStores(clock: Clock): {
         return 'updated'
       }
       if (threaded) thread.nextAge = firstDue
-      due.set(nameOf(ref), atOnce ? 0 : firstDue)
-      if (atOnce) thread.dueSince ??= now
+      due.set(nameOf(ref), judgedAtOnce ? atOnce(now) : firstDue)
+      if (judgedAtOnce) thread.dueSince ??= now
       thread.orphans.clear()
       for (const [id, comment] of thread.comments)
         if (comment !== null && comment.createdAt > post.createdAt + rules.window) {
@@ -234,12 +236,31 @@ export function memoryStores(clock: Clock): {
     },
     repliesTo: async (post) => replies.get(nameOf(post)) ?? [],
 
-    async due(until, limit) {
-      return [...due]
+    async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {
+      const refs = [...due]
         .filter(([, at]) => at <= until)
         .sort(([, a], [, b]) => a - b)
-        .slice(0, limit)
         .flatMap(([name]) => threads.get(name)?.ref ?? [])
+      const open = [...cases.values()].filter((held) => held.open)
+      const openOf = Map.groupBy(open, ({ record }) => record.tenant)
+      const tenants = [...Map.groupBy(refs, ({ tenant }) => tenant)].map(([tenant, waiting]) => ({
+        waiting,
+        open: openOf.get(tenant)?.length ?? 0,
+        taken: 0,
+      }))
+      const chosen: ThreadRef[] = []
+      for (let left = Math.ceil(maxOpen + maxOpen / TENANT_SHARE) - open.length; chosen.length < limit; left--) {
+        const turn = tenants
+          .filter(({ waiting, taken }) => taken < waiting.length)
+          .reduce<(typeof tenants)[number] | null>((a, b) => (a === null || b.open < a.open ? b : a), null)
+        const next = turn?.waiting[turn.taken]
+        if (turn === null || next === undefined) break
+        if (turn.open > 0 && turn.open >= Math.min(maxOpen, TENANT_SHARE * left)) break
+        chosen.push(next)
+        turn.taken++
+        turn.open++
+      }
+      return chosen
     },
 
     async read(ref) {
@@ -331,6 +352,7 @@ export function memoryStores(clock: Clock): {
 
     async expireOrphans(ref, letterOf) {
       const thread = threads.get(nameOf(ref))
+      if (thread === undefined || thread.gone || thread.unrouted) due.delete(nameOf(ref))
       if (thread === undefined || thread.post !== null || thread.gone || thread.unrouted) return 0
       threads.delete(nameOf(ref))
       due.delete(nameOf(ref))
@@ -454,6 +476,11 @@ export function memoryStores(clock: Clock): {
       },
     },
   }
+}
+
+/** Below every time of the stream, in the order in which it became due. */
+function atOnce(now: number): number {
+  return now - 1e15
 }
 
 function rank(id: string): number {

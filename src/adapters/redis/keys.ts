@@ -7,9 +7,15 @@ import type { ThreadRef } from '../../domain/thread.ts'
 export interface Keys {
   /** Prefix of BullMQ's keys. */
   readonly queues: string
-  /** Sorted set: thread members by due time (stream time, ms; 0 is at once). */
+  /**
+   * Sorted sets: thread members by due time (stream time, ms; below zero is at once), one a tenant under `due:TENANT`; under
+   * `due/tenants` the tenants by the earliest of theirs; `due` itself is what earlier versions wrote.
+   */
   readonly due: string
-  /** Sorted set: ids of open cases by the wall time at which they were last taken, ms. */
+  /**
+   * Sorted set: ids of open cases by the wall time at which they were last taken, ms. Beside it, under `open/tenants`, a
+   * hash: how many are each tenant's.
+   */
   readonly open: string
   /** Stream: what waits for Kafka. */
   readonly outbox: string

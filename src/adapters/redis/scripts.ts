@@ -8,9 +8,52 @@ import type { Redis } from 'ioredis'
  * reads its comments), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol
  * is paused), carry:.
  */
-const DUE_NOW = `
+
+/**
+ * When threads are due: a sorted set by tenant (due:TENANT), and one of the tenants by what is earliest in theirs
+ * (due/tenants). What becomes due at once stands below zero, in the order in which it did. The key `due` itself is the one
+ * set of all tenants that earlier versions keep; what they put there goes over to the tenants' when somebody looks.
+ */
+const DUES = `
+local function dues_of(due, member)
+  local tenant = string.match(member, '^[^/:]*')
+  return due .. ':' .. tenant, tenant
+end
+local function note_earliest(due, tenant)
+  local earliest = redis.call('ZRANGE', due .. ':' .. tenant, 0, 0, 'WITHSCORES')[2]
+  if earliest then redis.call('ZADD', due .. '/tenants', earliest, tenant)
+  else redis.call('ZREM', due .. '/tenants', tenant) end
+end
+local function brought_forward(due, tenant, at) redis.call('ZADD', due .. '/tenants', 'LT', at, tenant) end
+local function set_due(due, member, at)
+  local dues, tenant = dues_of(due, member)
+  redis.call('ZREM', due, member)
+  if redis.call('ZADD', dues, at, member) == 1 then brought_forward(due, tenant, at)
+  else note_earliest(due, tenant) end
+end
+local function due_by(due, member, at)
+  local dues, tenant = dues_of(due, member)
+  redis.call('ZADD', dues, 'LT', at, member)
+  brought_forward(due, tenant, at)
+end
+local function due_if_not_yet(due, member, at)
+  local dues, tenant = dues_of(due, member)
+  if redis.call('ZADD', dues, 'NX', at, member) == 1 then brought_forward(due, tenant, at) end
+end
+local function at_once(now) return tonumber(now) - 1e15 end
+local function not_due(due, member)
+  local dues, tenant = dues_of(due, member)
+  redis.call('ZREM', due, member)
+  if redis.call('ZREM', dues, member) == 1 then note_earliest(due, tenant) end
+end
+local function is_due(due, member)
+  return redis.call('ZSCORE', dues_of(due, member), member) or redis.call('ZSCORE', due, member)
+end
+`
+
+const DUE_NOW = `${DUES}
 local function due_now(thread, due, member, now)
-  redis.call('ZADD', due, 0, member)
+  due_by(due, member, at_once(now))
   redis.call('HSETNX', thread, 'since', now)
   redis.call('HINCRBY', thread, 'asks', 1)
   redis.call('PERSIST', thread)
@@ -29,6 +72,33 @@ local function pass_counts(thread, due, member, now, n, stage, counts)
 end
 `
 
+/**
+ * How many cases each tenant has open: a hash (open/tenants) with the sum under '/'. It lives a minute and is then counted
+ * anew, as it is when the sum is wrong: a worker of an earlier version ends cases without counting them off.
+ */
+const OPEN_COUNTS = `
+local function count_open(open, member, by)
+  local counts = open .. '/tenants'
+  if redis.call('EXISTS', counts) == 0 then return end
+  redis.call('HINCRBY', counts, string.match(member, '^[^/:]*'), by)
+  redis.call('HINCRBY', counts, '/', by)
+end
+local function open_counts(open, total, tenants)
+  local counts = open .. '/tenants'
+  if tonumber(redis.call('HGET', counts, '/') or '-1') ~= total then
+    local sums = { ['/'] = total }
+    for _, id in ipairs(redis.call('ZRANGE', open, 0, -1)) do
+      local tenant = string.match(id, '^[^~@]*@([^~]*)~') or 'default'
+      sums[tenant] = (sums[tenant] or 0) + 1
+    end
+    redis.call('DEL', counts)
+    for tenant, sum in pairs(sums) do redis.call('HSET', counts, tenant, sum) end
+    redis.call('PEXPIRE', counts, 60000)
+  end
+  return redis.call('HMGET', counts, unpack(tenants))
+end
+`
+
 /** Whether a case of the thread is open, or a paused protocol owes it one. */
 const WAITS = `
 local function waits(thread)
@@ -41,13 +111,13 @@ end
 
 const PUT_POST = `${DUE_NOW}
 local thread, due, orphans, comments, sample = unpack(KEYS)
-local member, post, at, first_due, now, window, counts, threaded, at_once, keep = unpack(ARGV)
+local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep = unpack(ARGV)
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone')
 if held[4] then return 'deleted' end
 if held[1] == post then return 'duplicate' end
 if threaded == '0' then redis.call('DEL', orphans, comments, sample) end
-if threaded == '0' and at_once == '0' and not held[1] then
-  redis.call('ZREM', due, member)
+if threaded == '0' and judged_at_once == '0' and not held[1] then
+  not_due(due, member)
   redis.call('HSET', thread, 'unrouted', 1)
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
@@ -69,10 +139,10 @@ if held[1] then
   return 'updated'
 end
 if threaded == '1' then redis.call('HSET', thread, 'next', first_due) end
-if at_once == '1' then
-  redis.call('ZADD', due, 0, member)
+if judged_at_once == '1' then
+  set_due(due, member, at_once(now))
   redis.call('HSETNX', thread, 'since', now)
-else redis.call('ZADD', due, first_due, member) end
+else set_due(due, member, first_due) end
 redis.call('DEL', orphans)
 local n = threaded == '1' and tonumber(held[2] or '0') or 0
 local said = redis.call('HGETALL', comments)
@@ -112,7 +182,7 @@ for i = 8, #ARGV, 6 do
       redis.call('HDEL', orphans, id)
       outcome, changed = 'deleted', true
       again = again or (final and old)
-      if not at then redis.call('ZADD', due, 'NX', tonumber(created) + tonumber(orphan_wait), member) end
+      if not at then due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait)) end
     end
   elseif old == json then outcome = 'duplicate'
   elseif old == TOMBSTONE then outcome = 'deleted'
@@ -129,7 +199,7 @@ for i = 8, #ARGV, 6 do
       if not at then
         outcome = 'orphan'
         redis.call('HSET', orphans, id, origin)
-        redis.call('ZADD', due, 'NX', tonumber(created) + tonumber(orphan_wait), member)
+        due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait))
       elseif final then
         outcome = 'late'
         again = true
@@ -160,10 +230,14 @@ end
 return outcomes
 `
 
-const EXPIRE_ORPHANS = `
+const EXPIRE_ORPHANS = `${DUES}
 local thread, comments, sample, due, orphans, outbox = unpack(KEYS)
-for _, field in ipairs({ 'post', 'gone', 'unrouted' }) do
-  if redis.call('HEXISTS', thread, field) == 1 then return 0 end
+if redis.call('HEXISTS', thread, 'post') == 1 then return 0 end
+for _, field in ipairs({ 'gone', 'unrouted' }) do
+  if redis.call('HEXISTS', thread, field) == 1 then
+    not_due(due, ARGV[1])
+    return 0
+  end
 end
 local waiting = redis.call('HLEN', orphans)
 if waiting ~= tonumber(ARGV[2]) then return -1 end
@@ -171,11 +245,11 @@ for i = 3, #ARGV, 2 do
   redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', ARGV[i], 'letter', ARGV[i + 1])
 end
 redis.call('DEL', thread, comments, sample, orphans)
-redis.call('ZREM', due, ARGV[1])
+not_due(due, ARGV[1])
 return waiting
 `
 
-const OPEN = `${WAITS}
+const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}
 local thread, due, open, case_prefix, held_prefix, comments, sample, paused = unpack(KEYS)
 local member, asks, next_due, final, now, keep, waiting, held = unpack(ARGV, 1, 8)
 local opened = {}
@@ -204,24 +278,87 @@ for i = 9, #ARGV, 6 do
     opened[#opened + 1] = id
   end
 end
+if #opened > 0 then count_open(open, member, #opened) end
 if not missed and (redis.call('HGET', thread, 'asks') or '0') == asks then
   redis.call('HDEL', thread, 'since')
   redis.call('HSET', thread, 'answered', asks)
   if next_due == '' then
-    redis.call('ZREM', due, member)
+    not_due(due, member)
     redis.call('HDEL', thread, 'next')
   else
-    redis.call('ZADD', due, next_due, member)
+    set_due(due, member, next_due)
     redis.call('HSET', thread, 'next', next_due)
   end
 end
 if final == '1' then
   redis.call('HSET', thread, 'final', 1)
-  local busy = redis.call('ZSCORE', due, member)
-  busy = busy or waits(thread)
+  local busy = is_due(due, member) or waits(thread)
   if not busy then for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep) end end
 end
 return opened
+`
+
+/**
+ * Whose turn it is among what is due: of the tenants, again and again, the one that has the fewest cases open, each thread
+ * taken here counted as one; of those that have as many, the one whose earliest is earliest. Changes nothing but where
+ * threads that an earlier version made due stand, so many at a time that Redis is not held up.
+ */
+const TAKE_TURNS = `${DUES}${OPEN_COUNTS}
+local due, open = unpack(KEYS)
+local till, limit, most, share = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local moved = redis.call('ZPOPMIN', due, 500)
+for i = 1, #moved, 2 do due_by(due, moved[i], moved[i + 1]) end
+local total = redis.call('ZCARD', open)
+local left = math.ceil(most + most / share) - total
+local names = redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', till, 'LIMIT', 0, 1000)
+if #names == 0 then return {} end
+local counts = open_counts(open, total, names)
+local tenants = {}
+for i, name in ipairs(names) do
+  tenants[i] = { dues = due .. ':' .. name, open = tonumber(counts[i] or '0'), rank = i, taken = 0 }
+end
+table.sort(tenants, function(a, b)
+  if a.open ~= b.open then return a.open < b.open end
+  return a.rank < b.rank
+end)
+local considered = math.min(#tenants, limit)
+local at_a_time = math.ceil(limit / considered)
+local chosen = {}
+local function next_of(tenant)
+  local place = tenant.taken % at_a_time
+  if place == 0 then
+    tenant.members = redis.call('ZRANGEBYSCORE', tenant.dues, '-inf', till, 'LIMIT', tenant.taken, at_a_time)
+  end
+  return tenant.members[place + 1]
+end
+local function room(level) return #chosen < limit and (level == 0 or level < math.min(most, share * left)) end
+local level = tenants[1].open
+while level and room(level) do
+  local given, higher
+  for i = 1, considered do
+    local tenant = tenants[i]
+    if tenant.open > level then
+      higher = tenant.open
+      break
+    end
+    local member = not tenant.ended and room(level) and next_of(tenant)
+    if member then
+      chosen[#chosen + 1] = member
+      tenant.taken, tenant.open, left, given = tenant.taken + 1, level + 1, left - 1, true
+    else tenant.ended = true end
+  end
+  level = given and level + 1 or higher
+end
+return chosen
+`
+
+const COUNT_DUE = `
+local due, till = KEYS[1], ARGV[1]
+local sum = redis.call('ZCOUNT', due, '-inf', till)
+for _, tenant in ipairs(redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', till)) do
+  sum = sum + redis.call('ZCOUNT', due .. ':' .. tenant, '-inf', till)
+end
+return sum
 `
 
 const LINK_REPLY = `
@@ -248,7 +385,7 @@ end
 return { #members, woken }
 `
 
-const DELETE_POST = `
+const DELETE_POST = `${DUES}${OPEN_COUNTS}
 local thread, comments, sample, due, orphans, open, outbox = unpack(KEYS, 1, 7)
 local member, keep = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
@@ -264,11 +401,14 @@ for _, field in ipairs(fields) do
   if protocol and not known then return 'changed' end
 end
 for _, field in ipairs(fields) do
-  if string.sub(field, 1, 5) == 'open:' then redis.call('ZREM', open, redis.call('HGET', thread, field)) end
+  if string.sub(field, 1, 5) == 'open:' then
+    local ended = redis.call('ZREM', open, redis.call('HGET', thread, field))
+    if ended == 1 then count_open(open, member, -1) end
+  end
 end
 redis.call('DEL', thread, comments, sample, orphans)
 for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
-redis.call('ZREM', due, member)
+not_due(due, member)
 redis.call('HSET', thread, 'gone', 1)
 for i = 3, #ARGV, 5 do
   local protocol, revision, id, verdict, transcript = unpack(ARGV, i, i + 4)
@@ -318,7 +458,7 @@ if redis.call('HGET', KEYS[1], 'status') ~= 'open' then return 0 end
 return redis.call('RPUSH', KEYS[2], unpack(ARGV))
 `
 
-const CONCLUDE = `
+const CONCLUDE = `${OPEN_COUNTS}
 local case, open, outbox, thread = unpack(KEYS)
 local id, epoch, protocol, member, verdict, transcript, carry = unpack(ARGV)
 local held = redis.call('HMGET', case, 'status', 'epoch')
@@ -326,13 +466,13 @@ if held[1] ~= 'open' or held[2] ~= epoch then return 0 end
 redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
   'verdict', verdict, 'transcript', transcript)
 redis.call('HSET', case, 'status', 'concluded')
-redis.call('ZREM', open, id)
+if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
 return 1
 `
 
-const DONE = `${WAITS}
+const DONE = `${DUE_NOW}${WAITS}
 local outbox, due, thread, case, journal, lost, comments, sample = unpack(KEYS)
 local entry, group, id, protocol, member, keep_journal, keep_thread, now = unpack(ARGV)
 redis.call('XACK', outbox, group, entry)
@@ -341,15 +481,10 @@ if id == '' then return 1 end
 for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
 if redis.call('HGET', thread, 'open:' .. protocol) == id then
   redis.call('HDEL', thread, 'open:' .. protocol)
-  if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then
-    redis.call('ZADD', due, 0, member)
-    redis.call('HSETNX', thread, 'since', now)
-    redis.call('HINCRBY', thread, 'asks', 1)
-  end
+  if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
 end
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
-local busy = redis.call('ZSCORE', due, member)
-busy = busy or waits(thread)
+local busy = is_due(due, member) or waits(thread)
 if redis.call('HEXISTS', thread, 'final') == 1 and not busy then
   for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep_thread) end
 else
@@ -364,6 +499,8 @@ export interface Scripts {
   readonly putComments: Lua
   readonly expireOrphans: Lua
   readonly openCases: Lua
+  readonly takeTurns: Lua
+  readonly countDue: Lua
   readonly resumeHeld: Lua
   readonly linkReply: Lua
   readonly deletePost: Lua
@@ -380,6 +517,8 @@ const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
   putComments: { lua: PUT_COMMENTS, keys: 5 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
   openCases: { lua: OPEN, keys: 8 },
+  takeTurns: { lua: TAKE_TURNS, keys: 2 },
+  countDue: { lua: COUNT_DUE, keys: 1 },
   resumeHeld: { lua: RESUME, keys: 3 },
   linkReply: { lua: LINK_REPLY, keys: 2 },
   deletePost: { lua: DELETE_POST },

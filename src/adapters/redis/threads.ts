@@ -3,7 +3,13 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
-import type { CommentChange, StreamMarks, ThreadState, ThreadStore } from '../../ports/threads.ts'
+import {
+  type CommentChange,
+  type StreamMarks,
+  TENANT_SHARE,
+  type ThreadState,
+  type ThreadStore,
+} from '../../ports/threads.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
 
@@ -12,6 +18,7 @@ const keptComment = comment.omit({ id: true })
 const origin = z.object({ topic: z.string(), partition: z.number(), offset: z.string(), raw: z.string() })
 const wokenReply = z.tuple([z.number(), z.number()])
 const TOMBSTONE = '{}'
+const UNBOUNDED = 1e15
 /** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
 const WOKEN_AT_ONCE = 500
 
@@ -116,10 +123,9 @@ export function redisThreads(
     },
     repliesTo: async (post) => (await client.smembers(keys.replies(memberOf(post)))).map(refOf),
 
-    async due(until, limit) {
-      const to = until === Number.POSITIVE_INFINITY ? '+inf' : until
-      const members = await client.zrangebyscore(keys.due, '-inf', to, 'LIMIT', 0, limit)
-      return members.map(refOf)
+    async due(until, limit, maxOpen = UNBOUNDED) {
+      const chosen = await scripts.takeTurns(keys.due, keys.open, scoreOf(until), limit, maxOpen, TENANT_SHARE)
+      return z.array(z.string()).parse(chosen).map(refOf)
     },
 
     async read(ref) {
@@ -225,9 +231,15 @@ export function redisThreads(
       }
     },
 
-    countDue: (until) => client.zcount(keys.due, '-inf', until === Number.POSITIVE_INFINITY ? '+inf' : until),
+    countDue: async (until) => z.number().parse(await scripts.countDue(keys.due, scoreOf(until))),
   }
   return store
+}
+
+/** A time as the end of a range of scores. */
+function scoreOf(time: number): string {
+  if (Number.isFinite(time)) return String(time)
+  return time > 0 ? '+inf' : '-inf'
 }
 
 function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {

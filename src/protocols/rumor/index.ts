@@ -30,10 +30,13 @@ export const rumor = {
       labels: ['rumor', 'non-rumor'],
       promptsHash: prompts.hash,
       settingsHash,
-      script: (subject, carry) => {
+      script: (subject, carry, circumstances) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
-        return s2mad(snapshot.parse(subject), before, { settings, prompts, fence, under })
+        return s2mad(snapshot.parse(subject), before, {
+          ...{ settings, prompts, fence, under },
+          pressed: circumstances?.pressed === true,
+        })
       },
     }
     return protocol

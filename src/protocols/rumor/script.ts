@@ -7,15 +7,21 @@ import { type ChatMessage, type Ruling, ruling } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { View } from './answers.ts'
+import { type Weighed, weigh } from './brigading.ts'
+import { type Depth, depthOf } from './depth.ts'
 import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
-import { halve, type Sides, separate } from './sides.ts'
+import { draw, halve, type Sides, separate } from './sides.ts'
 
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
   /** What went wrong on the way to this decision, in words. */
   degraded: z.array(z.string()),
+  /** Load ended the debate before its time: it is held again once the load has gone. */
+  cutShort: z.boolean(),
 })
 type Decision = z.infer<typeof decision>
+/** A decision, its last two fields where there is something to say. */
+type Reached = Omit<Decision, 'degraded' | 'cutShort'> & Partial<Pick<Decision, 'degraded' | 'cutShort'>>
 
 /** What a revision leaves to the next: scores by comment and text, and the decision with the evidence it rests on. */
 export const rumorCarry = z.object({
@@ -31,16 +37,22 @@ export const rumorCarry = z.object({
 })
 type RumorCarry = z.infer<typeof rumorCarry>
 
+/** A snapshot of the comments that count. */
+type Judged = Omit<Snapshot, 'comments'> & Pick<Weighed, 'comments'>
+
 /**
  * S2MAD, Algorithm 1: separates the comments by stance, has two debaters form their first opinion on one side each, lets
  * them debate for at most M rounds, and asks a judge where they still differ. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(
-  thread: Snapshot,
+  given: Snapshot,
   before: RumorCarry | null,
-  parts: { settings: RumorSettings; prompts: Prompts; fence: Fence; under: string },
+  parts: { settings: RumorSettings; prompts: Prompts; fence: Fence; under: string; pressed: boolean },
 ): Script {
   const { settings } = parts
+  const weighed = weigh(given.comments, settings)
+  const thread: Judged = { ...given, comments: weighed.comments }
+  const depth = depthOf(settings, parts.pressed)
   const ask = questions(thread.post, parts)
   const degraded: string[] = []
   const lostTurns: string[] = []
@@ -48,13 +60,17 @@ export function* s2mad(
   if ((thread.post.media ?? []).some(({ alt }) => alt === undefined))
     degraded.push('images without a description left out: this protocol reads words only')
   if (thread.leftOut > 0) degraded.push(`${thread.leftOut} comments beyond the cap left out, by a fixed sample`)
+  degraded.push(...weighed.folded)
 
   if (claimOf(thread.post) === '') return nothingToJudge()
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
   const known = remembered(thread, before, settings)
   const unscored = settings.stance ? thread.comments.filter((comment) => !known.scores.has(comment.id)) : []
-  const batches = chunks(unscored, settings.batchSize)
+  const toScore = draw(unscored, depth.comments, thread.post.id)
+  if (toScore.length < unscored.length)
+    degraded.push(`under load: ${toScore.length} of ${unscored.length} comments scored, by a fixed sample`)
+  const batches = chunks(toScore, settings.batchSize)
   const stances = batches.map((batch, index) =>
     settings.batchSize === 1 ? ask.stance(only(batch)) : ask.stanceBatch(batch, `batch ${index + 1}`),
   )
@@ -62,18 +78,23 @@ export function* s2mad(
   const answers = yield* round([...stances, ...(askKind ? [ask.subjectivity()] : [])])
   const scores = new Map([...known.scores, ...readScores(batches, answers, degraded)])
   const kind = askKind ? readKind(answers.at(-1), degraded) : (known.kind ?? fixedKind(settings))
-  const sides = settings.stance
-    ? separate(thread.comments, scores, settings.k)
-    : halve(thread.comments, settings.sampleSize, thread.post.id)
+  const sidesOf = ({ k, sampleSize }: Pick<Depth, 'k' | 'sampleSize'>) =>
+    settings.stance ? separate(thread.comments, scores, k) : halve(thread.comments, sampleSize, thread.post.id)
+  const holds = (sides: Sides) =>
+    before !== null && settings.keepUnlessEvidenceChanged && sameEvidence(before, thread, sides, kind, parts.pressed)
+  // A decision that still holds costs nothing, whatever the load.
+  const full = sidesOf(settings)
+  const sides = holds(full) ? full : sidesOf(depth)
+  if (sizeOf(sides) < sizeOf(full))
+    degraded.push(`under load: ${sizeOf(sides)} of ${sizeOf(full)} comments debated, the strongest of each side`)
 
-  const conclude = (reached: Omit<Decision, 'degraded'> & { degraded?: string[] }): Conclusion =>
+  const conclude = (reached: Reached): Conclusion =>
     conclusion(
       thread,
       { sides, scores, kind, kindKnown: !askKind || answers.at(-1)?.ok === true, under: parts.under, degraded },
-      { ...reached, degraded: [...lostTurns, ...(reached.degraded ?? [])] },
+      { cutShort: false, ...reached, degraded: [...lostTurns, ...(reached.degraded ?? [])] },
     )
-  if (before !== null && settings.keepUnlessEvidenceChanged && sameEvidence(before, thread, sides, kind))
-    return conclude(before.decision)
+  if (before !== null && holds(sides)) return conclude(before.decision)
 
   if (!settings.debate) return conclude(yield* alone(ask, sides, kind, settings))
 
@@ -94,7 +115,7 @@ export function* s2mad(
 
   // Debate (lines 13–16, equation 4): both turns of a round answer the other's previous reply.
   let rounds = 0
-  while (rounds < settings.rounds && !(settings.stopAtConsensus && agreed(views))) {
+  while (rounds < depth.rounds && !(settings.stopAtConsensus && agreed(views))) {
     const heard = [ask.rebuttal(views[1]), ask.rebuttal(views[0])] as const
     const turns = yield* round([
       ask.turn('support', [...debaters[0].conversation, ...heard[0]]),
@@ -104,14 +125,31 @@ export function* s2mad(
     views = [hear(debaters[0], turns[0], lostTurns, heard[0]), hear(debaters[1], turns[1], lostTurns, heard[1])]
   }
 
+  const cutShort = rounds < settings.rounds && !(settings.stopAtConsensus && agreed(views))
+  const shortened = cutShort ? [`under load: ${rounds} of ${settings.rounds} rounds of debate`] : []
+
   // Consensus or judge (lines 17–21, equation 5).
   if (agreed(views)) {
     const rationale = `Both debaters: ${views[0].answer}. On the supporting side: ${views[0].reasoning} On the opposing side: ${views[1].reasoning}`
-    return conclude({ label: labelOf(views[0]), rationale, decidedBy: 'consensus', rounds })
+    return conclude({
+      label: labelOf(views[0]),
+      rationale,
+      decidedBy: 'consensus',
+      rounds,
+      cutShort,
+      degraded: shortened,
+    })
   }
   const [judged] = yield* round([ask.judge(views[0], views[1])])
-  if (!judged.ok) return conclude({ ...undecided(`judge failed: ${failure(judged)}`), rounds })
-  return conclude({ label: labelOf(judged.answer), rationale: judged.answer.reasoning, decidedBy: 'judge', rounds })
+  if (!judged.ok) return conclude({ ...undecided(...shortened, `judge failed: ${failure(judged)}`), rounds })
+  return conclude({
+    label: labelOf(judged.answer),
+    rationale: judged.answer.reasoning,
+    decidedBy: 'judge',
+    rounds,
+    cutShort,
+    degraded: shortened,
+  })
 }
 
 /** A post of undescribed images alone claims nothing that could be read. */
@@ -152,12 +190,12 @@ function labelOf(of: View): 'rumor' | 'non-rumor' {
   return of.answer === 'Fake' ? 'rumor' : 'non-rumor'
 }
 
-function undecided(...why: string[]): Decision {
+function undecided(...why: string[]): Reached & { degraded: string[] } {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
 }
 
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): Part<Decision> {
+function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): Part<Reached> {
   const comments = [
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),
@@ -207,30 +245,43 @@ function fixedKind(settings: RumorSettings): PromptKind {
 }
 
 /** Scores and kind from the revision before, where the claim is the same and the comment's text too. */
-function remembered(thread: Snapshot, before: RumorCarry | null, settings: RumorSettings) {
+function remembered(thread: Judged, before: RumorCarry | null, settings: RumorSettings) {
   const scores = new Map<string, number>()
   if (before === null || !settings.reuseScores || before.claim !== digest(claimOf(thread.post)))
     return { scores, kind: settings.promptKind === 'auto' ? null : settings.promptKind }
-  const given = new Map(before.scores.map(([id, hash, score]) => [id, { hash, score }]))
+  const own = new Map(before.scores.map(([id, hash, score]) => [`${hash} ${id}`, score]))
+  // A score is of the words, whoever says them: another copy may stand for its group now.
+  const ofText = new Map(before.scores.map(([, hash, score]) => [hash, score]))
   for (const { id, text } of thread.comments) {
-    const one = given.get(id)
-    if (one !== undefined && one.hash === digest(text)) scores.set(id, one.score)
+    const hash = digest(text)
+    const score = own.get(`${hash} ${id}`) ?? ofText.get(hash)
+    if (score !== undefined) scores.set(id, score)
   }
   return { scores, kind: settings.promptKind === 'auto' ? before.kind : settings.promptKind }
 }
 
-function sameEvidence(before: RumorCarry, thread: Snapshot, sides: Sides, kind: PromptKind): boolean {
-  return before.decision.label !== null && before.evidence === evidenceHash(thread, sides, kind)
+function sameEvidence(
+  { decision: { label, cutShort }, evidence }: RumorCarry,
+  thread: Judged,
+  sides: Sides,
+  kind: PromptKind,
+  pressed: boolean,
+): boolean {
+  return label !== null && (pressed || !cutShort) && evidence === evidenceHash(thread, sides, kind)
+}
+
+function sizeOf({ support, oppose }: Sides): number {
+  return support.length + oppose.length
 }
 
 /** What the debaters are shown, as one hash. */
-function evidenceHash(thread: Snapshot, sides: Sides, kind: PromptKind): string {
-  const shown = (comments: readonly Comment[]) => comments.map(({ id, text }) => [id, text])
+function evidenceHash(thread: Judged, sides: Sides, kind: PromptKind): string {
+  const shown = (comments: readonly Comment[]) => comments.map(({ text }) => text)
   return digest(JSON.stringify([claimOf(thread.post), kind, shown(sides.support), shown(sides.oppose)]))
 }
 
 function conclusion(
-  thread: Snapshot,
+  thread: Judged,
   grounds: {
     sides: Sides
     scores: Map<string, number>

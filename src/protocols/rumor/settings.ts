@@ -14,6 +14,11 @@ export const rumorSettings = z.strictObject({
   sampleSize: z.int().min(1).max(400),
   promptKind: z.enum(['auto', 'subjective', 'objective']),
   debate: z.boolean(),
+  foldNearIdentical: z.boolean(),
+  perAuthor: z.int().min(1).nullable(),
+  pressedRounds: z.int().min(0).max(10).nullable(),
+  pressedK: z.int().min(1).max(200).nullable(),
+  pressedComments: z.int().min(1).nullable(),
   answerTokens: z.int().min(16),
 })
 export type RumorSettings = z.infer<typeof rumorSettings>
@@ -21,5 +26,16 @@ export type RumorSettings = z.infer<typeof rumorSettings>
 /** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
 export function applyPreset(settings: RumorSettings): RumorSettings {
   if (settings.preset === 'none') return settings
-  return { ...settings, batchSize: 1, stopAtConsensus: false, reuseScores: false, keepUnlessEvidenceChanged: false }
+  return {
+    ...settings,
+    batchSize: 1,
+    stopAtConsensus: false,
+    reuseScores: false,
+    keepUnlessEvidenceChanged: false,
+    foldNearIdentical: false,
+    perAuthor: null,
+    pressedRounds: null,
+    pressedK: null,
+    pressedComments: null,
+  }
 }

@@ -27,11 +27,21 @@ export function separate(comments: readonly Comment[], scores: ReadonlyMap<strin
 
 /** Table 2, "w/o Stance": at most `size` comments, drawn at random under `seed`, cut into two halves. */
 export function halve(comments: readonly Comment[], size: number, seed: string): Sides {
-  const drawn = comments
-    .map((comment) => ({ comment, lot: createHash('sha256').update(`${seed}\0${comment.id}`).digest('hex') }))
-    .sort((a, b) => (a.lot < b.lot ? -1 : 1))
-    .slice(0, size)
-    .map(({ comment }) => comment)
+  const drawn = byLot(comments, seed).slice(0, size)
   const middle = Math.ceil(drawn.length / 2)
   return { support: drawn.slice(0, middle), oppose: drawn.slice(middle) }
+}
+
+/** At most `size` comments, drawn at random under `seed`, in the order in which they are given. */
+export function draw(comments: readonly Comment[], size: number, seed: string): readonly Comment[] {
+  if (comments.length <= size) return comments
+  const drawn = new Set(byLot(comments, seed).slice(0, size))
+  return comments.filter((comment) => drawn.has(comment))
+}
+
+function byLot(comments: readonly Comment[], seed: string): Comment[] {
+  return comments
+    .map((comment) => ({ comment, lot: createHash('sha256').update(`${seed}\0${comment.id}`).digest('hex') }))
+    .sort((a, b) => (a.lot < b.lot ? -1 : 1))
+    .map(({ comment }) => comment)
 }

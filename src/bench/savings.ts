@@ -1,0 +1,270 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Settings } from '../../config/schema.ts'
+import { intake } from '../../consumers/intake.ts'
+import { memoryQueues } from '../adapters/memory/queues.ts'
+import { memoryStores } from '../adapters/memory/stores.ts'
+import {
+  gatewaySettings,
+  intakesOf,
+  judgeSettings,
+  libraryOf,
+  memoryGatewayParts,
+  openerSettings,
+  orphanLetter,
+} from '../assembly.ts'
+import { table } from '../commands/terminal.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { fences } from '../domain/fence.ts'
+import { addUsage, noUsage, verdict } from '../domain/verdict.ts'
+import { judge } from '../engine/judge.ts'
+import { opener } from '../engine/open.ts'
+import { router } from '../engine/routes.ts'
+import { type FileMessage, type Format, fileMessages } from '../evaluation/formats.ts'
+import { gateway } from '../gateway/gateway.ts'
+import type { Outbox } from '../ports/cases.ts'
+import type { Report } from '../ports/report.ts'
+import type { TopicReader } from '../ports/topic.ts'
+import { makeProtocols } from '../protocols/make.ts'
+import { applyPreset, rumorSettings } from '../protocols/rumor/settings.ts'
+import { understudyModel } from './model.ts'
+import { round } from './percentiles.ts'
+
+/** What a rumor verdict takes, mean over all revisions of all threads. */
+interface Cost {
+  readonly calls: number
+  readonly tokens: number
+  readonly usd: number
+}
+
+export interface SavingsReport {
+  readonly threads: number
+  readonly verdicts: number
+  /** With every saving off: each verdict takes what it takes in the paper. */
+  readonly none: Cost
+  readonly all: Cost
+  /** Each saving by itself, and every saving but it. */
+  readonly savings: readonly { readonly name: string; readonly alone: Cost; readonly without: Cost }[]
+}
+
+/** Changes to the settings: the rumor protocol's own, and whether answers are remembered. */
+interface Way {
+  readonly rumor: Readonly<Record<string, unknown>>
+  readonly memo?: boolean
+}
+
+interface Saving {
+  readonly name: string
+  readonly on: Way
+  readonly off: Way
+}
+
+const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
+
+/**
+ * What the rumor protocol's savings are worth: the file's threads are judged with all their revisions, once for each saving
+ * switched on by itself and once with all but it, by the understudy, in this process. Savings are what the preset `paper`
+ * switches off, and the memo; each is on with the value that it has in the settings.
+ */
+export async function savingsBench(
+  settings: Settings,
+  file: string,
+  format: Format,
+  { say, signal }: { say: (line: string) => void; signal: AbortSignal },
+): Promise<SavingsReport> {
+  const messages: FileMessage[] = []
+  for await (const message of fileMessages(file, format, ({ line, why }) => say(`${file}:${line} ${why}; left out`)))
+    if (message.type === 'post' || message.type === 'comment') messages.push(message)
+  const threads = messages.filter(({ type }) => type === 'post').length
+  if (threads === 0) throw new OperatorError(`${file} holds no posts.`)
+
+  const savings = savingsOf(settings)
+  const all = merged(savings.map(({ on }) => on))
+  const none = merged(savings.map(({ off }) => off))
+  let runs = 0
+  const cost = async (way: Way) => {
+    if (signal.aborted) throw new OperatorError('Stopped before the end.')
+    say(`judging ${threads} threads (${++runs} of ${2 + 2 * savings.length}) …`)
+    return judged(settings, messages, way)
+  }
+  const [off, on] = [await cost(none), await cost(all)]
+  const rows: SavingsReport['savings'][number][] = []
+  for (const { name, on: with_, off: without } of savings)
+    rows.push({
+      name,
+      alone: (await cost(merged([none, with_]))).cost,
+      without: (await cost(merged([all, without]))).cost,
+    })
+  return { threads, verdicts: on.verdicts, none: off.cost, all: on.cost, savings: rows }
+}
+
+/** The report as a table. */
+export function savingsTable({ none, all, savings }: SavingsReport): string {
+  const cells = ({ calls, tokens, usd }: Cost) => [calls.toFixed(2), tokens.toFixed(0), usd.toFixed(6)]
+  const head = ['saving', 'alone: calls', 'tokens', 'USD', 'all but it: calls', 'tokens', 'USD']
+  return table(head, [
+    ['(none; all)', ...cells(none), ...cells(all)],
+    ...savings.map(({ name, alone, without }) => [name, ...cells(alone), ...cells(without)]),
+  ])
+}
+
+/** Every setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
+function savingsOf(settings: Settings): Saving[] {
+  const { enabled: _, ...given } = settings.protocols.rumor ?? { enabled: false }
+  const on = new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset: 'none' })))
+  const paper = Object.entries(applyPreset(rumorSettings.parse({ ...given, preset: 'paper' })))
+  const departures = paper.filter(([name, value]) => name !== 'preset' && on.get(name) !== value)
+  return [
+    ...departures.map(([name, value]) => ({
+      name: typeof on.get(name) === 'boolean' ? name : `${name} ${on.get(name)}`,
+      on: { rumor: { [name]: on.get(name) } },
+      off: { rumor: { [name]: value } },
+    })),
+    { name: 'memo', on: { rumor: {}, memo: true }, off: { rumor: {}, memo: false } },
+  ]
+}
+
+function merged(ways: readonly Way[]): Way {
+  return {
+    rumor: Object.assign({}, ...ways.map(({ rumor }) => rumor)),
+    memo: ways.findLast(({ memo }) => memo !== undefined)?.memo ?? false,
+  }
+}
+
+/**
+ * Judges the messages as a stream: at each moment at which one comes, or a checkpoint's age is reached, everything that is
+ * due is judged to its end, so that each revision sees what it would have seen live.
+ */
+async function judged(settings: Settings, messages: readonly FileMessage[], way: Way) {
+  const clock = Date.now
+  const troubles: unknown[] = []
+  const report: Report = (name, event) => {
+    if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
+  }
+  const changed: Settings = {
+    ...settings,
+    memo: { ...settings.memo, enabled: way.memo ?? false },
+    protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
+  }
+  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars))
+  const { threads, cases, outbox, marks } = memoryStores(clock)
+  const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
+  const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })
+  const parts = memoryGatewayParts(changed, clock)
+  const library = libraryOf(changed, clock)
+  const calls = gateway({
+    model: understudyModel(),
+    loadImage: async () => '',
+    ...parts,
+    settings: gatewaySettings(changed, 'bench'),
+    clock,
+    report,
+  })
+  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+  queues.work(
+    judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(changed) }),
+  )
+  const routes = router(protocols, {})
+  const { reader, send } = hand()
+  const taking = intake({
+    reader,
+    intakes: intakesOf(TOPICS, { settings: changed, threads, protocols, routes, library, memo: parts.memo, clock }),
+    outbox,
+    marks,
+    limits: { maxBytes: changed.intake.maxMessageBytes, maxAheadMs: changed.intake.maxAhead },
+    clock,
+    report,
+  })
+  await taking.start()
+  let streamNow = 0
+  const dueCases = opener({
+    routes,
+    threads,
+    // The stream's clock stands where the replay stands.
+    marks: {
+      ...marks,
+      read: async () => new Map([['bench', { newest: streamNow, second: streamNow, endSince: null }]]),
+    },
+    cases,
+    queues,
+    clock,
+    report,
+    settings: openerSettings(changed, () => 1),
+    orphanLetter: orphanLetter(report, clock),
+  })
+  const spent = tally(outbox)
+  const judgeDue = async () => {
+    while ((await dueCases.openDue()) > 0) {
+      while ((await cases.countOpen()) > 0) await turn()
+      // A revision waits until the one before it has left.
+      await spent.take()
+    }
+  }
+  try {
+    for (const { at, message } of momentsOf(messages, changed)) {
+      streamNow = at
+      await judgeDue()
+      if (message === undefined) continue
+      await send(message)
+      await judgeDue()
+    }
+    if (troubles.length > 0)
+      throw new OperatorError(`The replay met ${troubles.length} troubles; first: ${troubles[0]}`)
+    return spent.cost()
+  } finally {
+    await queues.close(0)
+    await library.close()
+  }
+}
+
+/** Every message at its time, and every age of a post at which it is judged, in order. */
+function momentsOf(messages: readonly FileMessage[], { checkpoints }: Settings) {
+  const moments = messages.flatMap((message): { at: number; message?: FileMessage }[] => {
+    const at = message.createdAt ?? 0
+    if (message.type !== 'post') return [{ at, message }]
+    return [{ at, message }, ...[...checkpoints.ages, checkpoints.finalAge].map((age) => ({ at: at + age }))]
+  })
+  return moments.sort((a, b) => a.at - b.at)
+}
+
+/** A reader that is handed one message at a time. */
+function hand() {
+  let handle: Parameters<TopicReader['start']>[0] = async () => {}
+  const reader: TopicReader = {
+    async start(given) {
+      handle = given
+    },
+    positions: async () => [],
+    setPaused() {},
+    downSince: null,
+    async close() {},
+  }
+  const send = async ({ type, key, line, value }: FileMessage) => {
+    const topic = type === 'post' ? TOPICS.posts : TOPICS.comments
+    const bytes = Buffer.from(JSON.stringify(value))
+    const message = { topic, partition: 0, offset: String(line), key, value: bytes, headers: {}, timestamp: 0 }
+    await handle({ topic, partition: 0, messages: [message], atEnd: false }, async () => {})
+  }
+  return { reader, send }
+}
+
+/** Takes verdicts out of the outbox, and adds up their bills. */
+function tally(outbox: Outbox) {
+  let [verdicts, usage] = [0, noUsage()]
+  return {
+    async take(): Promise<void> {
+      const entries = await outbox.next('bench', 1_000, 0)
+      for (const entry of entries) {
+        if (entry.kind === 'dead-letter') continue
+        usage = addUsage(usage, verdict.parse(JSON.parse(entry.verdict)).usage)
+        verdicts++
+      }
+      await outbox.done(entries)
+    },
+    cost(): { verdicts: number; cost: Cost } {
+      const { calls, promptTokens, completionTokens, costUsd } = usage
+      const tokens = promptTokens + completionTokens
+      const cost = { calls: round(calls / verdicts), tokens: round(tokens / verdicts), usd: costUsd / verdicts }
+      return { verdicts, cost }
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import { byTimeThenId, type Comment } from '../../domain/thread.ts'
+
+/**
+ * From this many words on, decoration (links, emoji that neither agree nor doubt, random strings) is no difference. A shorter
+ * text may be all decoration: 👍 against 👎.
+ */
+const DECORATED_WORDS = 6
+/** From this many words on, a misspelt word is no difference: one letter of a shorter text may be what it says. */
+const MISSPELT_WORDS = 10
+/**
+ * Misspelt words among all words at most: an edit similarity of 0.8, the bound for near-duplicates of Lee et al., Deduplicating
+ * Training Data Makes Language Models Better (2022), section 4.2, taken over words.
+ */
+const MISSPELT_SHARE = 0.2
+/** Shortest word that can be misspelt: one letter makes "not" of "now" and "dead" of "deaf". */
+const MISSPELT_LETTERS = 5
+/** Texts that one is compared with at most, the earliest: nobody can make the comparing quadratic. */
+const MOST_COMPARED = 32
+
+/**
+ * Near-identical comments together, each group and the groups in order of time, then id: the first of a group stands for it.
+ * The order in which comments are given does not matter. Two texts are near-identical when they differ only in case, spaces,
+ * invisible characters, look-alike letters, stretched letters, punctuation other than question marks, and mentions; long ones
+ * also in decoration and in a few misspelt words. Any other word, number, sign or question mark makes them distinct, in any
+ * language: a resemblance of shingles alone would take "it is true" for "it is not true" once the text is long enough.
+ */
+export function nearIdentical(comments: readonly Comment[]): Comment[][] {
+  const groups: Group[] = []
+  const byText = new Map<string, Group>()
+  const groupOf = grouping(groups)
+  for (const comment of [...comments].sort(byTimeThenId)) {
+    const group = byText.get(comment.text) ?? groupOf(read(comment.text))
+    byText.set(comment.text, group)
+    root(group).comments.push(comment)
+  }
+  return groups
+    .filter(({ within }) => within === null)
+    .map(({ comments: members }) => members.sort(byTimeThenId))
+    .sort(([a], [b]) => (a === undefined || b === undefined ? 0 : byTimeThenId(a, b)))
+}
+
+interface Group {
+  readonly comments: Comment[]
+  /** The group that this one turned out to be part of. */
+  within: Group | null
+}
+
+function root(group: Group): Group {
+  let top = group
+  while (top.within !== null) top = top.within
+  return top
+}
+
+/** Finds the group of a text, or adds one to `groups`; a text that is near-identical to two groups makes them one. */
+function grouping(groups: Group[]): (reading: Reading) => Group {
+  const byKey = new Map<string, Group>()
+  // A misspelling keeps the first letter, so near-identical texts have the same initials.
+  const byInitials = new Map<number, { words: readonly string[]; group: Group }[]>()
+  return ({ key, words }) => {
+    const known = byKey.get(key)
+    if (known !== undefined) return known
+    const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
+    const seen = words.length < MISSPELT_WORDS ? [] : (byInitials.get(initials) ?? [])
+    const [group = started(groups), ...others] = new Set(
+      seen.filter((one) => misspelt(one.words, words)).map((one) => root(one.group)),
+    )
+    for (const other of others) {
+      for (const comment of other.comments) group.comments.push(comment)
+      other.within = group
+    }
+    byKey.set(key, group)
+    if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
+      byInitials.set(initials, [...seen, { words, group }])
+    return group
+  }
+}
+
+function started(groups: Group[]): Group {
+  const group: Group = { comments: [], within: null }
+  groups.push(group)
+  return group
+}
+
+/** Whether two texts of equally many words differ in a few misspelt ones alone. */
+function misspelt(a: readonly string[], b: readonly string[]): boolean {
+  const most = Math.floor(a.length * MISSPELT_SHARE)
+  let found = 0
+  for (const [index, word] of a.entries()) {
+    const other = b[index] ?? ''
+    if (word === other) continue
+    found++
+    if (found > most || !isMisspelling(word, other)) return false
+  }
+  return true
+}
+
+/**
+ * One letter more, less or other, or two neighbours swapped, after the same first letter. Negations that are part of a word
+ * stand at its beginning (never, untrue, keine) or take more than one letter.
+ */
+function isMisspelling(a: string, b: string): boolean {
+  if (Math.min(a.length, b.length) < MISSPELT_LETTERS || a[0] !== b[0]) return false
+  if (!ALPHABETIC.test(a) || !ALPHABETIC.test(b)) return false
+  let start = 0
+  while (start < a.length && a[start] === b[start]) start++
+  let [endA, endB] = [a.length, b.length]
+  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
+    endA--
+    endB--
+  }
+  const [restA, restB] = [a.slice(start, endA), b.slice(start, endB)]
+  if (restA.length <= 1 && restB.length <= 1) return true
+  return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
+}
+
+/** Scripts whose letters spell sounds. Digits are in none of them, and a sign of other scripts is a word. */
+const ALPHABETIC = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]+$/u
+
+interface Reading {
+  /** Equal for texts that differ in nothing that counts. */
+  readonly key: string
+  /** Its words, without decoration where it is long. */
+  readonly words: readonly string[]
+}
+
+function read(text: string): Reading {
+  const plain = plainly(text)
+  const bare = /[@/]/.test(plain) ? plain.replace(LINK, ' ').replace(MENTION, ' ') : plain
+  const words = wordsOf(bare)
+  if (words.length >= DECORATED_WORDS) return { key: words.join(' '), words }
+  const short = plain
+    .replace(MENTION, ' ')
+    .replace(MARKS, '')
+    .replace(/(\?)\?+/g, '$1')
+    .replace(/\s+/g, ' ')
+    .trim()
+  return { key: `short ${short === '' ? plain.trim() : short}`, words: [] }
+}
+
+const ASCII = /^[\n\r\t -~]*$/
+/** Format characters and fillers, which nobody sees; controls but those that part words. */
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u0085]/gu
+/** Accents that no letter takes, piled upon it. */
+const PILED = /[\u0300-\u036f]+/g
+const STRETCHED = /(\p{L})\1{2,}/gu
+const LINK = /(?:https?:\/\/|www\.)\S+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S*/g
+/** Whom a reply is addressed to. An address of mail is no mention. */
+const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
+/** Punctuation that a short text says the same without. Brackets, colons and the like make its smileys. */
+const MARKS = /(?<!\d)[.,]|[.,](?!\d)|[!¡…。、“”„«»‘’"'`*~]/g
+
+/** In lower case and compatible characters, without what nobody sees, stretched letters and borrowed ones. */
+function plainly(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase().replace(/([a-z])\1{2,}/g, '$1')
+  const plain = text.normalize('NFKC').replace(UNSEEN, '').toLowerCase().normalize('NFC').replace(PILED, '')
+  const seen = /(.)\1\1/.test(plain) ? plain.replace(STRETCHED, '$1') : plain
+  return LOOK_ALIKE.test(seen) && /[a-z]/.test(seen) ? seen.replace(BORROWED, latin) : seen
+}
+
+const LETTERS = new Map(
+  [...'аеорсухкіѕјһԁԛԝѵαορνικυτχ'].map((letter, at) => [letter, 'aeopcyxkisjhdqwvaopvikutx'.charAt(at)]),
+)
+const LOOK_ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]`)
+/** A word of Latin letters and look-alikes, or of look-alikes alone, among Latin words. */
+const BORROWED = new RegExp(`(?<!\\p{L})[a-z${[...LETTERS.keys()].join('')}]+(?!\\p{L})`, 'gu')
+
+function latin(word: string): string {
+  return [...word].map((letter) => LETTERS.get(letter) ?? letter).join('')
+}
+
+/** Numbers with their sign and their points; words; question marks; symbols, emoji among them. */
+const WORD =
+  /\p{L}[\p{L}\p{N}\p{M}]*|\p{N}+(?:[.,:/]\p{N}+)*[\p{L}\p{N}\p{M}]*|(?<![\p{L}\p{N}])-(?=\p{N})|[?؟;፧]|\p{S}|%/gu
+const ASCII_WORD = /[a-z][a-z0-9]*|\d+(?:[.,:/]\d+)*[a-z0-9]*|(?<![a-z0-9])-(?=\d)|[?$+<=>^|~%]/g
+/** Apostrophes within a word: "don't" is "dont". */
+const APOSTROPHE = /(?<=\p{L})['’ʼ`](?=\p{L})/gu
+/** Signs of scripts that leave no space between words: each is a word. */
+const SIGN =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
+/** From the first of them on in Unicode's order. */
+const MAYBE_SIGN = /[\u0e00-\uffff]/
+
+/** Without decoration. "??" asks no more than "?", and a row of one emoji says it once. */
+function wordsOf(plain: string): string[] {
+  const words: string[] = []
+  const mayBeRandom = /\d/.test(plain)
+  let before = ''
+  for (const word of split(plain)) {
+    const repeated = word === before && !/^[\p{L}\p{N}]/u.test(word)
+    before = word
+    if (repeated || isEmoji(word) || (mayBeRandom && word.length >= 6 && RANDOM.test(word))) continue
+    words.push(word)
+  }
+  return words
+}
+
+function split(plain: string): readonly string[] {
+  if (ASCII.test(plain))
+    return (plain.includes("'") ? plain.replace(/(?<=[a-z])'(?=[a-z])/g, '') : plain).match(ASCII_WORD) ?? []
+  const whole = plain.replace(APOSTROPHE, '')
+  return (MAYBE_SIGN.test(whole) ? whole.replace(SIGN, ' $& ') : whole).match(WORD) ?? []
+}
+
+const EMOJI = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}]/u
+/** Emoji with which people agree, doubt or mock, and flags, say something. */
+const ANSWERING = /[👍👎👌🖕👏🙌👊✅☑✔❌❎✖🚫⛔💯🙄🤔🤨🧐🤥🤡😂🤣😆😹🙃😉😏😒😑🤦🤷🧢💩🤮🤢😡🤬⚠❓❔❗]|\p{RI}/u
+/** Letters and digits in turns, such as `x7k2p9`: put there so that no copy is the same. */
+const RANDOM = /^(?:[a-z]+\d+){3,}[a-z]*$|^(?:\d+[a-z]+){3,}\d*$/
+
+/** An emoji that only decorates. */
+function isEmoji(word: string): boolean {
+  return word.charCodeAt(0) >= 0x2000 && EMOJI.test(word) && !ANSWERING.test(word)
+}

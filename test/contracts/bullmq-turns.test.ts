@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import type { StageQueues } from '../../src/ports/queues.ts'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { askOf, notedWork, STAGES } from './stage-queues.ts'
+
+const SOON = { timeout: 20_000, interval: 10 }
+const AT_WORK = 2
+let server: RestartableServer
+let client: Redis
+let queues: StageQueues
+
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+beforeEach(() => {
+  queues = bullQueues({
+    connection: client,
+    stages: STAGES,
+    settings: {
+      prefix: keysUnder(`test-${randomUUID()}`).queues,
+      caseConcurrency: 8,
+      stages: { default: { concurrency: AT_WORK, attempts: 3, backoffMs: 10 } },
+      lockMs: 5_000,
+      stalledCheckMs: 2_500,
+    },
+    clock: Date.now,
+    report: () => {},
+  })
+})
+afterEach(() => queues.close(0))
+
+const asksOf = (caseId: string, count: number) => Array.from({ length: count }, (_, n) => askOf(caseId, `0.${n}`))
+
+/** Work whose first answers wait until `open` is called, so that everything else stands in line. */
+function gatedWork(countOf: (caseId: string) => number) {
+  const gate = Promise.withResolvers<void>()
+  const noted = notedWork((caseId) => asksOf(caseId, countOf(caseId)), {
+    async answer() {
+      await gate.promise
+      return { end: 'done' }
+    },
+  })
+  return { ...noted, open: gate.resolve, order: () => noted.answered.map(({ ask }) => ask.caseId) }
+}
+const waitingAsks = async () => (await queues.backlog()).find(({ stage }) => stage === 'stance')?.states.waiting
+
+describe('cases take turns at a stage', () => {
+  it('so that one with many asks holds up none with few', async () => {
+    const work = gatedWork((caseId) => (caseId === 'giant' ? 40 : 1))
+    queues.work(work.work)
+    await queues.push(['giant'])
+    await expect.poll(waitingAsks, SOON).toBe(40 - AT_WORK)
+    const small = Array.from({ length: 20 }, (_, n) => `small ${n}`)
+    await queues.push(small)
+    await expect.poll(waitingAsks, SOON).toBe(60 - AT_WORK)
+    work.open()
+    await expect.poll(() => work.answered.length, SOON).toBe(60)
+    const before = work.order().slice(0, work.order().lastIndexOf(small.at(-1) ?? ''))
+    const last = Math.max(...small.map((caseId) => work.order().indexOf(caseId)))
+    const giants = work
+      .order()
+      .slice(0, last)
+      .filter((caseId) => caseId === 'giant')
+    expect(giants.length, before.join()).toBeLessThanOrEqual(AT_WORK + 2)
+  })
+
+  it('so that one with many asks is not put off for ever by others that keep coming', async () => {
+    const ASKS = 12
+    const AROUND = 6
+    const work = notedWork(() => [], {
+      async advance(caseId) {
+        const times = work.timesAdvanced(caseId)
+        if (caseId === 'giant') return times === 1 ? { next: 'asks', asks: asksOf(caseId, ASKS) } : { next: 'done' }
+        if (work.answered.length >= 40 * AROUND) return { next: 'done' }
+        return { next: 'asks', asks: [askOf(caseId, `${times}.0`)] }
+      },
+    })
+    const around = Array.from({ length: AROUND }, (_, n) => `small ${n}`)
+    queues.work(work.work)
+    await queues.push([...around, 'giant'])
+    await expect.poll(() => work.timesAdvanced('giant'), SOON).toBe(2)
+    await expect.poll(() => work.answered.length, SOON).toBeGreaterThanOrEqual(40 * AROUND)
+    const order = work.answered.map(({ ask }) => ask.caseId)
+    const between = order.lastIndexOf('giant') - order.indexOf('giant') + 1
+    // In each of its turns every other case may have one ask, and those at work come on top.
+    expect(between).toBeLessThanOrEqual(ASKS * (AROUND + 1) + 2 * AT_WORK)
+  })
+
+  it('and where each has one ask, they go in order of arrival', async () => {
+    const work = gatedWork(() => 1)
+    queues.work(work.work)
+    const cases = Array.from({ length: 12 }, (_, n) => `case ${n}`)
+    for (const [index, caseId] of cases.entries()) {
+      await queues.push([caseId])
+      await expect.poll(() => work.timesAdvanced(caseId), SOON).toBe(1)
+      await expect.poll(waitingAsks, SOON).toBe(Math.max(0, index + 1 - AT_WORK))
+    }
+    work.open()
+    await expect.poll(() => work.answered.length, SOON).toBe(12)
+    expect(work.order()).toEqual(cases)
+  })
+
+  it('and an ask that waits for a later turn counts as waiting, also for the age of the oldest', async () => {
+    const work = gatedWork((caseId) => (caseId === 'giant' ? 6 : 1))
+    queues.work(work.work)
+    await queues.push(['giant'])
+    await expect.poll(waitingAsks, SOON).toBe(6 - AT_WORK)
+    const age = async () => (await queues.backlog()).find(({ stage }) => stage === 'stance')?.oldestWaitingSeconds ?? 0
+    await expect.poll(age, SOON).toBeGreaterThan(0.2)
+    expect(await queues.stranded(['giant'])).toEqual([])
+    work.open()
+    await expect.poll(() => work.timesAdvanced('giant'), SOON).toBe(2)
+    expect(await age()).toBe(0)
+  })
+})
