@@ -754,6 +754,60 @@ const QUOTED: Row[] = [
   ],
 ]
 
+/** What small models wrote when they were asked in earnest: docs/small-model.md. */
+const SMALL: Row[] = [
+  [
+    'the choice told in the reason alone',
+    'subjectivity',
+    '{"reason":"It is a report. So the answer is No."}',
+    'unreadable',
+  ],
+  [
+    'the choice in an object within a reason that has no end',
+    'subjectivity',
+    '{"reason":"It is a report. So the answer is {"answer":"No"}.',
+    'unreadable',
+  ],
+  [
+    'the form’s own words where the reason belongs',
+    'view',
+    '{"reasoning":"Your evaluation","answer":"Fake"}',
+    { reasoning: 'Your evaluation', answer: 'Fake' },
+  ],
+  [
+    'a batch that counts on until it is cut',
+    'batch',
+    `{"scores":[${[1, 2, 3, 4, 5].map((at) => item(at, 1)).join(',')},{"comment":6,"rea`,
+    'unreadable',
+    'length',
+  ],
+  [
+    'a batch that counts on and ends',
+    'batch',
+    `{"scores":[${[1, 2, 3, 4, 5].map((at) => item(at, 1)).join(',')}]}`,
+    'unreadable',
+  ],
+  ['a batch that begins at nought', 'batch', `{"scores":[${item(0, 0)},${item(1, 1)}]}`, 'unreadable'],
+  ['a batch whose scores count with the comments', 'batch', `{"scores":[${item(1, 1)},${item(2, 2)}]}`, 'unreadable'],
+  [
+    'a number with more noughts than a scale has',
+    'coherence',
+    '{"reasoning":"r","score":1000000000000000}',
+    'unreadable',
+  ],
+  ['a number beyond all numbers', 'coherence', '{"reasoning":"r","score":53e6833696}', 'unreadable'],
+  ['a number a hair beyond its scale', 'stance', stance('1.0000000000000011'), 'unreadable'],
+  ['a number with noughts behind it', 'stance', stance('1.0000000000000000'), { ...STANCE, score: 1 }],
+  ['a brace too many at the end', 'risk', `${risk(0.8)}}`, RISK],
+  [
+    'lines of a fence repeated in a code fence',
+    'subjectivity',
+    'Mark the lines:\n```\nclaim:0123456789abcdef\nThe bridge fell.\nend:0123456789abcdef\n```\n\nReason: It is a',
+    'unreadable',
+    'length',
+  ],
+]
+
 export const ANSWERS: Readonly<Record<string, readonly Row[]>> = {
   'what stands around it': AROUND,
   'thoughts, tools and wrappers': WRAPPED,
@@ -765,4 +819,5 @@ export const ANSWERS: Readonly<Record<string, readonly Row[]>> = {
   'no JSON': LINES,
   'no answer': NONE,
   'another’s answer beside it': QUOTED,
+  'of small models': SMALL,
 }
