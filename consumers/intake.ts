@@ -86,7 +86,7 @@ export function intake(deps: {
       await alive()
     }
     if (take.clocked) {
-      mark = { ...mark, endSince: batch.atEnd ? clock() : null }
+      if (batch.atEnd) mark = { ...mark, endSince: clock(), seenAt: clock() }
       await marks.write(new Map([[partition, mark]]))
       held.set(partition, mark)
     }
@@ -96,6 +96,8 @@ export function intake(deps: {
 
   /** Notes which partitions have been read to their end, also those that never had a message, and tells the lag. */
   async function watch(): Promise<void> {
+    // What comes while Kafka is asked is not in its answer.
+    const asked = clock()
     const positions = await reader.positions()
     const changed = new Map<string, StreamMark>()
     const own = new Set(positions.map(partitionKey))
@@ -104,7 +106,7 @@ export function intake(deps: {
       if (intakes.get(position.topic)?.clocked !== true) continue
       const partition = partitionKey(position)
       const mark = await markOf(partition)
-      if (position.lag === 0 && mark.endSince === null) changed.set(partition, { ...mark, endSince: clock() })
+      if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
       if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
     }
     for (const [partition, mark] of changed) held.set(partition, mark)

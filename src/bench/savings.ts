@@ -182,7 +182,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     // The stream's clock stands where the replay stands.
     marks: {
       ...marks,
-      read: async () => new Map([['bench', { newest: streamNow, second: streamNow, endSince: null }]]),
+      read: async () => new Map([['bench', { newest: streamNow, second: streamNow, endSince: null, seenAt: 0 }]]),
     },
     cases,
     queues,

@@ -144,6 +144,8 @@ export interface StreamMark {
   readonly second: number | null
   /** Since when (wall ms) everything in the partition has been read; null while something waits. */
   readonly endSince: number | null
+  /** When (wall ms) it was last known that nothing waits; 0 before that. */
+  readonly seenAt: number
 }
 
 export interface StreamMarks {

@@ -8,17 +8,29 @@ export interface StreamClockSettings {
 }
 
 /**
+ * Word of a partition's end is good for this long. Its reader renews it every second; a reader that was away, or could
+ * not ask Kafka, does not know what has come since.
+ */
+const WORD_GOOD_FOR_MS = 10_000
+
+/**
  * The stream's clock, ms of event time: the minimum over all partitions of their second-newest `createdAt`, so that no
  * single message throws it forward, and never past the wall clock. -Infinity while some partition has not been read;
- * +Infinity when all are idle and the stream is to be finished.
+ * +Infinity when all are idle and the stream is to be finished. A partition is idle when it was read to its end
+ * `idleAfter` ago and has been seen there lately; all are, when each was seen there after the last one had come to its
+ * end: what was sent together and is read one partition after the other counts together.
  */
 export function streamTime(marks: readonly StreamMark[], wallNow: number, settings: StreamClockSettings): number {
   if (marks.length === 0) return Number.NEGATIVE_INFINITY
-  const busy = marks.filter((mark) => mark.endSince === null || wallNow - mark.endSince < settings.idleAfter)
-  if (busy.length > 0) {
-    const slowest = Math.min(...busy.map((mark) => mark.second ?? Number.NEGATIVE_INFINITY))
-    return Math.min(slowest, wallNow)
-  }
+  const slowest = (busy: readonly StreamMark[]) =>
+    Math.min(wallNow, ...busy.map(({ second }) => second ?? Number.NEGATIVE_INFINITY))
+  const isIdle = ({ endSince, seenAt }: StreamMark) =>
+    endSince !== null && wallNow - endSince >= settings.idleAfter && wallNow - seenAt <= WORD_GOOD_FOR_MS
+  const busy = marks.filter((mark) => !isIdle(mark))
+  if (busy.length > 0) return slowest(busy)
+  const lastEnd = Math.max(...marks.map(({ endSince }) => endSince ?? Number.NEGATIVE_INFINITY))
+  const unsure = marks.filter(({ seenAt }) => seenAt < lastEnd)
+  if (unsure.length > 0) return slowest(unsure)
   if (settings.atEnd === 'finish') return Number.POSITIVE_INFINITY
   const times = marks.flatMap(({ newest, second }) => [newest, second]).filter((time) => time !== null)
   const [newest, second] = times.sort((a, b) => b - a)
@@ -36,4 +48,4 @@ export function advanceMark(mark: StreamMark, createdAt: number): StreamMark {
   return mark
 }
 
-export const UNREAD: StreamMark = { newest: null, second: null, endSince: null }
+export const UNREAD: StreamMark = { newest: null, second: null, endSince: null, seenAt: 0 }

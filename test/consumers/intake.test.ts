@@ -207,7 +207,7 @@ describe('the intake', () => {
       expect((await stores.threads.read(thread('p1')))?.post?.text).toBe('about p1')
       expect((await stores.threads.read(thread('p2')))?.post?.text).toBe('about p2')
       expect((await letters()).map(({ offset }) => offset)).toContain('1')
-      expect(await markOf('posts/0')).toEqual({ newest: T0 + 5, second: T0, endSince: null })
+      expect(await markOf('posts/0')).toEqual({ newest: T0 + 5, second: T0, endSince: null, seenAt: 0 })
     },
   )
 
@@ -215,7 +215,7 @@ describe('the intake', () => {
     await hand.give(batchOf('posts', ['a', 'b']))
     expect(steps).toEqual(['dead letters', 'marks'])
     expect(settled()).toEqual({ 'posts dead-letter': 2 })
-    expect(await markOf('posts/0')).toEqual({ newest: null, second: null, endSince: null })
+    expect(await markOf('posts/0')).toEqual({ newest: null, second: null, endSince: null, seenAt: 0 })
   })
 
   it('takes a topic that it does not know for a mistake of its own', async () => {
@@ -272,7 +272,9 @@ describe('the intake', () => {
       newest,
       second,
       endSince,
+      seenAt: endSince ?? 0,
     })
+    const seen = (seenAt: number, mark: StreamMark): StreamMark => ({ ...mark, seenAt })
 
     it('the newest and second-newest time of each partition, and the end where nothing stands behind', async () => {
       await hand.give(
@@ -295,7 +297,7 @@ describe('the intake', () => {
       await hand.give(
         batchOf('comments', [commentJson('c1', { createdAt: at(7) }), commentJson('c2', { createdAt: at(45) })]),
       )
-      expect(await markOf('comments/0')).toEqual(mark(T0 + 50, T0 + 45))
+      expect(await markOf('comments/0')).toEqual(seen(NOW - 5, mark(T0 + 50, T0 + 45)))
     })
 
     it('is not moved by what went to the dead letters', async () => {
@@ -315,7 +317,7 @@ describe('the intake', () => {
       await taking.watch()
       expect(await stores.marks.read()).toEqual(
         new Map([
-          ['comments/1', mark(T0, null)],
+          ['comments/1', seen(NOW - 9, mark(T0, null))],
           ['posts/0', mark(null, null, NOW)],
         ]),
       )
@@ -325,11 +327,11 @@ describe('the intake', () => {
       ])
     })
 
-    it('keeps the moment at which a partition ended', async () => {
+    it('keeps the moment at which a partition ended, and notes when that was last seen', async () => {
       hand.setPositions([{ topic: 'posts', partition: 0, lag: 0 }])
       await stores.marks.write(new Map([['posts/0', mark(T0, null, NOW - 777)]]))
       await taking.watch()
-      expect(await markOf('posts/0')).toEqual(mark(T0, null, NOW - 777))
+      expect(await markOf('posts/0')).toEqual(seen(NOW, mark(T0, null, NOW - 777)))
     })
 
     it('reads a partition’s mark anew when it comes back from another process', async () => {

@@ -19,8 +19,8 @@ export function streamMarksContract(name: string, make: MakeStores): void {
 
     it('are kept by partition; writing some leaves the others', async () => {
       const [unread, far] = [
-        { newest: null, second: null, endSince: 5 },
-        { newest: 1_714_564_800_001, second: -3, endSince: null },
+        { newest: null, second: null, endSince: 5, seenAt: 6 },
+        { newest: 1_714_564_800_001, second: -3, endSince: null, seenAt: 0 },
       ]
       await stores.marks.write(
         new Map<string, StreamMark>([
@@ -33,14 +33,14 @@ export function streamMarksContract(name: string, make: MakeStores): void {
       expect(await stores.marks.read()).toEqual(
         new Map<string, StreamMark>([
           ['comments/11', far],
-          ['posts/0', { newest: 7, second: null, endSince: null }],
+          ['posts/0', { newest: 7, second: null, endSince: null, seenAt: 6 }],
         ]),
       )
     })
 
     it('read before a write do not change with it', async () => {
       const before = await stores.marks.read()
-      await stores.marks.write(new Map([['posts/0', { newest: 1, second: null, endSince: null }]]))
+      await stores.marks.write(new Map([['posts/0', { newest: 1, second: null, endSince: null, seenAt: 0 }]]))
       expect(before.size).toBe(0)
     })
   })

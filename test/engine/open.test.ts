@@ -33,7 +33,7 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
     routes: routed,
     threads,
     marks: {
-      read: async () => new Map([['posts/0', { newest: streamNow, second: streamNow, endSince: null }]]),
+      read: async () => new Map([['posts/0', { newest: streamNow, second: streamNow, endSince: null, seenAt: 0 }]]),
       write: async () => {},
     },
     cases,

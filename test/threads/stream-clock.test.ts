@@ -10,7 +10,7 @@ const YEAR_3000 = Date.parse('3000-01-01T00:00:00Z')
 const YEAR_1970 = 0
 
 const read = (...times: number[]): StreamMark => times.reduce(advanceMark, UNREAD)
-const idleSince = (endSince: number, mark: StreamMark): StreamMark => ({ ...mark, endSince })
+const idleSince = (endSince: number, mark: StreamMark, seenAt = WALL): StreamMark => ({ ...mark, endSince, seenAt })
 const timeOf = (marks: StreamMark[], wall = WALL, atEnd = settings.atEnd) =>
   streamTime(marks, wall, { ...settings, atEnd })
 
@@ -19,7 +19,7 @@ describe('a partition’s mark', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer(), { minLength: 2 }), (times) => {
         const [newest, second] = [...times].sort((a, b) => b - a)
-        expect(read(...times)).toEqual({ newest, second, endSince: null })
+        expect(read(...times)).toEqual({ newest, second, endSince: null, seenAt: 0 })
       }),
     )
   })
@@ -84,6 +84,11 @@ describe('the stream’s clock', () => {
       expect(timeOf([idleSince(WALL - 5_000, slow), quick])).toBe(NOON + 100)
     })
 
+    test('waits for it again when its end has not been seen for a while: its reader may be away', () => {
+      expect(timeOf([idleSince(WALL - 60_000, slow, WALL - 10_000), quick])).toBe(NOON + 100)
+      expect(timeOf([idleSince(WALL - 60_000, slow, WALL - 10_001), quick])).toBe(NOON)
+    })
+
     test('waits no longer for one that never had a message', () => {
       expect(timeOf([idleSince(WALL - 5_000, UNREAD), quick])).toBe(NOON + 100)
     })
@@ -105,6 +110,18 @@ describe('the stream’s clock', () => {
       const now = timeOf([idleSince(WALL - 500_000, slow), idleSince(WALL - 5_000, quick)])
       expect(now).toBeGreaterThanOrEqual(NOON - 1)
       expect(now).toBeLessThanOrEqual(NOON)
+    })
+
+    test('waits for those whose end was not seen after the last one had come to its own', () => {
+      const [before, after] = [WALL - 6_001, WALL - 5_999]
+      const last = idleSince(WALL - 6_000, quick)
+      expect(timeOf([idleSince(WALL - 9_000, slow, before), last], WALL, 'finish')).toBe(NOON - 3)
+      expect(timeOf([idleSince(WALL - 9_000, slow, after), last], WALL, 'finish')).toBe(Number.POSITIVE_INFINITY)
+    })
+
+    test('stands still when its readers were away, whatever they had read to the end before', () => {
+      const away = [idleSince(WALL - 90_000, slow, WALL - 60_000), idleSince(WALL - 90_000, quick, WALL - 60_000)]
+      expect(timeOf(away, WALL, 'finish')).toBe(NOON - 3)
     })
 
     test('goes on from the only message there is', () => {
@@ -140,7 +157,8 @@ describe('the stream’s clock', () => {
   /** A mark as reading makes it: there is no second-newest without a newest. */
   const mark = fc
     .tuple(fc.array(instant, { maxLength: 4 }), fc.option(fc.integer({ min: WALL - 20_000, max: WALL + 1_000 })))
-    .map(([times, endSince]) => ({ ...times.reduce(advanceMark, UNREAD), endSince }))
+    .map(([times, endSince]) => ({ ...times.reduce(advanceMark, UNREAD), endSince, seenAt: endSince ?? 0 }))
+  const seenNow = (marks: readonly StreamMark[], now: number) => marks.map((mark) => ({ ...mark, seenAt: now }))
 
   test('never passes the wall clock unless it is finishing', () => {
     fc.assert(
@@ -155,10 +173,11 @@ describe('the stream’s clock', () => {
     )
   })
 
-  test('never goes back while nothing is read and time passes', () => {
+  test('never goes back while nothing comes and time passes', () => {
     fc.assert(
       fc.property(fc.array(mark, { minLength: 1 }), fc.nat(30_000), fc.nat(30_000), (marks, soon, later) => {
-        expect(timeOf(marks, WALL + soon + later)).toBeGreaterThanOrEqual(timeOf(marks, WALL + soon))
+        const [then, now] = [WALL + soon, WALL + soon + later]
+        expect(timeOf(seenNow(marks, now), now)).toBeGreaterThanOrEqual(timeOf(seenNow(marks, then), then))
       }),
     )
   })

@@ -272,7 +272,13 @@ function rank(id: string): number {
   return createHash('sha256').update(id).digest().readUIntBE(0, 6)
 }
 
-const mark = z.object({ newest: z.number().nullable(), second: z.number().nullable(), endSince: z.number().nullable() })
+const mark = z.object({
+  newest: z.number().nullable(),
+  second: z.number().nullable(),
+  endSince: z.number().nullable(),
+  // Earlier versions did not say.
+  seenAt: z.number().default(0),
+})
 
 export function redisMarks(client: Redis, keys: Keys): StreamMarks {
   return {
