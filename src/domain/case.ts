@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SUBJECT_KINDS } from './thread.ts'
-import { usage, versions } from './verdict.ts'
+import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
 
 /** A case: one protocol, one snapshot of its subject, one revision. Written once when it opens, never changed. */
 export const caseRecord = z.object({
@@ -28,7 +28,19 @@ export const caseRecord = z.object({
 })
 export type CaseRecord = z.infer<typeof caseRecord>
 
-const call = z.object({ id: z.string(), outcome: z.string() })
+/** One call to a model, as it ended. */
+export const call = z.object({
+  id: z.string(),
+  outcome: z.string(),
+  /** Absent where nothing came back that could be charged for. */
+  spent: usage.pick({ promptTokens: true, cachedTokens: true, completionTokens: true, costUsd: true }).optional(),
+})
+export type Call = z.infer<typeof call>
+
+/** What these calls took, together. */
+export function usageOf(calls: readonly Call[]): Usage {
+  return calls.map(({ spent }) => ({ ...noUsage(), ...spent, calls: 1 })).reduce(addUsage, noUsage())
+}
 
 /** One ask's end, as the journal keeps it: an answer, or the name of its failure. */
 export const journalEntry = z.object({

@@ -1,8 +1,7 @@
-import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
 import {
   addUsage,
   type ChatMessage,
-  noUsage,
   type RecordedMessage,
   type Ruling,
   type Transcript,
@@ -26,7 +25,7 @@ export interface Ended {
 export function verdictOf(ended: Ended): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
-  const usage = entries.map((entry) => entry.usage).reduce(addUsage, noUsage())
+  const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
   return {
     schema: 1,
@@ -38,7 +37,7 @@ export function verdictOf(ended: Ended): Verdict {
     final: record.final,
     supersedes: record.supersedes,
     ...ruling,
-    usage: { ...usage, calls: usage.calls + ended.lostCalls.length },
+    usage,
     models: Object.fromEntries(entries.filter((entry) => entry.model !== '').map((entry) => [entry.role, entry.model])),
     versions: record.versions,
     timing: {
@@ -81,7 +80,7 @@ export function transcriptOf(
   const turns = ended.asked.map((asked, index): Turn => {
     const entry = ended.journal.get(asked.key)
     if (entry === undefined) throw new Error(`no journal entry at ${asked.key}`)
-    const lost = ended.lostCalls.filter(({ key }) => key === asked.key).map(({ id, outcome }) => ({ id, outcome }))
+    const lost = ended.lostCalls.filter(({ key }) => key === asked.key)
     return {
       round: asked.round,
       stage: entry.stage,
@@ -91,8 +90,8 @@ export function transcriptOf(
       answer: entry.answer,
       raw: entry.raw,
       ...(entry.failed === undefined ? {} : { failed: entry.failed }),
-      calls: [...lost, ...entry.calls],
-      usage: entry.usage,
+      calls: [...lost, ...entry.calls].map(({ id, outcome }) => ({ id, outcome })),
+      usage: addUsage(usageOf(lost), entry.usage),
       startedAt: iso(entry.startedAt),
       ms: entry.ms,
       memo: entry.memo,

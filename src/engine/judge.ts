@@ -1,8 +1,7 @@
 import type { Lookup } from '../domain/ask.ts'
-import type { CaseRecord, JournalEntry } from '../domain/case.ts'
+import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { type ChatMessage, noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
-import type { Call } from '../gateway/call.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
 import type { CaseStore, TakenCase } from '../ports/cases.ts'
@@ -297,7 +296,7 @@ function journalled(
     ...(failed === undefined ? {} : { failed }),
     raw,
     calls: [...around.calls],
-    usage: { ...usage, calls: around.calls.length },
+    usage: around.calls.length === 0 ? { ...usage, calls: 0 } : { ...usageOf(around.calls), memoHits: usage.memoHits },
     startedAt: around.startedAt,
     ms,
     heldMs: around.heldMs,
@@ -311,7 +310,7 @@ function failed(code: string, detail: string): Settled {
 }
 
 function named(calls: readonly Call[], key: string) {
-  return calls.map(({ id, outcome }) => ({ key, id, outcome }))
+  return calls.map((call) => ({ key, ...call }))
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
+import type { Call } from '../domain/case.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { type Amount, type Budgets, NOTHING, type Refused } from '../ports/budgets.ts'
@@ -52,11 +53,6 @@ export interface Calling {
   readonly deadline: number
   /** Every call is written down here as soon as it has ended, also when it throws. */
   readonly calls: Call[]
-}
-
-export interface Call {
-  readonly id: string
-  readonly outcome: string
 }
 
 /** What came back of one call. */
@@ -127,16 +123,17 @@ export function callOnce(deps: {
         end(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A wait that the case's deadline cut short says nothing of the model.
         breakers.note(pass, outcome === 'timeout' && timeoutMs < settings.callTimeoutMs ? 'deadline' : outcome)
-        calling.calls.push({ id, outcome })
+        const charge = reply === undefined ? undefined : chargeOf(reply, settings.prices[name])
+        calling.calls.push({ id, outcome, ...(charge === undefined ? {} : { spent: charge }) })
         report('call:ended', {
           protocol: calling.protocol,
           stage: ask.stage,
           model: name,
           outcome,
           seconds: (clock() - started) / 1000,
-          promptTokens: reply?.promptTokens ?? 0,
-          completionTokens: reply?.completionTokens ?? 0,
-          costUsd: reply === undefined ? 0 : costOf(reply, settings.prices[name]),
+          promptTokens: charge?.promptTokens ?? 0,
+          completionTokens: charge?.completionTokens ?? 0,
+          costUsd: charge?.costUsd ?? 0,
         })
       }
       try {
@@ -243,8 +240,14 @@ function spentOn(reply: ModelReply, atMost: Amount, price: Price | undefined): A
   return tokens === 0 ? atMost : { tokens, usd: costOf(reply, price) }
 }
 
+/** What an answer is charged with. */
+export function chargeOf(reply: ModelReply, price: Price | undefined): NonNullable<Call['spent']> {
+  const { promptTokens, cachedTokens, completionTokens } = reply
+  return { promptTokens, cachedTokens, completionTokens, costUsd: costOf(reply, price) }
+}
+
 /** US dollars; cached prompt tokens are a part of the prompt tokens. */
-export function costOf(reply: ModelReply, price: Price | undefined): number {
+function costOf(reply: ModelReply, price: Price | undefined): number {
   if (price === undefined) return 0
   const fresh = Math.max(0, reply.promptTokens - reply.cachedTokens)
   return (fresh * price.prompt + reply.cachedTokens * price.cached + reply.completionTokens * price.completion) / 1e6

@@ -1,17 +1,17 @@
 import type { Ask } from '../domain/ask.ts'
 import { PermanentError } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
-import { addUsage, type ChatMessage, noUsage, type Usage } from '../domain/verdict.ts'
+import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
 import type { Budgets } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
-import type { Model, ModelReply } from '../ports/model.ts'
+import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { AdaptiveLimit } from './adaptive.ts'
 import { type Allowed, type BreakerSettings, breaker, type Pass } from './breaker.ts'
-import { type Answered, type Calling, type CallSettings, callOnce, costOf, NotMade, type Price } from './call.ts'
+import { type Answered, type Calling, type CallSettings, callOnce, chargeOf, NotMade, type Price } from './call.ts'
 import { repair, withFormat } from './format.ts'
 import { askOnce, type MemoSettings, type Paid, type Remembered } from './memo.ts'
 
@@ -172,18 +172,9 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
     ...(reading.readable ? {} : { failed: { code: reading.code, detail: reading.why } }),
     raw: reply.text,
     model: reply.model,
-    usage: answered.map((each) => usageOf(each.reply, prices[name])).reduce(addUsage, noUsage()),
+    usage: answered
+      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, prices[name]) }))
+      .reduce(addUsage, noUsage()),
     ms: answered.reduce((sum, { ms }) => sum + ms, 0),
-  }
-}
-
-function usageOf(reply: ModelReply, price: Price | undefined): Usage {
-  return {
-    calls: 1,
-    memoHits: 0,
-    promptTokens: reply.promptTokens,
-    cachedTokens: reply.cachedTokens,
-    completionTokens: reply.completionTokens,
-    costUsd: costOf(reply, price),
   }
 }

@@ -1,4 +1,4 @@
-import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import type { Call, CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 
 /** A case as its worker holds it. */
 export interface TakenCase {
@@ -12,10 +12,9 @@ export interface TakenCase {
   readonly lostCalls: readonly LostCall[]
 }
 
-export interface LostCall {
+export interface LostCall extends Call {
+  /** Of the ask that it was made for. */
   readonly key: string
-  readonly id: string
-  readonly outcome: string
 }
 
 /**

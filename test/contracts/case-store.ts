@@ -133,7 +133,8 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     })
 
     it('remembers lost calls in order, also over a fresh start', async () => {
-      const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout' })
+      const spent = { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0.125 }
+      const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout', ...(id === 'b' ? { spent } : {}) })
       await stores.cases.loseCalls(record.id, [])
       await stores.cases.loseCalls(record.id, [lost('a'), lost('b')])
       const { epoch } = await takeCase(stores, record.id)

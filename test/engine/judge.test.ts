@@ -240,6 +240,31 @@ describe('a case on its way', () => {
       requests.map(({ callId }) => callId).sort(),
     )
   })
+
+  test('keeps on its bill what an unreadable answer cost whose repair failed', async () => {
+    const said = [reply('no JSON at all'), new RetryLaterError('unavailable', 'status 500')]
+    const { worker, id, published } = await caseOf({ model: (request, nth) => said[nth - 1] ?? echo(request) })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    expect(await work.answer(first, attempt())).toEqual({ end: 'again' })
+    await workOff(work, id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 400, cachedTokens: 160, completionTokens: 40 })
+    expect(argued.turns.map(({ usage }) => [usage.calls, usage.promptTokens])).toEqual([
+      [3, 200],
+      [1, 100],
+      [1, 100],
+    ])
+  })
+
+  test('keeps on its bill what the answers cost of an ask that failed for good', async () => {
+    const said = [reply('no JSON at all'), new PermanentError('content-filter', 'kept back')]
+    const { worker, id, published } = await caseOf({ model: (request, nth) => said[nth - 1] ?? echo(request) })
+    await workOff(worker(), id)
+    const { verdict: decided } = await only(published)
+    expect(decided).toMatchObject({ label: null, usage: { calls: 3, promptTokens: 200, completionTokens: 20 } })
+  })
 })
 
 describe('a fenced worker', () => {
@@ -290,7 +315,7 @@ describe('a case of other versions', () => {
     await workOff(worker({ protocol: protocolOf({ version: 2 }) }), id)
     const { verdict: decided, transcript: argued } = await only(published)
     expect(requests).toHaveLength(5)
-    expect(decided.usage.calls).toBe(5)
+    expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 500, completionTokens: 50 })
     expect(argued.turns.flatMap(({ calls }) => calls)).toHaveLength(5)
   })
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
+import type { Call } from '../../src/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
-import type { Call } from '../../src/gateway/call.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { type Asking, type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
 import type { BudgetSettings } from '../../src/ports/budgets.ts'
@@ -102,7 +102,13 @@ describe('a readable answer', () => {
       ms: 10,
       memo: false,
     })
-    expect(calls).toEqual([{ id: expect.any(String), outcome: 'answered' }])
+    expect(calls).toEqual([
+      {
+        id: expect.any(String),
+        outcome: 'answered',
+        spent: { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0 },
+      },
+    ])
     expect(ended).toMatchObject([{ stage: 'opinion', model: 'small', outcome: 'answered', seconds: 0.01 }])
   })
 

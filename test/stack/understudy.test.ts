@@ -133,6 +133,17 @@ describe('stance', () => {
     )
     expect(JSON.parse(answer(request).content).scores).toMatchObject([{ comment: 41 }, { comment: 7 }])
   })
+
+  test('answers the same when it is asked for it once more', () => {
+    const question = user(fence('claim', CLAIM), comments(['I saw it', 'fake']))
+    const again = [
+      question,
+      { role: 'assistant', content: 'Sure!' },
+      user('That could not be read. Once more, please.'),
+    ]
+    const [first, second] = [[question], again].map((messages) => answer(asking('stance', BATCH, ...messages)).content)
+    expect(second).toBe(first)
+  })
 })
 
 describe('subjectivity', () => {

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { caseRecord, journalEntry } from '../../domain/case.ts'
+import { call, caseRecord, journalEntry } from '../../domain/case.ts'
 import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
 
 const takenReply = z.tuple([z.string(), z.string(), z.string(), z.array(z.string()), z.array(z.string())])
-const lostCall = z.object({ key: z.string(), id: z.string(), outcome: z.string() })
+const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
 export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {

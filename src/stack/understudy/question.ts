@@ -36,7 +36,7 @@ export type Question = {
   readonly stage: string | null
   /** The JSON Schema that the answer must fit, if the question names one. */
   readonly schema: JsonSchema | undefined
-  /** The fenced texts of the last user message. */
+  /** The fenced texts of the last user message that has any: one that asks for an answer again has none. */
   readonly fences: readonly Fence[]
   /** The whole conversation but for the answerer's own replies: fenced texts, and what stands outside them. */
   readonly sections: () => Sections
@@ -50,8 +50,8 @@ export type Question = {
 /** Reads stage, schema, fenced texts and earlier replies out of a request. */
 export function readQuestion({ messages, response_format: format }: ChatRequest): Question {
   let characters = 0
-  let last = ''
   let images = 0
+  const asked: string[] = []
   const replies: string[] = []
   const heard: string[] = []
   for (const { role, content } of messages) {
@@ -60,9 +60,9 @@ export function readQuestion({ messages, response_format: format }: ChatRequest)
     images += imagesIn(content)
     if (role === 'assistant') replies.push(text)
     else heard.push(text)
-    if (role === 'user') last = text
+    if (role === 'user') asked.push(text)
   }
-  const { fences, outside } = readFences(last)
+  const { fences, outside } = lastFences(asked)
   const given = format && 'json_schema' in format ? format.json_schema : undefined
   const { name, schema } = given ?? formatLine(outside) ?? {}
   return {
@@ -74,6 +74,17 @@ export function readQuestion({ messages, response_format: format }: ChatRequest)
     replies,
     promptTokens: tokens(characters),
   }
+}
+
+/** The fences of the last message that has any; outside of them, also what was said since. */
+function lastFences(asked: readonly string[]): Sections {
+  const since: string[] = []
+  for (const text of asked.toReversed()) {
+    const { fences, outside } = readFences(text)
+    since.unshift(...outside)
+    if (fences.length > 0) return { fences, outside: since }
+  }
+  return { fences: [], outside: since }
 }
 
 /** A rough count of tokens: four characters each. */

@@ -1,0 +1,3 @@
+import { endsWithATrueBill } from './faults.ts'
+
+endsWithATrueBill(Number(process.env.GAVEL_PROOF_SUBJECTS ?? 150))

@@ -1,0 +1,3 @@
+import { endsWithATrueBill } from './faults.ts'
+
+endsWithATrueBill(10)
