@@ -36,20 +36,26 @@ interface Cost {
   readonly usd: number
 }
 
-export interface SavingsReport {
-  readonly threads: number
-  readonly verdicts: number
-  /** With every saving off: each verdict takes what it takes in the paper. */
+interface Savings {
   readonly none: Cost
   readonly all: Cost
   /** Each saving by itself, and every saving but it. */
   readonly savings: readonly { readonly name: string; readonly alone: Cost; readonly without: Cost }[]
 }
 
-/** Changes to the settings: the rumor protocol's own, and whether answers are remembered. */
+/** With every saving off each verdict takes what it takes in the paper. */
+export interface SavingsReport extends Savings {
+  readonly threads: number
+  readonly verdicts: number
+  /** The switches that act while more is due than can be judged in time, all the other savings being on. */
+  readonly underPressure: Savings
+}
+
+/** Changes to the settings: the rumor protocol's own, whether answers are remembered, and whether every case is pressed. */
 interface Way {
   readonly rumor: Readonly<Record<string, unknown>>
   readonly memo?: boolean
+  readonly pressed?: boolean
 }
 
 interface Saving {
@@ -60,10 +66,14 @@ interface Saving {
 
 const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
 
+/** The names of settings that act under pressure alone. */
+const UNDER_PRESSURE = /^pressed/
+
 /**
  * What the rumor protocol's savings are worth: the file's threads are judged with all their revisions, once for each saving
  * switched on by itself and once with all but it, by the understudy, in this process. Savings are what the preset `paper`
- * switches off, and the memo; each is on with the value that it has in the settings.
+ * switches off, and the memo; each is on with the value that it has in the settings. Those that act under pressure are
+ * measured under it, beside all others.
  */
 export async function savingsBench(
   settings: Settings,
@@ -77,34 +87,41 @@ export async function savingsBench(
   const threads = messages.filter(({ type }) => type === 'post').length
   if (threads === 0) throw new OperatorError(`${file} holds no posts.`)
 
-  const savings = savingsOf(settings)
-  const all = merged(savings.map(({ on }) => on))
-  const none = merged(savings.map(({ off }) => off))
-  let runs = 0
+  const every = savingsOf(settings)
+  let [runs, verdicts] = [0, 0]
   const cost = async (way: Way) => {
     if (signal.aborted) throw new OperatorError('Stopped before the end.')
-    say(`judging ${threads} threads (${++runs} of ${2 + 2 * savings.length}) …`)
-    return judged(settings, messages, way)
+    say(`judging ${threads} threads (${++runs} of ${4 + 2 * every.length}) …`)
+    const spent = await judged(settings, messages, way)
+    verdicts = spent.verdicts
+    return spent.cost
   }
-  const [off, on] = [await cost(none), await cost(all)]
-  const rows: SavingsReport['savings'][number][] = []
-  for (const { name, on: with_, off: without } of savings)
-    rows.push({
-      name,
-      alone: (await cost(merged([none, with_]))).cost,
-      without: (await cost(merged([all, without]))).cost,
-    })
-  return { threads, verdicts: on.verdicts, none: off.cost, all: on.cost, savings: rows }
+  /** What each of these saves, the `rest` being as it is. */
+  const worth = async (some: readonly Saving[], rest: Way): Promise<Savings> => {
+    const all = merged([rest, ...some.map(({ on }) => on)])
+    const none = merged([rest, ...some.map(({ off }) => off)])
+    const [off, on] = [await cost(none), await cost(all)]
+    const savings: Savings['savings'][number][] = []
+    for (const { name, on: only, off: without } of some)
+      savings.push({ name, alone: await cost(merged([none, only])), without: await cost(merged([all, without])) })
+    return { none: off, all: on, savings }
+  }
+  const pressing = every.filter(({ name }) => UNDER_PRESSURE.test(name))
+  const ordinary = every.filter(({ name }) => !UNDER_PRESSURE.test(name))
+  const report = await worth(ordinary, merged(pressing.map(({ off }) => off)))
+  const underPressure = await worth(pressing, { ...merged(ordinary.map(({ on }) => on)), pressed: true })
+  return { threads, verdicts, ...report, underPressure }
 }
 
 /** The report as a table. */
-export function savingsTable({ none, all, savings }: SavingsReport): string {
+export function savingsTable({ underPressure, ...report }: SavingsReport): string {
   const cells = ({ calls, tokens, usd }: Cost) => [calls.toFixed(2), tokens.toFixed(0), usd.toFixed(6)]
   const head = ['saving', 'alone: calls', 'tokens', 'USD', 'all but it: calls', 'tokens', 'USD']
-  return table(head, [
-    ['(none; all)', ...cells(none), ...cells(all)],
+  const rows = (label: string, { none, all, savings }: Savings) => [
+    [label, ...cells(none), ...cells(all)],
     ...savings.map(({ name, alone, without }) => [name, ...cells(alone), ...cells(without)]),
-  ])
+  ]
+  return table(head, [...rows('(none; all)', report), ...rows('under pressure (none; all)', underPressure)])
 }
 
 /** Every setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
@@ -127,6 +144,7 @@ function merged(ways: readonly Way[]): Way {
   return {
     rumor: Object.assign({}, ...ways.map(({ rumor }) => rumor)),
     memo: ways.findLast(({ memo }) => memo !== undefined)?.memo ?? false,
+    pressed: ways.some(({ pressed }) => pressed),
   }
 }
 
@@ -143,6 +161,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   const changed: Settings = {
     ...settings,
     memo: { ...settings.memo, enabled: way.memo ?? false },
+    cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
   const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars))

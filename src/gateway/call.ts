@@ -107,13 +107,16 @@ export function callOnce(deps: {
     const id = randomUUID()
     if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
     const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
-    const paid = await reserveMoney(id, atMost, calling)
+    // Asked for together, in one round trip: what was granted in vain is given back below.
+    const [money, room] = await Promise.allSettled([
+      reserveMoney(id, atMost, calling),
+      reserveRoom(name, atMost.tokens, calling),
+    ])
     let spent = NOTHING
-    let ticket: Ticket | null = null
     // Providers count the calls that they turn away.
     let counted = false
     try {
-      ticket = await reserveRoom(name, atMost.tokens, calling)
+      for (const reserved of [money, room]) if (reserved.status === 'rejected') throw reserved.reason
       const started = clock()
       const timeoutMs = Math.min(settings.callTimeoutMs, Math.max(1, calling.deadline - started))
       // From here on the endpoint may charge.
@@ -163,16 +166,17 @@ export function callOnce(deps: {
       // A pass counts once: where no call was made, this gives it back.
       breakers.note(pass, 'not-made')
       const trouble = (where: string) => (error: unknown) => report('trouble:met', { where, error })
+      const ticket = room.status === 'fulfilled' ? room.value : null
       if (ticket !== null)
         void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch(trouble('limits'))
-      if (paid) void budgets.settle(id, spent).catch(trouble('budgets'))
+      if (money.status === 'fulfilled') void budgets.settle(id, spent).catch(trouble('budgets'))
     }
   }
 
-  async function reserveMoney(ticket: string, atMost: Amount, { caseId, tenant }: Calling): Promise<true> {
+  async function reserveMoney(ticket: string, atMost: Amount, { caseId, tenant }: Calling): Promise<void> {
     const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
-    if (reserved.granted) return true
+    if (reserved.granted) return
     report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why })
     throw refusedBy(reserved, settings.whenSpent)
   }

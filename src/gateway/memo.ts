@@ -133,21 +133,23 @@ export function askOnce(deps: {
         const paid = await asking.pay(asked, messages)
         calls.push({ paid, pieces })
         const entries = entriesOf(ask, paid, mine.length)
-        await Promise.all(mine.map((unit, index) => take(unit, entries[index] ?? null)))
+        for (const [index, unit] of mine.entries()) take(unit, entries[index] ?? null)
       } finally {
         stop()
         await giveUp(mine)
       }
     }
 
-    async function take({ key }: Unit, entry: MemoEntry | null): Promise<void> {
+    /** The answer goes on at once; whoever asks elsewhere waits for the lease, and finds it kept. */
+    function take({ key }: Unit, entry: MemoEntry | null): void {
       given.add(key)
       if (entry === null) return
       known.set(key, entry)
       const small = bounded(entry, settings.maxBytes)
       // Whatever goes wrong here: the answer is paid for, and must not be lost because it can't be kept for others.
-      if (small === null) await memo.giveUp(key, asker).catch(trouble)
-      else await memo.keep(key, asker, small, settings.keepMs, asking.subject).catch(trouble)
+      const kept =
+        small === null ? memo.giveUp(key, asker) : memo.keep(key, asker, small, settings.keepMs, asking.subject)
+      void kept.catch(trouble)
       end(key, entry)
     }
 
