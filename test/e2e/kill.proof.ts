@@ -1,0 +1,3 @@
+import { survivesKills } from './kill.ts'
+
+survivesKills(20)

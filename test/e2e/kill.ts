@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { ledgerOf } from '../../src/bench/ledger.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import { repeats } from '../support/ledger.ts'
+import {
+  allFinal,
+  environmentOn,
+  recordsOf,
+  type Service,
+  send,
+  startServers,
+  startService,
+  tell,
+  transcriptsOf,
+} from '../support/pipeline.ts'
+
+const POSTS = 18
+const LATENCY_MS = 300
+/** Between an answer and its journal entry: a kill in this time makes an orphan of an answered call. */
+const JOURNALING_MS = 400
+
+/** A service that is killed so often in mid-debate, while the demo's event goes on. */
+export function survivesKills(kills: number): void {
+  let stack: Stack
+  let service: Service | undefined
+  beforeAll(async () => {
+    stack = await startServers({ latencyMs: LATENCY_MS })
+  })
+  afterAll(async () => {
+    await service?.kill('SIGKILL')
+    await stack?.close()
+  })
+
+  it(`brings every verdict, once, though it is killed ${kills} times in mid-debate`, {
+    timeout: 30_000 * kills,
+  }, async () => {
+    const environment = environmentOn(stack)
+    service = await startService(environment)
+    const sent = send(environment, join(PROJECT, 'config', 'demo', 'event.jsonl'), 'gavel', {
+      kind: 'recorded',
+      speed: 300,
+      maxPauseMs: 300,
+    })
+    const killedAt: number[] = []
+    for (let kill = 0; kill < kills; kill++) {
+      const calls = stack.understudy?.calls().length ?? 0
+      const deadline = Date.now() + 15_000
+      // Wait until it is at work again, then a random while longer.
+      while ((stack.understudy?.calls().length ?? 0) <= calls && Date.now() < deadline)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 900))
+      killedAt.push(Date.now())
+      await service.kill('SIGKILL')
+      service = await startService(environment)
+    }
+    await sent
+    await allFinal(environment, POSTS, 120_000)
+    await service.kill('SIGTERM')
+
+    const records = await recordsOf(environment, 'verdicts')
+    const ledger = ledgerOf(stack.understudy?.calls() ?? [], await transcriptsOf(environment))
+    tell(
+      `${kills} kills; ${records.length} verdicts; calls logged ${ledger.logged} = journaled ${ledger.journaled} + failed ${ledger.failed} + orphaned ${ledger.orphans.length}`,
+    )
+    for (const { seq, stage, at, endedAt, status } of ledger.orphans)
+      tell(`  orphan: call ${seq} (${stage}), ${status} after ${(endedAt ?? at) - at} ms`)
+    expect(repeats(records).filter(({ identical }) => !identical)).toEqual([])
+    expect(ledger.invented).toEqual([])
+    expect(ledger.logged).toBe(ledger.journaled + ledger.failed + ledger.orphans.length)
+    // An orphan was in flight, or just answered, when the process died; there is no other way to lose a call.
+    const unexplained = ledger.orphans.filter(
+      ({ at, endedAt }) =>
+        !killedAt.some((kill) => at <= kill + 50 && (endedAt ?? Number.POSITIVE_INFINITY) >= kill - JOURNALING_MS),
+    )
+    expect(unexplained).toEqual([])
+  })
+}
