@@ -158,7 +158,10 @@ async function judgeWith(
   })
   try {
     await collect(
-      dueCases.openDue,
+      async () => {
+        await taking.watch()
+        return dueCases.openDue()
+      },
       outbox,
       counts,
       { ...options, file },
@@ -224,15 +227,18 @@ async function collect(
 /** A reader whose batches come from a file. */
 function feeding() {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}
+  const fed = new Set<string>()
   const send = async (topic: string, messages: readonly Incoming[]) => {
     const batch: Batch = { topic, partition: 0, messages, atEnd: true }
     await handle(batch, async () => {})
+    fed.add(topic)
   }
   const reader: TopicReader = {
     async start(given) {
       handle = given
     },
-    positions: async () => [],
+    // What was read to its end stays there, however long its judging takes.
+    positions: async () => [...fed].map((topic) => ({ topic, partition: 0, lag: 0 })),
     setPaused() {},
     downSince: null,
     async close() {},

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { judgeFile } from '../../src/commands/judge.ts'
 import { transcript, verdict } from '../../src/domain/verdict.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -54,6 +55,31 @@ const comment = (id: string, postId: string, change: object = {}) => ({
   ...change,
 })
 const verdictsIn = ({ out }: Ended) => out.map((line) => verdict.parse(JSON.parse(line)))
+
+test('judges a file to its end, however long that takes', async () => {
+  const now = Date.now
+  let later = 0
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + later)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const settings = loadSettings({})
+  const out: string[] = []
+  const file = fileOf(post('p1'), post('p2'), post('p3'))
+  const terminal = {
+    out: (line: string) => {
+      out.push(line)
+      later += 60_000
+    },
+    say: () => {},
+    progress: () => {},
+  }
+  const judged = await judgeFile(
+    { ...settings, cases: { ...settings.cases, maxOpen: 1 } },
+    file,
+    { protocol: 'rumor', format: 'gavel', transcript: false, json: true },
+    { terminal, signal: AbortSignal.timeout(4_000) },
+  )
+  expect(judged.verdicts).toBe(3)
+})
 
 test('judges the sample event: a verdict on every post, one a line, with whom to thank', async () => {
   const ended = await gavel('judge', EVENT, '--protocol', 'rumor', '--json')
