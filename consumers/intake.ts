@@ -29,8 +29,8 @@ export interface AnyIntake {
   take(read: readonly ReadOk<never>[]): Promise<Outcome[]>
 }
 
-/** Messages handled between two signs of life to the group. */
-const HANDLED_AT_ONCE = 2_000
+/** Messages, and bytes of them, handled between two signs of life to the group: a small batch can unpack to large ones. */
+const HANDLED_AT_ONCE = { messages: 2_000, bytes: 4 * 2 ** 20 }
 
 /**
  * From a batch of messages to durable effects: each message is read at the edge, taken by its topic's intake or put among
@@ -80,8 +80,7 @@ export function intake(deps: {
     if (take === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
     const partition = partitionKey(batch)
     let mark: StreamMark = { ...(await markOf(partition)), endSince: null }
-    for (let start = 0; start < batch.messages.length; start += HANDLED_AT_ONCE) {
-      const part = batch.messages.slice(start, start + HANDLED_AT_ONCE)
+    for (const part of parts(batch.messages)) {
       for (const createdAt of await settle(batch.topic, part, take)) mark = advanceMark(mark, createdAt)
       await alive()
     }
@@ -120,6 +119,21 @@ export function intake(deps: {
   }
 
   return { start: () => reader.start(handle), watch }
+}
+
+/** The messages in their order, in parts that are handled at once. */
+function* parts(messages: readonly Incoming[]): Generator<Incoming[]> {
+  let [part, bytes]: [Incoming[], number] = [[], 0]
+  for (const message of messages) {
+    const size = message.value?.length ?? 0
+    if (part.length >= HANDLED_AT_ONCE.messages || (part.length > 0 && bytes + size > HANDLED_AT_ONCE.bytes)) {
+      yield part
+      ;[part, bytes] = [[], 0]
+    }
+    part.push(message)
+    bytes += size
+  }
+  if (part.length > 0) yield part
 }
 
 function partitionKey({ topic, partition }: { topic: string; partition: number }): string {

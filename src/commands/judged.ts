@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
 import type { topicsOf } from '../assembly.ts'
@@ -7,6 +5,7 @@ import { type Argument, argumentOf } from '../curator/case.ts'
 import { type Decided, type Judged, subjectKey } from '../curator/learn.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
+import { linesOf } from '../evaluation/lines.ts'
 import { jsonOf, readTopic } from './read-topic.ts'
 
 /** Verdicts and transcripts on their topics: each look reads one of them from its beginning, and keeps what it was sent for. */
@@ -53,10 +52,9 @@ export function judgedFile(file: string, bad: (line: number) => void): Judged {
     told: (line: number) => void,
     take: (read: z.infer<typeof judgedLine>) => void,
   ) {
-    const stream = createReadStream(file, 'utf8')
     let line = 0
     try {
-      for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+      for await (const text of linesOf(file)) {
         line++
         if (signal.aborted) return
         if (text.trim() === '') continue
@@ -67,8 +65,6 @@ export function judgedFile(file: string, bad: (line: number) => void): Judged {
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error
       throw new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
-    } finally {
-      stream.destroy()
     }
   }
   return {

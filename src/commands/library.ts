@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs'
 import { userInfo } from 'node:os'
-import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CsvError, parse } from 'csv-parse'
@@ -9,6 +8,7 @@ import type { Settings } from '../../config/schema.ts'
 import { libraryOf } from '../assembly.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { type BadLine, LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../evaluation/formats.ts'
+import { linesOf } from '../evaluation/lines.ts'
 import type { Change, Item, Library } from '../ports/library.ts'
 import { printable, printableJson, type Terminal, table } from './terminal.ts'
 
@@ -318,20 +318,17 @@ function asText(value: unknown): string {
 const jsonObject = z.record(z.string(), z.unknown())
 
 async function* jsonRows(file: string, bad: Bad): AsyncGenerator<Row> {
-  const stream = createReadStream(file, 'utf8')
   let line = 0
   try {
-    for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const text of linesOf(file)) {
       line++
       if (text.trim() === '') continue
-      const fields = jsonObject.safeParse(parsed(line === 1 ? text.replace(/^\ufeff/, '') : text))
+      const fields = jsonObject.safeParse(parsed(text))
       if (fields.success) yield { line, fields: fields.data }
       else bad({ line, why: 'is no JSON object' })
     }
   } catch (error) {
     throw unreadable(file, error)
-  } finally {
-    stream.destroy()
   }
 }
 

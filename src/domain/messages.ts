@@ -9,6 +9,9 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
+/** Who wrote it. As long as an id at most: a thread keeps one for each of its comments. */
+const name = z.string().refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
+
 export const tenantName = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores')
@@ -33,7 +36,7 @@ export const postMessage = z
     id,
     tenant,
     text: z.string().optional(),
-    author: z.string().optional(),
+    author: name.optional(),
     authorSince: instant.optional(),
     lang: z.string().max(35).optional(),
     createdAt: instant,
@@ -51,7 +54,7 @@ export const commentMessage = z.object({
   tenant,
   parentId: id.optional(),
   text: z.string(),
-  author: z.string().optional(),
+  author: name.optional(),
   authorSince: instant.optional(),
   createdAt: instant,
   deleted: z.literal(true).optional(),

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { OperatorError } from '../domain/errors.ts'
 import { produceLine } from '../domain/messages.ts'
+import { linesOf } from './lines.ts'
 
 /** Public data sets of single texts, each with a label that people gave it. */
 export const LABELLED_FORMATS = [
@@ -81,15 +80,14 @@ export async function* labelledItems(
 }
 
 async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGenerator<{ line: number; json: unknown }> {
-  const stream = createReadStream(file, 'utf8')
   let line = 0
   try {
-    for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const text of linesOf(file)) {
       line++
       if (text.trim() === '') continue
       let json: unknown
       try {
-        json = JSON.parse(line === 1 ? text.replace(/^\ufeff/, '') : text)
+        json = JSON.parse(text)
       } catch {
         bad({ line, why: 'is not JSON' })
         continue
@@ -99,8 +97,6 @@ async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGene
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     throw new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
-  } finally {
-    stream.destroy()
   }
 }
 

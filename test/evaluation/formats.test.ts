@@ -64,6 +64,16 @@ describe('Gavel’s own JSON Lines', () => {
     ])
   })
 
+  it('may hold what parts lines elsewhere, as JSON does', async () => {
+    const text = 'a\u2028b\u2029c\u0085d'
+    const { got, bad } = await messagesOf('gavel', [
+      `\ufeff${JSON.stringify({ type: 'post', id: 'p1', text })}\r`,
+      '{}\r',
+    ])
+    expect(got.map(({ line, value }) => [line, value.text])).toEqual([[1, text]])
+    expect(bad.map(({ line }) => line)).toEqual([2])
+  })
+
   it.each([
     ['no type', { id: 'p1' }],
     ['a type that nobody knows', { type: 'like', id: 'p1' }],

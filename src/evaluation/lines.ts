@@ -1,0 +1,27 @@
+import { createReadStream } from 'node:fs'
+
+/**
+ * The lines of a text file, without the mark that may stand before the first. Only a line feed ends one, or both with a
+ * carriage return: JSON may hold the separators of Unicode as they are, at which readline would part it. Throws what reading
+ * throws.
+ */
+export async function* linesOf(file: string): AsyncGenerator<string> {
+  const stream = createReadStream(file, 'utf8')
+  let begun = ''
+  let first = true
+  try {
+    for await (const chunk of stream) {
+      const [head = '', ...tail] = String(chunk).split('\n')
+      begun += first ? head.replace(/^\ufeff/, '') : head
+      first = false
+      const last = tail.pop()
+      if (last === undefined) continue
+      yield begun
+      yield* tail
+      begun = last
+    }
+    if (begun !== '') yield begun
+  } finally {
+    stream.destroy()
+  }
+}
