@@ -86,7 +86,14 @@ function readYaml(file: string, faults: string[]): Tree {
   const document = parseDocument(text)
   for (const error of document.errors) faults.push(`${file}: ${error.message.split('\n', 1)[0]}`)
   if (document.errors.length > 0) return {}
-  const tree: unknown = document.toJS() ?? {}
+  let tree: unknown
+  try {
+    tree = document.toJS() ?? {}
+  } catch (error) {
+    // An alias of nothing, or aliases of aliases that would fill the memory.
+    faults.push(`${file}: ${error instanceof Error ? error.message : 'cannot be read'}`)
+    return {}
+  }
   if (isTree(tree)) return tree
   faults.push(`${file}: must be a mapping of settings`)
   return {}

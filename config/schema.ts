@@ -6,6 +6,8 @@ import { PROTOCOLS } from '../src/protocols/registry.ts'
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
+const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
+
 const DURATION = 'a duration is a number and ms, s, m, h or d, as in "90s"'
 
 /** A duration as people write it, in ms inside. */
@@ -22,6 +24,44 @@ const wait = duration.refine((ms) => ms < 2 ** 31, 'at most 24d')
 
 const count = z.int().min(1)
 const ascending = (values: readonly number[]) => values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
+
+const HOST_AND_PORT = /^[^\s,]+:\d+$/
+const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')
+const tls = z
+  .strictObject({
+    enabled: z.boolean(),
+    ca: z.string(),
+    cert: z.string(),
+    key: z.string(),
+    serverName: z.string(),
+  })
+  .refine(({ cert, key }) => (cert === '') === (key === ''), { path: ['key'], error: 'cert and key go together' })
+const isUrl = (text: string) => {
+  if (text === '') return true
+  try {
+    return URL.canParse(text) && decodeURIComponent(text) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** What is set for TLS and would be passed over without it. */
+const tlsFiles = ({ ca, cert, serverName }: z.infer<typeof tls>) => ca !== '' || cert !== '' || serverName !== ''
+
+const sasl = z
+  .strictObject({
+    mechanism: z.enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512']),
+    username: z.string(),
+    password: z.string(),
+  })
+  .refine(({ mechanism, username, password }) => mechanism === 'none' || (username !== '' && password !== ''), {
+    path: ['password'],
+    error: 'a mechanism needs username and password',
+  })
+  .refine(({ mechanism, username, password }) => mechanism !== 'none' || (username === '' && password === ''), {
+    path: ['mechanism'],
+    error: 'username and password are set, and no mechanism: plain, scram-sha-256 or scram-sha-512',
+  })
 
 const limitsOf = z.strictObject({
   callsPerMinute: count.optional(),
@@ -63,7 +103,9 @@ const routes = z.partialRecord(
 /** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
 export const settingsSchema = z.strictObject({
   kafka: z.strictObject({
-    brokers: z.array(z.string().regex(/^[^\s,]+:\d+$/, 'a broker is host:port')),
+    brokers: z.array(z.string().regex(HOST_AND_PORT, 'a broker is host:port')),
+    tls: tls.refine((set) => set.enabled || !tlsFiles(set), { path: ['enabled'], error: TLS_IS_OFF }),
+    sasl,
     clientId: z.string().min(1),
     group: z.string().min(1),
     topicPrefix: z.string().regex(/^[A-Za-z0-9._-]*$/, 'letters, digits, dots, dashes and underscores'),
@@ -76,10 +118,31 @@ export const settingsSchema = z.strictObject({
     fetchBytes: count,
     fetchWait: wait,
   }),
-  redis: z.strictObject({
-    url: z.string().regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://'),
-    prefix: z.string().regex(/^[A-Za-z0-9._-]+$/, 'letters, digits, dots, dashes and underscores'),
-  }),
+  redis: z
+    .strictObject({
+      url: z
+        .string()
+        .regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://')
+        .refine(isUrl, 'is no URL: percent-encode what is special in a password')
+        .refine((url) => !/[?#]/.test(url), 'takes no ? or #: percent-encode them in a password'),
+      cluster: z.array(hostAndPort),
+      sentinels: z.array(hostAndPort),
+      sentinelMaster: z.string().min(1),
+      sentinelUsername: z.string(),
+      sentinelPassword: z.string(),
+      username: z.string(),
+      password: z.string(),
+      tls,
+      prefix: z.string().regex(/^[A-Za-z0-9._-]+$/, 'letters, digits, dots, dashes and underscores'),
+    })
+    .refine(
+      ({ url, cluster, sentinels }) => [url, ...[cluster, sentinels].map(String)].filter(Boolean).length < 2,
+      'more than one of url (REDIS_URL), cluster and sentinels is set',
+    )
+    .refine((set) => set.tls.enabled || set.url.startsWith('rediss:') || !tlsFiles(set.tls), {
+      path: ['tls', 'enabled'],
+      error: TLS_IS_OFF,
+    }),
   openai: z.strictObject({
     baseUrl: z.url({ protocol: /^https?$/ }),
     apiKey: z.string(),
@@ -136,7 +199,9 @@ export const settingsSchema = z.strictObject({
     maxAhead: duration,
     pauseAtDue: count,
     pauseAtOutbox: count,
+    pauseAtAge: duration,
     resumeAtShare: z.number().min(0).max(1),
+    pauseAtMemory: z.number().gt(0).max(1),
   }),
   threads: z
     .strictObject({
@@ -170,7 +235,11 @@ export const settingsSchema = z.strictObject({
   }),
   stages: z.record(z.string(), stage).refine((stages) => stages.default !== undefined, 'default is missing'),
   queues: z.strictObject({ lock: wait, stalledCheck: wait }),
-  http: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }),
+  http: z.strictObject({
+    host: z.string().min(1),
+    port: z.int().min(0).max(65_535),
+    token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
+  }),
   drain: wait,
   fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100) }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),

@@ -4,7 +4,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
-import { shortened } from './read-message.ts'
+import { placeOf, shortened } from './read-message.ts'
 
 /** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */
 const WRITTEN_AT_ONCE = 500
@@ -50,7 +50,8 @@ function known(outcome: Outcome | undefined): Outcome {
 
 function changeOf(message: CommentMessage, from: Incoming, { textChars }: ThreadRules): CommentChange {
   const { id, createdAt, parentId, text, author, authorSince } = message
-  if (message.deleted === true) return { kind: 'deleted', id, createdAt }
+  const place = placeOf(from)
+  if (message.deleted === true) return { kind: 'deleted', id, createdAt, place }
   const comment: Comment = {
     id,
     ...(parentId === undefined ? {} : { parentId }),
@@ -59,6 +60,10 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars }: Thread
     ...(authorSince === undefined ? {} : { authorSince }),
     createdAt,
   }
-  const { topic, partition, offset } = from
-  return { kind: 'said', comment, origin: { topic, partition, offset, raw: from.value?.toString('base64') ?? '' } }
+  return {
+    kind: 'said',
+    comment,
+    origin: { topic: from.topic, ...place, raw: from.value?.toString('base64') ?? '' },
+    place,
+  }
 }

@@ -4,9 +4,9 @@ import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
-import type { Intake } from './intake.ts'
+import type { Intake, ReadOk } from './intake.ts'
 import { arrivalOf } from './posts.ts'
-import { shortened } from './read-message.ts'
+import { placeOf, shortened } from './read-message.ts'
 
 /** Takes counterspeech into the thread store: each reply is a subject by itself, apart from posts of the same id. */
 export function counterspeech(deps: {
@@ -18,13 +18,14 @@ export function counterspeech(deps: {
 }): Intake<CounterspeechMessage> {
   const { threads, routes, rules, checkpoints, clock } = deps
 
-  async function take(message: CounterspeechMessage): Promise<Outcome> {
+  async function take({ message, from }: ReadOk<CounterspeechMessage>): Promise<Outcome> {
     const { tenant, id, postId } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'reply' }
     // Noted before it is kept: whoever deletes the post in between finds it.
     if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
     const reply = replyOf(message, rules)
-    return threads.putPost(ref, reply, arrivalOf(routes.of(ref, reply), reply, checkpoints, clock()), rules)
+    const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
+    return threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules)
   }
 
   return {
@@ -34,7 +35,7 @@ export function counterspeech(deps: {
     async take(read) {
       const outcomes: Outcome[] = []
       // One reply after the other: two versions of the same reply must keep their order.
-      for (const { message } of read) outcomes.push(await take(message))
+      for (const one of read) outcomes.push(await take(one))
       return outcomes
     },
   }

@@ -16,14 +16,45 @@ export interface ReaderSettings {
 
 /** A dead consumer is replaced after this, and then after as long again each time up to the most. */
 const REVIVE_MS = { first: 500, most: 10_000 }
+/**
+ * A consumer whose group has not answered for this long, or one fetch of it, is dead, whatever it says itself. Longer than a
+ * group may take to form again; short enough that every death is noticed within 30 s.
+ */
+const SILENT_MS = 20_000
+/** Silence is counted in ticks, so that neither a jump of the clock nor a process that stood still looks like one. */
+const TICK_MS = 1_000
 /** What has been handled is committed this often: each commit is a request, and a batch may be a single message. */
 const COMMIT_EVERY_MS = 250
+/** Wait before a commit that failed is tried again. */
+const COMMIT_AGAIN_MS = 1_000
 /** Longest wait for a consumer to say goodbye. */
 const GOODBYE_MS = 5_000
+/** Longest wait for the group's positions. */
+const POSITIONS_MS = 5_000
+
+type Handle = Parameters<TopicReader['start']>[0]
+
+/** One consumer, from its making until it is replaced. */
+interface Life {
+  readonly consumer: Consumer
+  readonly replace: (error: unknown) => void
+  assigned: Record<string, number[]>
+  /** Next offset by topic and partition: handled, and not yet known to be committed. */
+  readonly handled: Map<string, { topic: string; partition: number; offset: string }>
+  readonly handling: Set<Promise<void>>
+  commitTimer: NodeJS.Timeout | undefined
+  committing: Promise<void>
+  /** Ticks since the group last answered. */
+  silent: number
+  /** By broker: ticks since a fetch from it began that has not ended. */
+  readonly fetching: Map<string, number>
+}
 
 /**
- * Reads topics as a member of a Kafka group. kafkajs consumers can die for good while their process lives (CRASH without
- * restart): each death is noticed by its event and the consumer replaced by a new one, for as long as it takes.
+ * Reads topics as a member of a Kafka group. kafkajs consumers can die for good while their process lives: by an event (CRASH
+ * without restart), by a promise that rejects, or in silence, on a connection that takes everything and answers nothing. Each
+ * death is noticed, the last kind because no heartbeat is answered or a fetch does not end, and the consumer is replaced by a
+ * new one with connections of its own, for as long as it takes.
  */
 export function groupReader(deps: {
   kafka: Kafka
@@ -32,31 +63,34 @@ export function groupReader(deps: {
   report: Report
 }): TopicReader {
   const { kafka, settings, clock, report } = deps
-  let consumer: Consumer | undefined
+  const rebalanceMs = Math.max(settings.sessionTimeoutMs, 10_000)
+  const silentTicks = Math.max(SILENT_MS, 2 * rebalanceMs) / TICK_MS
+  let life: Life | undefined
   let admin: Admin | undefined
-  let assigned: Record<string, number[]> = {}
   let paused = false
   let closing = false
   let downSince: number | null = clock()
-  /** Next offset by topic and partition: handled, and not yet committed. */
-  const handled = new Map<string, { topic: string; partition: number; offset: string }>()
-  let committing: NodeJS.Timeout | undefined
+  let watchdog: NodeJS.Timeout | undefined
+  /** Batches in work of every consumer that there was. */
+  const handling = new Set<Promise<void>>()
 
   function applyPause(): void {
     const topics = settings.topics.map((topic) => ({ topic }))
-    if (consumer === undefined || downSince !== null) return
-    if (paused) consumer.pause(topics)
-    else consumer.resume(topics)
+    if (life === undefined || downSince !== null) return
+    try {
+      if (paused || closing) life.consumer.pause(topics)
+      else life.consumer.resume(topics)
+    } catch {
+      // It has just ended by itself: there is nothing to pause, and its end is told.
+    }
   }
-
-  type Handle = Parameters<TopicReader['start']>[0]
 
   async function begin(handle: Handle, reviveMs: number): Promise<void> {
     if (closing) return
-    const fresh = kafka.consumer({
+    const consumer = kafka.consumer({
       groupId: settings.group,
       sessionTimeout: settings.sessionTimeoutMs,
-      rebalanceTimeout: Math.max(settings.sessionTimeoutMs, 10_000),
+      rebalanceTimeout: rebalanceMs,
       heartbeatInterval: Math.floor(settings.sessionTimeoutMs / 3),
       maxBytesPerPartition: settings.maxBytesPerPartition,
       minBytes: settings.fetchBytes,
@@ -65,47 +99,89 @@ export function groupReader(deps: {
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
     })
     let wait = reviveMs
-    const revive = (error: unknown) => {
-      if (closing || consumer !== fresh) return
-      consumer = undefined
-      assigned = {}
-      downSince ??= clock()
-      report('trouble:met', { where: 'kafka consumer', error })
-      void fresh.disconnect().catch(() => undefined)
-      setTimeout(() => {
-        void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
-      }, wait)
+    const letGo = () => void consumer.disconnect().catch(() => undefined)
+    const own: Life = {
+      consumer,
+      assigned: {},
+      handled: new Map(),
+      handling: new Set(),
+      commitTimer: undefined,
+      committing: Promise.resolve(),
+      silent: 0,
+      fetching: new Map(),
+      replace(error) {
+        if (closing || life !== own) return
+        life = undefined
+        clearTimeout(own.commitTimer)
+        downSince ??= clock()
+        report('trouble:met', { where: 'kafka consumer', error })
+        letGo()
+        setTimeout(() => {
+          void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
+        }, wait)
+      },
     }
-    consumer = fresh
-    fresh.on(fresh.events.CRASH, ({ payload }) => revive(payload.error))
-    fresh.on(fresh.events.GROUP_JOIN, ({ payload }) => {
-      assigned = payload.memberAssignment
+    life = own
+    const isOver = () => closing || life !== own
+    const { events } = consumer
+    consumer.on(events.CRASH, ({ payload }) => own.replace(payload.error))
+    consumer.on(events.GROUP_JOIN, ({ payload }) => {
+      // Given up while it was joining: it must not hold partitions that nobody reads.
+      if (isOver()) return letGo()
+      own.assigned = payload.memberAssignment
+      for (const [key, { topic, partition }] of own.handled)
+        if (!isAssigned(own, topic, partition)) own.handled.delete(key)
+      own.fetching.clear()
+      own.silent = 0
       downSince = null
       wait = REVIVE_MS.first
-      // A rebalance forgets what was paused.
+      // A new consumer knows nothing of what was paused.
       applyPause()
     })
+    consumer.on(events.HEARTBEAT, () => {
+      own.silent = 0
+      if (life === own) downSince = null
+    })
+    consumer.on(events.FETCH_START, ({ payload }) => void own.fetching.set(String(payload.nodeId), 0))
+    consumer.on(events.FETCH, ({ payload }) => void own.fetching.delete(String(payload.nodeId)))
     try {
-      await fresh.connect()
-      await fresh.subscribe({ topics: [...settings.topics], fromBeginning: true })
-      await fresh.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: settings.partitionsAtOnce,
-        eachBatch: (payload) => consume(payload, handle, fresh),
-      })
+      const steps = [
+        () => consumer.connect(),
+        () => consumer.subscribe({ topics: [...settings.topics], fromBeginning: true }),
+        () =>
+          consumer.run({
+            autoCommit: false,
+            eachBatchAutoResolve: false,
+            partitionsConsumedConcurrently: settings.partitionsAtOnce,
+            eachBatch: (payload) => consume(payload, handle, own),
+          }),
+      ]
+      for (const step of steps) {
+        await step()
+        if (isOver()) return letGo()
+      }
     } catch (error) {
-      revive(error)
+      own.replace(error)
     }
   }
 
-  async function consume(
-    { batch, heartbeat, isRunning, isStale, resolveOffset }: EachBatchPayload,
-    handle: Handle,
-    from: Consumer,
-  ) {
+  /** One tick of the watch over the consumer that there is. */
+  function watch(): void {
+    const own = life
+    if (own === undefined) return
+    own.silent++
+    for (const [node, ticks] of own.fetching) own.fetching.set(node, ticks + 1)
+    if (own.silent < silentTicks && [...own.fetching.values()].every((ticks) => ticks < silentTicks)) return
+    downSince ??= clock() - silentTicks * TICK_MS
+    // Batches that hang outside Kafka would hang again: one consumer's worth of them in memory is enough.
+    if (handling.size === own.handling.size)
+      own.replace(new Error(`no heartbeat or fetch was answered for ${(silentTicks * TICK_MS) / 1000} s`))
+  }
+
+  async function consume(payload: EachBatchPayload, handle: Handle, own: Life): Promise<void> {
+    const { batch, heartbeat, isRunning, isStale, resolveOffset } = payload
     const last = batch.messages.at(-1)
-    if (last === undefined || !isRunning() || isStale()) return
+    if (last === undefined || closing || life !== own || !isRunning() || isStale()) return
     const { topic, partition } = batch
     const messages = batch.messages.map(
       (message): Incoming => ({
@@ -119,21 +195,46 @@ export function groupReader(deps: {
       }),
     )
     const next = BigInt(batch.lastOffset()) + 1n
-    await handle({ topic, partition, messages, atEnd: next >= BigInt(batch.highWatermark) }, heartbeat)
-    resolveOffset(last.offset)
-    handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
-    if (closing) await commit(from)
-    else committing ??= setTimeout(() => void commit(from), COMMIT_EVERY_MS)
+    const work = async () => {
+      await handle(
+        { topic, partition, messages, next: String(next), atEnd: next >= BigInt(batch.highWatermark) },
+        heartbeat,
+      )
+      // Whoever reads the partition now has begun where this consumer's commits ended.
+      if (life !== own || !isAssigned(own, topic, partition)) return
+      resolveOffset(last.offset)
+      own.handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
+      commitSoon(own, COMMIT_EVERY_MS)
+    }
+    const working = work()
+    for (const all of [handling, own.handling]) all.add(working)
+    try {
+      await working
+    } finally {
+      for (const all of [handling, own.handling]) all.delete(working)
+    }
   }
 
-  /** Commits what has been handled. What can't be committed, after a rebalance, is read again by whoever has it now. */
-  async function commit(by: Consumer): Promise<void> {
-    clearTimeout(committing)
-    committing = undefined
-    const offsets = [...handled.values()]
-    handled.clear()
-    if (offsets.length === 0 || consumer !== by) return
-    await by.commitOffsets(offsets).catch((error: unknown) => report('trouble:met', { where: 'kafka commit', error }))
+  function commitSoon(own: Life, ms: number): void {
+    own.commitTimer ??= setTimeout(() => void commit(own), ms)
+  }
+
+  /** Commits what has been handled, one commit after the other: a later one must not be overtaken by an earlier one. */
+  function commit(own: Life): Promise<void> {
+    clearTimeout(own.commitTimer)
+    own.commitTimer = undefined
+    own.committing = own.committing.then(async () => {
+      const offsets = [...own.handled]
+      if (offsets.length === 0 || life !== own) return
+      try {
+        await own.consumer.commitOffsets(offsets.map(([, offset]) => offset))
+        for (const [key, offset] of offsets) if (own.handled.get(key) === offset) own.handled.delete(key)
+      } catch (error) {
+        report('trouble:met', { where: 'kafka commit', error })
+        if (!closing) commitSoon(own, COMMIT_AGAIN_MS)
+      }
+    })
+    return own.committing
   }
 
   async function offsets(): Promise<Admin> {
@@ -145,26 +246,41 @@ export function groupReader(deps: {
     return admin
   }
 
+  async function positionsOf({ assigned, handled }: Life): Promise<Position[]> {
+    const topics = Object.keys(assigned)
+    if (topics.length === 0) return []
+    const ask = await offsets()
+    const committed = await ask.fetchOffsets({ groupId: settings.group, topics })
+    const ends = await Promise.all(topics.map((topic) => ask.fetchTopicOffsets(topic)))
+    return topics.flatMap((topic, index): Position[] => {
+      const come = new Map(
+        committed.find((entry) => entry.topic === topic)?.partitions.map((at) => [at.partition, Number(at.offset)]),
+      )
+      return (ends[index] ?? [])
+        .filter(({ partition }) => assigned[topic]?.includes(partition))
+        .map(({ partition, high, low }) => {
+          const at = Number(handled.get(`${topic}/${partition}`)?.offset ?? come.get(partition) ?? -1)
+          return { topic, partition, lag: Math.max(0, Number(high) - (at < 0 ? Number(low) : at)) }
+        })
+    })
+  }
+
   return {
-    start: (handle) => begin(handle, REVIVE_MS.first),
+    start(handle) {
+      watchdog ??= setInterval(watch, TICK_MS)
+      return begin(handle, REVIVE_MS.first)
+    },
     async positions() {
-      const held = assigned
-      const topics = Object.keys(held)
-      if (topics.length === 0) return []
-      const ask = await offsets()
-      const committed = await ask.fetchOffsets({ groupId: settings.group, topics })
-      const ends = await Promise.all(topics.map((topic) => ask.fetchTopicOffsets(topic)))
-      return topics.flatMap((topic, index): Position[] => {
-        const come = new Map(
-          committed.find((entry) => entry.topic === topic)?.partitions.map((at) => [at.partition, Number(at.offset)]),
-        )
-        return (ends[index] ?? [])
-          .filter(({ partition }) => held[topic]?.includes(partition))
-          .map(({ partition, high, low }) => {
-            const at = Number(handled.get(`${topic}/${partition}`)?.offset ?? come.get(partition) ?? -1)
-            return { topic, partition, lag: Math.max(0, Number(high) - (at < 0 ? Number(low) : at)) }
-          })
-      })
+      if (life === undefined) return []
+      try {
+        return await within(POSITIONS_MS, positionsOf(life))
+      } catch (error) {
+        // Its connections may be dead without knowing: the next one makes its own.
+        const silent = admin
+        admin = undefined
+        void silent?.disconnect().catch(() => undefined)
+        throw error
+      }
     },
     setPaused(value) {
       if (value === paused) return
@@ -176,13 +292,32 @@ export function groupReader(deps: {
     },
     async close() {
       closing = true
+      clearInterval(watchdog)
+      applyPause()
       const leave = async () => {
-        if (consumer !== undefined) await commit(consumer)
-        await Promise.all([consumer?.disconnect(), admin?.disconnect()])
+        if (life !== undefined) {
+          // What is in work is finished and committed first: once a consumer has begun to stop, it commits nothing.
+          await Promise.allSettled(life.handling)
+          await commit(life)
+        }
+        await Promise.all([life?.consumer.disconnect(), admin?.disconnect()])
       }
       await Promise.race([leave(), new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },
   }
+}
+
+function isAssigned({ assigned }: Life, topic: string, partition: number): boolean {
+  return assigned[topic]?.includes(partition) === true
+}
+
+/** Rejects if the promise has not settled after so many ms. */
+async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 function textHeaders(

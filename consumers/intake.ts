@@ -67,7 +67,7 @@ export function intake(deps: {
     const bad = read.flatMap((one) => (one.ok ? [] : [one]))
     const outcomes = good.length === 0 ? [] : await take.take(good as ReadOk<never>[])
     if (bad.length > 0)
-      await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }, now)))
+      await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
     for (const { from, reason, detail } of bad)
       report('message:dead', { topic, partition: from.partition, offset: from.offset, reason, detail })
     const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)

@@ -4,8 +4,8 @@ import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
-import type { Intake } from './intake.ts'
-import { shortened } from './read-message.ts'
+import type { Intake, ReadOk } from './intake.ts'
+import { placeOf, shortened } from './read-message.ts'
 
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
@@ -32,7 +32,7 @@ export function posts(deps: {
     await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
   }
 
-  async function take(message: PostMessage): Promise<Outcome> {
+  async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
     const { tenant, id } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
     if (message.deleted === true) {
@@ -46,7 +46,8 @@ export function posts(deps: {
       return outcome
     }
     const post = postOf(message, rules)
-    return threads.putPost(ref, post, arrivalOf(routes.of(ref, post), post, checkpoints, clock()), rules)
+    const arrival = arrivalOf(routes.of(ref, post), post, checkpoints, clock())
+    return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
 
   return {
@@ -55,7 +56,7 @@ export function posts(deps: {
     async take(read) {
       const outcomes: Outcome[] = []
       // One post after the other: an edit and a deletion of the same post must keep their order.
-      for (const { message } of read) outcomes.push(await take(message))
+      for (const one of read) outcomes.push(await take(one))
       return outcomes
     },
   }

@@ -1,4 +1,4 @@
-import kafkajs, { type Kafka } from 'kafkajs'
+import kafkajs, { type Kafka, type Producer } from 'kafkajs'
 import type { Compression, Outgoing, TopicWriter } from '../src/ports/topic.ts'
 
 const { CompressionTypes } = kafkajs
@@ -17,33 +17,63 @@ const TYPES: Record<Compression, number> = {
 const REQUEST_BYTES = 900_000
 
 /**
- * Writes with acknowledgement by all in-sync replicas. Not idempotent on purpose: kafkajs reuses sequence numbers once it
- * has given up on a batch, and the broker would then drop the next one in silence. A repeat is healed by its id.
+ * A request that has no answer after this long went into a connection that is dead and does not know it: kafkajs would try
+ * again on the same one.
+ */
+const SILENT_MS = 20_000
+
+/**
+ * Writes with acknowledgement by all in-sync replicas; after a failure with a new producer, on connections of its own. Not
+ * idempotent on purpose: kafkajs reuses sequence numbers once it has given up on a batch, and the broker would then drop the
+ * next one in silence. A repeat is healed by its id.
  */
 export async function kafkaWriter(kafka: Kafka, compression: Compression): Promise<TopicWriter> {
-  const producer = kafka.producer({
-    idempotent: false,
-    allowAutoTopicCreation: false,
-    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-    retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000 },
-  })
-  await producer.connect()
+  const connect = async () => {
+    const fresh = kafka.producer({
+      idempotent: false,
+      allowAutoTopicCreation: false,
+      createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+      retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000 },
+    })
+    await fresh.connect()
+    return fresh
+  }
+  let producer: Promise<Producer> | undefined = connect()
+  await producer
+
+  async function write(request: readonly Outgoing[]): Promise<void> {
+    producer ??= connect()
+    const own = producer
+    try {
+      const byTopic = Map.groupBy(request, ({ topic }) => topic)
+      const topicMessages = [...byTopic].map(([topic, records]) => ({
+        topic,
+        messages: records.map(({ key, value }) => ({ key, value })),
+      }))
+      const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
+      await within(SILENT_MS, sending)
+    } catch (error) {
+      if (producer === own) producer = undefined
+      void own.then((dead) => dead.disconnect()).catch(() => undefined)
+      throw error
+    }
+  }
+
   return {
     async send(records) {
-      for (const request of requests(records)) {
-        const byTopic = Map.groupBy(request, ({ topic }) => topic)
-        await producer.sendBatch({
-          acks: -1,
-          compression: TYPES[compression],
-          topicMessages: [...byTopic].map(([topic, own]) => ({
-            topic,
-            messages: own.map(({ key, value }) => ({ key, value })),
-          })),
-        })
-      }
+      for (const request of requests(records)) await write(request)
     },
-    close: () => producer.disconnect(),
+    close: async () => (await producer)?.disconnect(),
   }
+}
+
+/** Rejects if the promise has not settled after so many ms. */
+async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 /** The records in their order, in portions that a broker takes; one that is larger by itself goes alone. */

@@ -1,23 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Settings } from '../config/schema.ts'
+import { ageOfNextDue, backlogStrains, backpressure } from '../consumers/backpressure.ts'
 import { groupReader } from '../consumers/group-reader.ts'
 import { intake } from '../consumers/intake.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
 import { publisher } from '../producers/publisher.ts'
 import { bullQueues } from './adapters/bullmq/queues.ts'
-import { type Health, serveHttp } from './adapters/http.ts'
+import { exposure, type Health, serveHttp } from './adapters/http.ts'
 import { imageLoader } from './adapters/images.ts'
 import { checkBrokers, ensureTopics, kafkaClient } from './adapters/kafka/client.ts'
+import { groupProgress, positionsOf } from './adapters/kafka/offsets.ts'
 import { logListener } from './adapters/log.ts'
 import { openAiModel } from './adapters/openai/model.ts'
 import { prometheusMetrics } from './adapters/prometheus/metrics.ts'
 import { redisBudgets } from './adapters/redis/budgets.ts'
 import { redisCases, redisOutbox } from './adapters/redis/cases.ts'
-import { connect } from './adapters/redis/connect.ts'
+import { redisClock } from './adapters/redis/clock.ts'
+import { checkRedis, connect } from './adapters/redis/connect.ts'
 import { keysUnder } from './adapters/redis/keys.ts'
 import { redisLimits } from './adapters/redis/limits.ts'
+import { type Lineage, redisLineage } from './adapters/redis/lineage.ts'
 import { redisMemo } from './adapters/redis/memo.ts'
+import { memoryShare } from './adapters/redis/memory.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
 import {
   budgetSettings,
@@ -31,7 +36,6 @@ import {
   orphanLetter,
   topicsOf,
 } from './assembly.ts'
-import { OperatorError } from './domain/errors.ts'
 import { fences } from './domain/fence.ts'
 import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
@@ -39,9 +43,12 @@ import { reconciler } from './engine/reconcile.ts'
 import { router } from './engine/routes.ts'
 import { type Gateway, gateway } from './gateway/gateway.ts'
 import { every, type Loop } from './loop.ts'
+import type { Outbox, OutboxEntry } from './ports/cases.ts'
 import type { Model } from './ports/model.ts'
+import type { StageBacklog } from './ports/queues.ts'
 import { broadcast, type Listener, type Report } from './ports/report.ts'
 import { makeProtocols } from './protocols/make.ts'
+import { storeWatch } from './store-watch.ts'
 
 export const ROLES = ['intake', 'judge', 'publish'] as const
 export type Role = (typeof ROLES)[number]
@@ -85,50 +92,45 @@ async function assemble(
   later: (close: () => Promise<unknown>) => void,
   closeAll: () => Promise<void>,
 ): Promise<App> {
-  const clock = Date.now
+  const wallClock = Date.now
   const topics = topicsOf(settings)
   const inputs = [topics.posts, topics.comments, topics.counterspeech]
-  const log = logListener(settings.log.level, clock)
+  const log = logListener(settings.log.level, wallClock)
   // The metrics need the protocols, the protocols a fence, the fence Redis: events before that reach the log alone.
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
 
   // Redis: one connection that fails fast for intake, a patient one for everything that works off what was accepted.
-  if (settings.redis.url === '')
-    throw new OperatorError('Redis is not set. Set REDIS_URL, or start local servers with "gavel stack".')
   const keys = keysUnder(settings.redis.prefix)
   const open = (kind: 'patient' | 'impatient') => {
-    const client = connect(settings.redis.url, report, kind)
+    const client = connect(settings.redis, report, kind)
     later(async () => client.disconnect())
     return client
   }
   const [intakeRedis, workRedis, outboxRedis] = [open('impatient'), open('patient'), open('patient')]
-  await intakeRedis.ping().catch((error: unknown) => {
-    throw new OperatorError(
-      `Redis does not answer at ${settings.redis.url.replace(/\/\/[^@]*@/, '//…@')}. Set REDIS_URL, or start local servers with "gavel stack".`,
-      { cause: error },
-    )
-  })
-  const threads = redisThreads(intakeRedis, keys, {
-    keepTombstoneMs: settings.threads.keepTombstone,
-    keepThreadMs: settings.threads.keepAfterFinal,
-  })
+  await checkRedis(intakeRedis, settings.redis)
+  const time = redisClock(intakeRedis)
+  await time.sync()
+  const clock = time.now
+  const lineage = redisLineage(intakeRedis, keys)
+  const keepTimes = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
+  const threads = redisThreads(intakeRedis, keys, keepTimes, lineage.stamp)
   const marks = redisMarks(intakeRedis, keys)
-  const cases = redisCases(workRedis, keys, clock)
+  const cases = redisCases(workRedis, keys, clock, lineage.stamp)
   const outbox = redisOutbox(workRedis, outboxRedis, keys, {
     keepJournalMs: settings.cases.keepJournal,
     keepThreadMs: settings.threads.keepAfterFinal,
+    keepRevisionsMs: settings.threads.keepTombstone,
     clock,
   })
 
   // Kafka, with the topics made where they are absent.
-  const { brokers } = settings.kafka
-  if (brokers.length === 0)
-    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
-  const kafka = kafkaClient(brokers, settings.kafka.clientId, report)
-  await checkBrokers(brokers)
+  const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, report)
+  await checkBrokers(settings.kafka)
   await makeTopics(kafka, settings)
+  const progress = await groupProgress(kafka, settings.kafka.group, inputs)
+  await lineage.begin(positionsOf(progress), progress.alone)
 
   // Protocols, and the gateway between their asks and the model.
   const fenceKey = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
@@ -159,7 +161,7 @@ async function assemble(
     const writer = await kafkaWriter(kafka, settings.kafka.compression)
     later(() => writer.close())
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const publishing = publisher({ outbox, writer, clock, report, settings: { name, topics } })
+    const publishing = publisher({ outbox: noted(outbox, lineage), writer, clock, report, settings: { name, topics } })
     publishing.start()
     later(() => publishing.close())
   }
@@ -179,7 +181,7 @@ async function assemble(
     clock,
     report,
   })
-  later(() => queues.close(settings.drain))
+  later(() => queues.close(settings.drain - closingMs(settings.drain)))
 
   const clockTopics = [topics.posts, topics.comments]
   const dueCases = opener({
@@ -191,7 +193,7 @@ async function assemble(
     clock,
     report,
     settings: openerSettings(settings, await partitionsOf(kafka, clockTopics)),
-    orphanLetter: orphanLetter(report, clock),
+    orphanLetter: orphanLetter(report),
   })
 
   const loops: Loop[] = []
@@ -200,6 +202,15 @@ async function assemble(
     loops.push(started)
     return started
   }
+
+  const watch = storeWatch({
+    lineage,
+    memoryShare: () => memoryShare(intakeRedis),
+    pauseAtMemory: settings.intake.pauseAtMemory,
+    report,
+  })
+  loop('store watch', 1_000, watch.look)
+  loop('clock', 1_000, time.sync)
 
   if (roles.includes('judge')) {
     queues.work(
@@ -218,11 +229,12 @@ async function assemble(
   }
 
   let downSince = (): number | null => null
+  let stages: readonly StageBacklog[] = []
   if (roles.includes('intake')) {
     const opening = loop('opener', settings.clock.poll, async () => {
-      while ((await dueCases.openDue()) > 0);
+      while (watch.trouble === null && (await dueCases.openDue()) > 0);
     })
-    const reader = groupReader({
+    const group = groupReader({
       kafka,
       settings: {
         group: settings.kafka.group,
@@ -236,6 +248,7 @@ async function assemble(
       clock,
       report,
     })
+    const reader = watch.over(group)
     downSince = () => reader.downSince
     const taking = intake({
       reader,
@@ -250,11 +263,21 @@ async function assemble(
     await taking.start()
     later(() => reader.close())
     loop('stream marks', 1_000, taking.watch)
-    loop('backpressure', 500, backpressure(reader, { threads: dueCases, outbox }, settings.intake, report))
+    const strains = backlogStrains({
+      countDue: dueCases.countDue,
+      nextDueAgeMs: ageOfNextDue({ threads, streamNow: dueCases.now, maxOpen: settings.cases.maxOpen, clock }),
+      outbox,
+      stages: () => stages,
+      clock,
+      settings: settings.intake,
+    })
+    strains.push(watch.strain)
+    loop('backpressure', 500, backpressure({ reader, strains, settings: settings.intake, report }))
   }
 
   loop('backlog', 1_000, async () => {
-    for (const stage of await queues.backlog()) report('stage:backlog', stage)
+    stages = await queues.backlog()
+    for (const stage of stages) report('stage:backlog', stage)
     const paused = await threads.paused()
     for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
     const [openCases, size, due, streamNow] = await Promise.all([
@@ -275,9 +298,11 @@ async function assemble(
     metrics: metrics.text,
     metricsType: metrics.contentType,
     live: () => liveness(downSince(), clock()),
-    ready: () => readiness(intakeRedis, downSince()),
+    ready: () => readiness(intakeRedis, downSince(), watch.trouble),
   })
   later(() => http.close())
+  const exposed = exposure(settings.http)
+  if (exposed !== null) report('service:exposed', exposed)
   report('service:started', { roles, httpPort: http.port })
 
   return {
@@ -323,26 +348,25 @@ async function sharedKey(redis: ReturnType<typeof connect>, name: string): Promi
   return (await redis.get(name)) ?? fresh
 }
 
-/** Pauses intake while the backlog in Redis is too deep, so that it stays bounded; Kafka holds the rest. */
-function backpressure(
-  reader: ReturnType<typeof groupReader>,
-  backlog: { threads: { countDue(): Promise<number> }; outbox: { size(): Promise<number> } },
-  settings: Settings['intake'],
-  report: Report,
-): () => Promise<void> {
-  let paused = false
-  return async () => {
-    const [due, size] = await Promise.all([backlog.threads.countDue(), backlog.outbox.size()])
-    const share = Math.max(due / settings.pauseAtDue, size / settings.pauseAtOutbox)
-    if (!paused && share > 1) {
-      paused = true
-      report('intake:paused', { reason: `${due} threads due, ${size} verdicts unpublished` })
-    } else if (paused && share < settings.resumeAtShare) {
-      paused = false
-      report('intake:resumed', {})
-    }
-    reader.setPaused(paused)
+/**
+ * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
+ * them there, this process knows.
+ */
+function noted(outbox: Outbox, lineage: Lineage): Outbox {
+  const afterABeat = async (entries: OutboxEntry[]) => {
+    if (entries.length > 0) await lineage.beat()
+    return entries
   }
+  return {
+    ...outbox,
+    next: async (...how) => afterABeat(await outbox.next(...how)),
+    adopt: async (...how) => afterABeat(await outbox.adopt(...how)),
+  }
+}
+
+/** Of the time to drain, what is left for writing down and closing once calls in flight have been cut off, in ms. */
+function closingMs(drain: number): number {
+  return Math.min(3_000, drain / 3)
 }
 
 /** A process whose Kafka consumer has been gone for this long should be started again by whoever watches it. */
@@ -354,13 +378,20 @@ function liveness(downSince: number | null, now: number): Health {
   return { ok: down < DEAD_AFTER_MS, checks: { consumer } }
 }
 
-async function readiness(redis: { ping(): Promise<string> }, downSince: number | null): Promise<Health> {
+async function readiness(
+  redis: { ping(): Promise<string> },
+  downSince: number | null,
+  trouble: string | null,
+): Promise<Health> {
   const answered = await redis.ping().then(
     () => true,
     () => false,
   )
   return {
-    ok: answered && downSince === null,
-    checks: { redis: answered ? 'answers' : 'does not answer', consumer: downSince === null ? 'consuming' : 'joining' },
+    ok: answered && trouble === null && downSince === null,
+    checks: {
+      redis: answered ? (trouble ?? 'answers') : 'does not answer',
+      consumer: downSince === null ? 'consuming' : 'joining',
+    },
   }
 }

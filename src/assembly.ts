@@ -164,18 +164,18 @@ export function intakesOf(
 }
 
 /** The dead letter of a comment whose post never came. */
-export function orphanLetter(report: Report, clock: () => number) {
-  return ({ topic, partition, offset, raw }: Origin) => {
+export function orphanLetter(report: Report) {
+  return ({ topic, partition, offset, timestamp, raw }: Origin) => {
     const detail = 'no post came for this comment'
     report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
     const value = Buffer.from(raw, 'base64')
-    const from = { topic, partition, offset, key: null, headers: {}, value }
-    return deadLetterOf(from, { reason: 'orphan-expired', detail }, clock())
+    const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }
+    return deadLetterOf(from, { reason: 'orphan-expired', detail })
   }
 }
 
 /** The last revision of a deleted post, by protocol. */
-function farewellOf(protocols: readonly Protocol[], clock: () => number) {
+export function farewellOf(protocols: readonly Protocol[], clock: () => number) {
   return (ref: ThreadRef, name: string, revision: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>

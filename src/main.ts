@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { loadSettings } from '../config/load.ts'
 import type { Pace } from '../producers/replay.ts'
+import { unexpected } from './adapters/log.ts'
 import { ROLES, type Role } from './app.ts'
 import { type BenchOptions, runBench } from './bench/run.ts'
 import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
@@ -30,6 +31,7 @@ import {
 } from './commands/library.ts'
 import { produce } from './commands/produce.ts'
 import { listProtocols, pauseProtocol, resumeProtocol } from './commands/protocols.ts'
+import { recover, tellRecovered } from './commands/recover.ts'
 import { run } from './commands/run.ts'
 import { stack } from './commands/stack.ts'
 import { counted, terminal } from './commands/terminal.ts'
@@ -57,6 +59,13 @@ const stopped = new Promise<string>((resolve) => {
     })
 })
 const commandIo = { terminal: io, signal: stopping.signal }
+
+/** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
+function fail(error: unknown): never {
+  io.say(`gavel: unexpected: ${unexpected(error)}`)
+  process.exit(1)
+}
+process.on('uncaughtException', fail)
 
 const program = new Command('gavel')
   .description('Judges live social content by structured debate: posts and comments in on Kafka, verdicts out.')
@@ -93,6 +102,11 @@ const shareOf = (text: string): number => {
   const number = Number(text)
   if (!(number >= 0 && number <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1')
   return number
+}
+const timeOf = (text: string): number => {
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw new InvalidArgumentError('must be a time in ISO 8601, as 2026-01-31T12:00:00Z')
+  return time
 }
 const rolesOf = (text: string): Role[] =>
   text.split(',').map((part) => {
@@ -195,6 +209,30 @@ subcommand(deadLetters, 'replay', 'reads the original offsets again and sends th
   .addHelpText('after', '\nExample:\n  $ gavel dead-letters replay --dry-run')
   .action(async ({ dryRun = false, json = false }: { dryRun?: boolean; json?: boolean }, command: Command) =>
     replayDeadLetters(settingsOf(command), { dryRun, json }, commandIo),
+  )
+
+subcommand(program, 'recover', 'after Redis was emptied or failed over: revisions and threads, out of the topics')
+  .option(
+    '--since <time>',
+    'take up only what was sent since then (ISO 8601), where Redis still has what is older',
+    timeOf,
+  )
+  .option('--dry-run', 'only say what would be done')
+  .addOption(jsonOption())
+  .addHelpText(
+    'after',
+    '\nServices that run wait for it and go on by themselves. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',
+  )
+  .action(
+    async (
+      { since, dryRun = false, json = false }: { since?: number; dryRun?: boolean; json?: boolean },
+      command: Command,
+    ) =>
+      tellRecovered(
+        await recover(settingsOf(command), { since: since ?? null, dryRun }, commandIo),
+        { json },
+        commandIo,
+      ),
   )
 
 const library = subcommand(program, 'library', 'shelves of labelled examples and precedents')
@@ -394,7 +432,11 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
   .option('--flood <n>', 'comments of the intake phase', positive, 300_000)
   .option('--verdicts <n>', 'verdicts of the phase without latency', positive, 4_000)
   .option('--slots <n>', 'model slots', positive, 256)
-  .option('--latency <ms>', 'time of a model call; 500, and 20 with --gateway or --fail-rate', positive)
+  .option(
+    '--latency <ms>',
+    'time of a model call; 500, 20 with --gateway or --fail-rate, 2000 with --recovery',
+    positive,
+  )
   .option('--half-load <s>', 'length of the half-load phase', positive, 30)
   .addOption(
     new Option('--gateway', "instead: the gateway's overhead a call, beside the plain client").conflicts([
@@ -412,6 +454,23 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
   .option('--subjects <n>', 'with --fail-rate: posts, and as many replies', positive, 100)
   .option('--savings', 'instead: what each saving of the rumor protocol is worth')
   .option('--data <file>', 'with --savings: threads; the sample event if left out')
+  .addOption(
+    new Option('--recovery', 'instead: how long after kill -9 others take over').conflicts([
+      'gateway',
+      'failRate',
+      'savings',
+      'soak',
+    ]),
+  )
+  .option('--kills <n>', 'with --recovery: processes killed', positive, 5)
+  .addOption(
+    new Option('--soak', 'instead: half load for some minutes, a row each').conflicts([
+      'gateway',
+      'failRate',
+      'savings',
+    ]),
+  )
+  .option('--minutes <n>', 'with --soak: how long', positive, 10)
   .addOption(formatOption())
   .addOption(jsonOption())
   .addHelpText(
@@ -421,7 +480,9 @@ Examples:
   $ gavel bench --json | jq .verdictsPerSecond
   $ gavel bench --gateway --rate 200 | jq .gateway.overheadMs
   $ gavel bench --fail-rate 0.3
-  $ gavel bench --savings --data threads.jsonl --format rumoureval2017`,
+  $ gavel bench --savings --data threads.jsonl --format rumoureval2017
+  $ gavel bench --recovery --kills 5 | jq .askedAgain
+  $ gavel bench --soak --minutes 10`,
   )
   .action((options: BenchOptions, command: Command) =>
     runBench(environment, () => settingsOf(command), options, commandIo),
@@ -446,6 +507,5 @@ try {
     io.say(`gavel: ${error.message}`)
     process.exit(1)
   }
-  io.say(`gavel: unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
-  process.exit(1)
+  fail(error)
 }

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { OperatorError } from '../domain/errors.ts'
@@ -15,21 +16,40 @@ export interface HttpParts {
   readonly ready: () => Promise<Health>
 }
 
+export interface HttpSettings {
+  readonly host: string
+  readonly port: number
+  /** What `/metrics` asks for as `Authorization: Bearer …`; empty asks for nothing. Health is open to everybody. */
+  readonly token: string
+}
+
+/** Nobody who scrapes a page needs more than this: whoever dawdles, floods or never ends is cut off. */
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000, connections: 128 }
+
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
 export async function serveHttp(
-  address: { host: string; port: number },
+  { host, port: wanted, token }: HttpSettings,
   parts: HttpParts,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
-    const send = (status: number, type: string, body: string) =>
-      response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body)
+  const knows = bearer(token)
+  const limits = {
+    maxHeaderSize: LIMITS.headerBytes,
+    headersTimeout: LIMITS.headersMs,
+    requestTimeout: LIMITS.requestMs,
+    connectionsCheckingInterval: 1_000,
+  }
+  const server = createServer(limits, (request, response) => {
+    const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
+      response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
     const health = ({ ok, checks }: Health) =>
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return send(405, 'text/plain', 'only GET is answered\n')
+        return send(405, 'text/plain', 'only GET is answered\n', { allow: 'GET, HEAD', connection: 'close' })
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
+          if (!knows(request.headers.authorization))
+            return send(401, 'text/plain', 'a bearer token is asked for\n', { 'www-authenticate': 'Bearer' })
           return send(200, parts.metricsType, await parts.metrics())
         case '/health/live':
           return health(parts.live())
@@ -41,16 +61,17 @@ export async function serveHttp(
     }
     answer().catch(() => send(500, 'text/plain', 'failed\n'))
   })
-  server.requestTimeout = 10_000
+  server.setTimeout(LIMITS.silenceMs)
+  server.maxConnections = LIMITS.connections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE'
           ? 'is taken; set GAVEL_HTTP_PORT to another, or to 0 for a free one'
           : String(error.code)
-      reject(new OperatorError(`Port ${address.port} on ${address.host} ${why}.`, { cause: error }))
+      reject(new OperatorError(`Port ${wanted} on ${host} ${why}.`, { cause: error }))
     })
-    server.listen(address.port, address.host, resolve)
+    server.listen(wanted, host, resolve)
   })
   const { port } = server.address() as AddressInfo
   return {
@@ -61,4 +82,21 @@ export async function serveHttp(
         server.closeAllConnections()
       }),
   }
+}
+
+/** What to tell of a port that other machines reach and that asks for no token; null of any other. */
+export function exposure({
+  host,
+  token,
+}: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
+  const isLoopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
+  return isLoopback || token !== '' ? null : { host, advice: 'anybody there may read /metrics: set http.token' }
+}
+
+/** Tells whether an `Authorization` header holds the token, in a time that says nothing of how much of it was right. */
+function bearer(token: string): (header: string | undefined) => boolean {
+  if (token === '') return () => true
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const known = digest(token)
+  return (header = '') => timingSafeEqual(digest(/^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''), known)
 }

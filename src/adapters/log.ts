@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { printableJson } from '../domain/printable.ts'
 import type { Events, Listener } from '../ports/report.ts'
 
 /** How loud each event is; what is missing here is `debug`. */
@@ -6,22 +7,33 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'message:dead': 'warn',
   'intake:paused': 'warn',
   'intake:resumed': 'info',
+  'store:lost': 'error',
+  'store:recovered': 'info',
+  'store:full': 'error',
+  'store:roomy': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'trouble:met': 'error',
   'service:started': 'info',
+  'service:exposed': 'warn',
   'service:stopping': 'info',
   'service:stopped': 'info',
 }
+/** Whatever Redis has no memory for, it is one trouble: each script of each worker has words of its own for it. */
+const NO_MEMORY = /^OOM /
 /** The same trouble is told once in this time, with the number of times that it was not. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
 
-/** JSON lines on standard error. Ids yes, content and secrets never: of an error its name, code and first line are told. */
+/**
+ * JSON lines on standard error, which no id in them can make a terminal obey. Ids yes, content and secrets never: of an
+ * error its name, code and first line are told, without what a parser quotes.
+ */
 export function logListener(level: string, now: () => number): Listener {
+  const standardError = pino.destination({ dest: 2, sync: true })
   const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+    { write: (line) => standardError.write(printableJson(line)) },
   )
   const told = new Map<string, { at: number; silent: number }>()
 
@@ -43,7 +55,7 @@ export function logListener(level: string, now: () => number): Listener {
     if (name === 'trouble:met') {
       const { where, error } = event as Events['trouble:met']
       const described = describe(error)
-      const silent = repeats(`${where} ${described.message}`)
+      const silent = repeats(NO_MEMORY.test(described.message) ? 'no memory' : `${where} ${described.message}`)
       if (silent !== null)
         log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
       return
@@ -57,15 +69,35 @@ export function logListener(level: string, now: () => number): Listener {
   }
 }
 
+/** A mistake of the program for a person: what is told of an error, and where it happened; nothing that its causes hold. */
+export function unexpected(error: unknown): string {
+  const { error: name, code, message } = describe(error)
+  const frames = error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line)) : []
+  return [`${name}${code === undefined ? '' : ` (${code})`}: ${message}`, ...frames].join('\n')
+}
+
+/** Of an error what may be told to anybody: its name, its code and the first line of its message. */
 function describe(error: unknown): { error: string; code?: string; message: string } {
   if (!(error instanceof Error)) return { error: typeof error, message: '' }
-  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
-  const message = (error.message.split('\n', 1)[0] ?? '').replace(/\/\/[^@\s]*@/g, '//…@').slice(0, 300)
-  return { error: error.name, ...code, message }
+  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code.slice(0, MAX_CODE_CHARS) } : {}
+  const message = error.message
+    .replace(QUOTED_BY_PARSER, 'what was read is no JSON')
+    .replace(CREDENTIALS, '//…@')
+    .split('\n', 1)[0]
+  return { error: error.name, ...code, message: (message ?? '').slice(0, MAX_MESSAGE_CHARS) }
 }
+
+const MAX_CODE_CHARS = 64
+const MAX_MESSAGE_CHARS = 300
+/** `JSON.parse` quotes the text that it can't read. */
+const QUOTED_BY_PARSER = /(?:Unexpected token .*|".*) is not valid JSON/s
+const CREDENTIALS = /\/\/[^@\s/]*@/g
 
 function shortened(event: object): object {
   return Object.fromEntries(
-    Object.entries(event).map(([key, value]) => [key, typeof value === 'string' ? value.slice(0, 300) : value]),
+    Object.entries(event).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value.slice(0, MAX_MESSAGE_CHARS) : value,
+    ]),
   )
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Queue, WaitingChildrenError, Worker } from 'bullmq'
-import { Redis } from 'ioredis'
+import { connect, type RedisSettings } from '../adapters/redis/connect.ts'
 
 /** Cases of the baseline, and the asks of each of its three rounds: those of a rumor verdict. */
 const CASES = 1_000
@@ -11,8 +11,8 @@ const ROUNDS = [3, 2, 2] as const
  * which do nothing. No protocol, journal, model or Kafka: the yardstick for verdicts a second, as machines differ and are
  * shared.
  */
-export async function bareCasesPerSecond(redisUrl: string): Promise<number> {
-  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, enableAutoPipelining: true })
+export async function bareCasesPerSecond(redis: RedisSettings): Promise<number> {
+  const connection = connect(redis, () => {}, 'patient')
   const shared = { connection, prefix: `{baseline-${randomBytes(4).toString('hex')}}` }
   const cases = new Queue('cases', shared)
   const asks = new Queue('asks', shared)

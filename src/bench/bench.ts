@@ -84,7 +84,7 @@ export async function bench(
   const commentsEach = protocol.subject === 'thread' ? plan.commentsPerPost : 0
   const each = protocol.subject === 'thread' ? `posts with ${commentsEach} comments` : `subjects of ${plan.protocol}`
 
-  const bare = await bareCasesPerSecond(loadSettings(environment).redis.url)
+  const bare = await bareCasesPerSecond(loadSettings(environment).redis)
   say(`baseline: bare BullMQ does ${bare.toFixed(0)} cases of seven empty asks a second here and now`)
 
   const floodPosts = Math.max(1, Math.round(plan.flood / 100))

@@ -84,7 +84,7 @@ export async function gatewayBench(
   const report: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
   }
-  const redis = connect(settings.redis.url, report, 'patient')
+  const redis = connect(settings.redis, report, 'patient')
   try {
     const client = openAiModel({ baseUrl: server.url, apiKey: 'bench', answerFormat: 'json_schema' })
     const through = gatewayOn(redis, settings, client, report)

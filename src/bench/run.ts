@@ -8,9 +8,11 @@ import { startStack } from '../stack/stack.ts'
 import { bench } from './bench.ts'
 import { faultBench } from './faults.ts'
 import { gatewayBench } from './gateway.ts'
+import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
+import { soakBench, soakTable } from './soak.ts'
 
-/** What `gavel bench` was asked for; `gateway`, `failRate` and `savings` each measure something else than the whole. */
+/** What `gavel bench` was asked for; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -27,12 +29,18 @@ export interface BenchOptions {
   readonly savings?: boolean
   readonly data?: string
   readonly format: Format
+  readonly recovery?: boolean
+  readonly kills: number
+  readonly soak?: boolean
+  readonly minutes: number
 }
 
 /** Time of a model call, in ms, where slots are filled… */
 const LONG_CALL_MS = 500
-/** …and where calls are looked at one by one. */
+/** …and where calls are looked at one by one… */
 const SHORT_CALL_MS = 20
+/** …and where they are to be cut off. */
+const SLOW_CALL_MS = 2_000
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -44,7 +52,7 @@ export async function runBench(
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
 ): Promise<void> {
   const io = { say: terminal.say, signal }
-  const { gateway = false, failRate, savings = false } = options
+  const { gateway = false, failRate, savings = false, recovery = false, soak = false } = options
   if (savings) {
     const { data = join(PROJECT, 'config', 'demo', 'event.jsonl'), format } = options
     const report = await savingsBench(settings(), data, format, io)
@@ -61,6 +69,19 @@ export async function runBench(
     const { subjects, comments: commentsPerPost, latency: latencyMs = SHORT_CALL_MS } = options
     const plan = { failRate, subjects, commentsPerPost, latencyMs }
     const report = await withStack(environment, io, (own) => faultBench(own, plan, io))
+    return terminal.out(JSON.stringify(report))
+  }
+  if (recovery) {
+    const { kills, latency: latencyMs = SLOW_CALL_MS } = options
+    const report = await withStack(environment, io, (own) => recoveryBench(own, { kills, latencyMs }, io))
+    terminal.say(recoveryTable(report))
+    return terminal.out(JSON.stringify(report))
+  }
+  if (soak) {
+    const { minutes, comments: commentsPerPost, slots, latency: latencyMs = LONG_CALL_MS } = options
+    const plan = { minutes, commentsPerPost, slots, latencyMs }
+    const report = await withStack(environment, io, (own) => soakBench(own, plan, io))
+    terminal.say(soakTable(report))
     return terminal.out(JSON.stringify(report))
   }
   const { protocol, comments, flood, verdicts, slots, latency: latencyMs = LONG_CALL_MS, halfLoad } = options

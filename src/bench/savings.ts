@@ -208,7 +208,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     clock,
     report,
     settings: openerSettings(changed, () => 1),
-    orphanLetter: orphanLetter(report, clock),
+    orphanLetter: orphanLetter(report),
   })
   const spent = tally(outbox)
   const judgeDue = async () => {
@@ -261,7 +261,7 @@ function hand() {
     const topic = type === 'post' ? TOPICS.posts : TOPICS.comments
     const bytes = Buffer.from(JSON.stringify(value))
     const message = { topic, partition: 0, offset: String(line), key, value: bytes, headers: {}, timestamp: 0 }
-    await handle({ topic, partition: 0, messages: [message], atEnd: false }, async () => {})
+    await handle({ topic, partition: 0, messages: [message], next: '0', atEnd: false }, async () => {})
   }
   return { reader, send }
 }

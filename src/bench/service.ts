@@ -38,6 +38,7 @@ export async function serve(
     preload?: Iterable<FileMessage>
     live?: { messages: Iterable<FileMessage>; perSecond: number }
     done: (ticks: readonly Tick[]) => boolean
+    onTick?: (tick: Tick) => void
   },
   signal: AbortSignal,
 ): Promise<Served> {
@@ -54,20 +55,16 @@ export async function serve(
     GAVEL_LIBRARY_PATH: join(tmpdir(), name),
   }
   const settings = loadSettings(own)
-  const kafka = kafkaClient(settings.kafka.brokers, name, () => {})
+  const kafka = kafkaClient(settings.kafka, name, () => {})
   await makeTopics(kafka, settings)
   if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
-  const worker = fork(
-    join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`),
-    [String(options.latencyMs), options.roles ?? 'intake,judge,publish'],
-    {
-      env: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) as Record<string, string>,
-      execArgv: nodeFlags(environment.NODE_OPTIONS),
-    },
-  )
+  const worker = forkWorker(own, options.latencyMs, options.roles)
   try {
     const ticks: Tick[] = []
-    await ready(worker, ticks)
+    await ready(worker, (tick) => {
+      ticks.push(tick)
+      options.onTick?.(tick)
+    })
     if (options.live !== undefined) {
       const pace = { kind: 'rate', perSecond: options.live.perSecond } as const
       await sendAll(kafka, settings, options.live.messages, pace, signal)
@@ -79,20 +76,36 @@ export async function serve(
   }
 }
 
-async function sendAll(
+/** A service in a process of its own; `ready` says when it has started. */
+export function forkWorker(
+  environment: Readonly<Record<string, string | undefined>>,
+  latencyMs: number | 'endpoint',
+  roles = 'intake,judge,publish',
+): ChildProcess {
+  return fork(join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`), [String(latencyMs), roles], {
+    env: Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined)) as Record<
+      string,
+      string
+    >,
+    execArgv: nodeFlags(environment.NODE_OPTIONS),
+  })
+}
+
+/** Resolves to how many messages were sent. */
+export async function sendAll(
   kafka: Kafka,
   settings: Settings,
   messages: Iterable<FileMessage>,
   pace: Pace,
   signal: AbortSignal,
-) {
+): Promise<number> {
   const writer = await kafkaWriter(kafka, settings.kafka.compression)
   const { posts: post, comments: comment, counterspeech, feedback } = topicsOf(settings)
   async function* asked() {
     yield* messages
   }
   try {
-    await replayFile(asked(), { writer, topics: { post, comment, counterspeech, feedback } }, pace, {
+    return await replayFile(asked(), { writer, topics: { post, comment, counterspeech, feedback } }, pace, {
       signal,
       progress() {},
     })
@@ -101,12 +114,12 @@ async function sendAll(
   }
 }
 
-function ready(worker: ChildProcess, ticks: Tick[]): Promise<void> {
+export function ready(worker: ChildProcess, onTick: (tick: Tick) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.once('exit', (code) => reject(new OperatorError(`The service under load ended with ${code}.`)))
     worker.on('message', (message: 'ready' | Tick) => {
       if (message === 'ready') resolve()
-      else ticks.push(message)
+      else onTick(message)
     })
   })
 }
@@ -121,8 +134,8 @@ async function finished(worker: ChildProcess, done: () => boolean, signal: Abort
   }
 }
 
-async function gone(worker: ChildProcess): Promise<void> {
-  if (worker.exitCode !== null) return
+export async function gone(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
   const exit = new Promise((resolve) => worker.once('exit', resolve))
   worker.removeAllListeners('message')
   worker.kill('SIGTERM')

@@ -14,6 +14,11 @@ export interface Tick {
   readonly published: readonly Published[]
   readonly busySlots: number
   readonly rssMiB: number
+  readonly heapMiB: number
+  /** Sockets, timers and the like that are open. */
+  readonly handles: number
+  /** Messages of all input topics that this process has still to read, as it last knew. */
+  readonly lag: number
   readonly troubles: number
   /** Jobs whose worker gave no sign of life; such a one may have been done twice. */
   readonly stalled: number
@@ -35,6 +40,7 @@ export interface Published {
 const TICK_MS = 100
 const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
 
+const lags = new Map<string, number>()
 let tick = empty()
 function empty() {
   return { settled: 0, opened: 0, troubles: 0, stalled: 0, breaks: 0, published: [] as Published[] }
@@ -47,7 +53,10 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
       if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
       else if (name === 'case:opened') tick.opened++
       else if (name === 'trouble:met') tick.troubles++
-      else if (name === 'job:stalled') tick.stalled++
+      else if (name === 'kafka:lag') {
+        const { topic, messages } = event as Events['kafka:lag']
+        lags.set(topic, messages)
+      } else if (name === 'job:stalled') tick.stalled++
       else if (name === 'breaker:changed') tick.breaks += (event as Events['breaker:changed']).to === 'open' ? 1 : 0
       else if (name === 'verdict:published') {
         const { verdict, latencySeconds, overheadSeconds } = event as Events['verdict:published']
@@ -73,8 +82,16 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
 const timer = setInterval(() => {
   const now = tick
   tick = empty()
-  const rssMiB = process.memoryUsage.rss() / 2 ** 20
-  process.send?.({ ...now, at: Date.now(), busySlots: app.gateway.busy, rssMiB } satisfies Tick)
+  const memory = process.memoryUsage()
+  process.send?.({
+    ...now,
+    at: Date.now(),
+    busySlots: app.gateway.busy,
+    rssMiB: memory.rss / 2 ** 20,
+    heapMiB: memory.heapUsed / 2 ** 20,
+    handles: process.getActiveResourcesInfo().length,
+    lag: [...lags.values()].reduce((total, messages) => total + messages, 0),
+  } satisfies Tick)
 }, TICK_MS)
 
 async function leave(): Promise<void> {

@@ -19,7 +19,7 @@ export async function listDeadLetters(settings: Settings, options: { json: boole
     io.terminal.out(
       options.json
         ? printableJson(JSON.stringify(letter))
-        : `${printable(letter.at, 30)}  ${printable(letter.topic, 250)}/${letter.partition}@${letter.offset}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes)`,
+        : `${printable(letter.at, 30)}  ${printable(letter.topic, 250)}/${letter.partition}@${printable(letter.offset, 20)}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes)`,
     )
   if (letters.length === 0) io.terminal.say('No dead letters stand on the topic.')
 }
@@ -47,7 +47,9 @@ export async function replayDeadLetters(
       if (writer !== null && original !== undefined)
         await writer.send([{ topic: letter.topic, key: original.key, value: original.value }])
       io.terminal.out(
-        options.json ? JSON.stringify({ place, reason: letter.reason, state }) : `${place}  ${letter.reason}  ${state}`,
+        options.json
+          ? printableJson(JSON.stringify({ place, reason: letter.reason, state }))
+          : `${printable(place, 280)}  ${letter.reason}  ${state}`,
       )
     }
   } finally {

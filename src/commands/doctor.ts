@@ -1,9 +1,11 @@
+import type { Admin } from 'kafkajs'
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
-import { kafkaClient } from '../adapters/kafka/client.ts'
+import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
-import { connect } from '../adapters/redis/connect.ts'
+import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redis/connect.ts'
 import { libraryOf, topicsOf } from '../assembly.ts'
+import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -100,8 +102,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
 }
 
 async function redisFindings(settings: Settings): Promise<Finding[]> {
-  const { url } = settings.redis
-  if (url === '')
+  if (redisAddresses(settings.redis).length === 0)
     return [
       {
         what: 'Redis',
@@ -110,35 +111,48 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
         todo: 'Set REDIS_URL, or start local servers with "gavel stack".',
       },
     ]
-  const client = connect(url, () => {}, 'impatient')
+  let client: ReturnType<typeof connect> | undefined
   try {
-    const info = await within(client.info())
-    const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? 'unknown'
-    const found: Finding[] = [{ what: 'Redis', state: 'well', detail: `version ${field('redis_version')}` }]
-    if (field('maxmemory_policy') !== 'noeviction')
-      found.push({
-        what: 'Redis',
-        state: 'broken',
-        detail: `may throw away keys at its memory limit (maxmemory-policy ${field('maxmemory_policy')})`,
-        todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
-      })
-    if (field('aof_enabled') !== '1')
-      found.push({
-        what: 'Redis',
-        state: 'warning',
-        detail: 'keeps no append-only file: what was accepted is lost if it restarts',
-        todo: 'Set appendonly to yes.',
-      })
-    return found
+    client = connect(settings.redis, () => {}, 'impatient')
+    await within(checkRedis(client, settings.redis))
+    const servers = serversOf(client)
+    return (
+      await Promise.all(
+        servers.map(async (server) => {
+          const name = servers.length === 1 ? 'Redis' : `Redis ${server.options.host}:${server.options.port}`
+          return serverFindings(name, await within(server.info()))
+        }),
+      )
+    ).flat()
   } catch (error) {
     return [broken('Redis', error, 'Check REDIS_URL, and that Redis is running.')]
   } finally {
-    client.disconnect()
+    client?.disconnect()
   }
 }
 
+function serverFindings(what: string, info: string): Finding[] {
+  const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? 'unknown'
+  const found: Finding[] = [{ what, state: 'well', detail: `version ${field('redis_version')}` }]
+  if (field('maxmemory_policy') !== 'noeviction')
+    found.push({
+      what,
+      state: 'broken',
+      detail: `may throw away keys at its memory limit (maxmemory-policy ${field('maxmemory_policy')})`,
+      todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
+    })
+  if (field('aof_enabled') !== '1')
+    found.push({
+      what,
+      state: 'warning',
+      detail: 'keeps no append-only file: what was accepted is lost if it restarts',
+      todo: 'Set appendonly to yes.',
+    })
+  return found
+}
+
 async function kafkaFindings(settings: Settings): Promise<Finding[]> {
-  const { brokers, clientId } = settings.kafka
+  const { brokers, clientId, sasl, tls } = settings.kafka
   if (brokers.length === 0)
     return [
       {
@@ -148,14 +162,26 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
         todo: 'Set KAFKA_BROKERS, or start local servers with "gavel stack".',
       },
     ]
-  const admin = kafkaClient(brokers, clientId, () => {}).admin({ retry: { retries: 1 } })
+  let admin: Admin | undefined
   try {
+    await checkBrokers(settings.kafka)
+    admin = kafkaClient(settings.kafka, clientId, () => {}).admin({ retry: { retries: 1 } })
     await within(admin.connect())
     const cluster = await within(admin.describeCluster())
     const present = new Set(await within(admin.listTopics()))
     const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
     return [
       { what: 'Kafka', state: 'well', detail: `${cluster.brokers.length} brokers` },
+      ...(sasl.mechanism === 'plain' && !tls.enabled
+        ? [
+            {
+              what: 'Kafka',
+              state: 'warning',
+              detail: 'is sent the password in plain text',
+              todo: 'Set kafka.tls.enabled to true, at a port that speaks TLS, or kafka.sasl.mechanism to scram-sha-512.',
+            } as const,
+          ]
+        : []),
       absent.length === 0
         ? { what: 'topics', state: 'well', detail: 'all there' }
         : {
@@ -168,7 +194,7 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   } catch (error) {
     return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]
   } finally {
-    await admin.disconnect().catch(() => undefined)
+    await admin?.disconnect().catch(() => undefined)
   }
 }
 
@@ -219,6 +245,8 @@ async function modelFindings(settings: Settings): Promise<Finding[]> {
 }
 
 function broken(what: string, error: unknown, todo: string): Finding {
+  // It says itself what to do.
+  if (error instanceof OperatorError) return { what, state: 'broken', detail: error.message }
   const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
   return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }
 }

@@ -154,7 +154,7 @@ async function judgeWith(
     clock,
     report,
     settings: { ...openerSettings(settings, () => 0), clock: { idleAfter: 0, atEnd: 'finish' } },
-    orphanLetter: orphanLetter(report, clock),
+    orphanLetter: orphanLetter(report),
   })
   try {
     await collect(
@@ -229,7 +229,7 @@ function feeding() {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}
   const fed = new Set<string>()
   const send = async (topic: string, messages: readonly Incoming[]) => {
-    const batch: Batch = { topic, partition: 0, messages, atEnd: true }
+    const batch: Batch = { topic, partition: 0, messages, next: '0', atEnd: true }
     await handle(batch, async () => {})
     fed.add(topic)
   }

@@ -116,7 +116,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
         const letters = ended.flatMap(({ from, end }) => {
           const why = deadReason(end)
           if (why === null) return []
-          const { key, letter } = deadLetterOf(from, why, Date.now())
+          const { key, letter } = deadLetterOf(from, why)
           return [{ topic: topics.deadLetters, key, value: letter }]
         })
         await writer.send(letters)

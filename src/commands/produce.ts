@@ -4,7 +4,6 @@ import { type Pace, replayFile } from '../../producers/replay.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { makeTopics } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
-import { OperatorError } from '../domain/errors.ts'
 import { type BadLine, type Format, fileMessages } from '../evaluation/formats.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -26,13 +25,11 @@ export async function produce(
   pace: Pace,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Produced> {
-  const { brokers, clientId, compression } = settings.kafka
-  if (brokers.length === 0)
-    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
-  const kafka = kafkaClient(brokers, clientId, (name, event) => {
+  const { clientId, compression } = settings.kafka
+  const kafka = kafkaClient(settings.kafka, clientId, (name, event) => {
     if (name === 'trouble:met' && 'error' in event) io.terminal.say(String(event.error))
   })
-  await checkBrokers(brokers)
+  await checkBrokers(settings.kafka)
   await makeTopics(kafka, settings)
   const topics = topicsOf(settings)
   const writer = await kafkaWriter(kafka, compression)

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { connect } from '../adapters/redis/connect.ts'
+import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { keysUnder } from '../adapters/redis/keys.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
 import { OperatorError } from '../domain/errors.ts'
@@ -43,13 +43,13 @@ async function withThreads<Result>(
   settings: Settings,
   use: (threads: ThreadStore) => Promise<Result>,
 ): Promise<Result> {
-  if (settings.redis.url === '')
-    throw new OperatorError('Redis is not set. Set REDIS_URL, or start local servers with "gavel stack".')
-  const client = connect(settings.redis.url, () => {}, 'impatient')
+  const client = connect(settings.redis, () => {}, 'impatient')
   const times = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
   try {
+    await checkRedis(client, settings.redis)
     return await use(redisThreads(client, keysUnder(settings.redis.prefix), times))
   } catch (error) {
+    if (error instanceof OperatorError) throw error
     throw new OperatorError('Redis does not answer. See "gavel doctor".', { cause: error })
   } finally {
     client.disconnect()

@@ -1,6 +1,9 @@
 import Table from 'cli-table3'
+import { printable, printableJson } from '../domain/printable.ts'
 
-/** Where a command speaks: results on `out`, everything else on `say`. */
+export { printable, printableJson } from '../domain/printable.ts'
+
+/** Where a command speaks: results on `out`, everything else on `say`. No text drives the terminal, whoever wrote it. */
 export interface Terminal {
   /** One line of result on standard output. */
   out(line: string): void
@@ -19,40 +22,19 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
   return {
     out(line) {
       clear()
-      out.write(`${line}\n`)
+      out.write(`${printableJson(line)}\n`)
     },
     say(line) {
       clear()
-      error.write(`${line}\n`)
+      error.write(`${printableJson(line)}\n`)
     },
     progress(line) {
       if (!error.isTTY) return
       clear()
-      error.write(line.slice(0, (error.columns ?? 80) - 1))
+      error.write(printable(line, (error.columns ?? 80) - 1))
       progressing = true
     },
   }
-}
-
-/** Strangers' text as one line that can't drive a terminal: no control or format characters, at most `width` long. */
-export function printable(text: string, width: number): string {
-  const line = text
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
-    .replace(/\p{Cf}/gu, '')
-    .trim()
-  const characters = [...line]
-  return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
-}
-
-/** JSON that can't drive a terminal either: what `JSON.stringify` leaves as it is and a terminal may obey is escaped. */
-export function printableJson(json: string): string {
-  return json.replace(/[\u007f-\u009f]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    character
-      .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
 }
 
 /** `1 verdict`, `2 verdicts`. */

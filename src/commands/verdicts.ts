@@ -1,23 +1,19 @@
 import type { Settings } from '../../config/schema.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { topicsOf } from '../assembly.ts'
-import { OperatorError } from '../domain/errors.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
 import { jsonOf, readTopic } from './read-topic.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'
 
 /** A client for commands that only read: its complaints are for the person who waits. */
 export async function readingClient(settings: Settings, terminal: Terminal) {
-  const { brokers, clientId } = settings.kafka
-  if (brokers.length === 0)
-    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
-  const kafka = kafkaClient(brokers, clientId, (name, event) => {
+  const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, (name, event) => {
     if (name !== 'trouble:met' || !('error' in event)) return
     const said = String(event.error)
     // To leave is a courtesy: a broker forgets a silent reader by itself.
     if (!said.includes('LeaveGroup')) terminal.say(printable(said, 300))
   })
-  await checkBrokers(brokers)
+  await checkBrokers(settings.kafka)
   return kafka
 }
 

@@ -19,6 +19,8 @@ export const caseRecord = z.object({
   /** What the protocol kept from the revision before, if anything. */
   carry: z.unknown(),
   versions,
+  /** When it was started afresh under these versions, ms since 1970; absent while it runs as it was opened. */
+  restartedAt: z.number().optional(),
   createdAt: z.number(),
   /** Arrival of the message, or passing of the due time, that opened this revision; ms since 1970. */
   receivedAt: z.number(),

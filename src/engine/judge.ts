@@ -53,7 +53,7 @@ export function judge(deps: {
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return { next: 'later', delayMs: 5_000 }
     const other = otherVersion(seen.record.versions, protocol)
-    if (other === 'newer' || (other === 'different' && clock() - seen.record.openedAt < settings.handBackMs))
+    if (other === 'newer' || (other === 'different' && clock() - pinnedAt(seen.record) < settings.handBackMs))
       return { next: 'later', delayMs: 1_000 }
     const taken = await cases.take(caseId, seen)
     if (taken === null) return { next: 'done' }
@@ -66,7 +66,7 @@ export function judge(deps: {
       // The journal goes; the calls in it were made all the same.
       const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
       await cases.loseCalls(caseId, made)
-      const record = { ...taken.record, versions: versionsOf(protocol), carry: null }
+      const record = { ...taken.record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
       return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
     }
     const { standing, progress } = stand(
@@ -276,6 +276,14 @@ function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' |
   if (pinned.script > protocol.version) return 'newer'
   const same = pinned.prompts === protocol.promptsHash && pinned.settings === protocol.settingsHash
   return same ? undefined : 'different'
+}
+
+/**
+ * Since when the case has had its versions. Each fresh start counts anew: of two kinds of workers of which neither is newer,
+ * both would else start it afresh in turn, and pay for it each time.
+ */
+function pinnedAt({ openedAt, restartedAt }: CaseRecord): number {
+  return restartedAt ?? openedAt
 }
 
 export function versionsOf(protocol: Protocol): Versions {

@@ -157,11 +157,18 @@ function wants(protocol: Protocol, state: ThreadState, streamNow: number, final:
   return checkpoint && (changed || (final && before?.final !== true))
 }
 
-function versionSeenBy(protocol: Protocol, state: ThreadState): number {
+/** Which of a thread's changes a protocol looks at. */
+export function versionSeenBy(protocol: Protocol, state: ThreadState): number {
   return protocol.subject === 'thread' ? state.version : state.postVersion
 }
 
-function snapshotOf(protocol: Protocol, state: ThreadState, post: Post, settings: OpenerSettings): Snapshot {
+/** The subject as a protocol judges it now. */
+export function snapshotOf(
+  protocol: Protocol,
+  state: ThreadState,
+  post: Post,
+  settings: Pick<OpenerSettings, 'checkpoints' | 'threadCap'>,
+): Snapshot {
   if (protocol.subject !== 'thread') return { post: seenBy(protocol, post), comments: [], leftOut: 0 }
   const { checkpoints, threadCap } = settings
   const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)

@@ -71,4 +71,6 @@ export interface Outbox {
   /** Acknowledged by Kafka: the entries go, and their subjects may open the next revision. */
   done(entries: readonly OutboxEntry[]): Promise<void>
   size(): Promise<number>
+  /** When the oldest of them came, ms since 1970; null where there is none. */
+  oldest(): Promise<number | null>
 }

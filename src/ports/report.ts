@@ -8,7 +8,7 @@ export interface Events {
   /** A message could not be read or judged. */
   'message:dead': { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
   /** Fetching stopped, or went on, because of the backlog. */
-  'intake:paused': { reason: string }
+  'intake:paused': { strains: readonly string[]; reason: string }
   'intake:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
@@ -49,6 +49,14 @@ export interface Events {
   'slots:counted': { busy: number; waiting: number }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
+  /** The share of its `maxmemory` that Redis uses, 0 where it has none; whether it lost what it had acknowledged. */
+  'store:watched': { memoryShare: number; lost: boolean }
+  /** Redis lost what it had acknowledged: nothing is opened or taken in until it has been recovered. */
+  'store:lost': { why: string; advice: string }
+  'store:recovered': Record<string, never>
+  /** Redis takes no more writes, for want of memory; and takes them again. */
+  'store:full': { advice: string }
+  'store:roomy': Record<string, never>
   /** How long this process has been without a working consumer. */
   'consumer:watched': { downSeconds: number }
   /** `clockLagSeconds` is null while the stream's clock has not started. */
@@ -56,6 +64,8 @@ export interface Events {
   /** Something outside failed and will be tried again. */
   'trouble:met': { where: string; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
+  /** The port can be reached from other machines, and asks for no token. */
+  'service:exposed': { host: string; advice: string }
   'service:stopping': { reason: string }
   'service:stopped': Record<string, never>
 }

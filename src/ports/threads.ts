@@ -3,16 +3,26 @@ import type { Outcome } from '../domain/messages.ts'
 import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
 
 /** Where a message came from, and its bytes, kept only while its post is missing. */
-export interface Origin {
+export interface Origin extends Place {
   readonly topic: string
-  readonly partition: number
-  readonly offset: string
   readonly raw: string
 }
 
-export type CommentChange =
+/** Where in its topic a message stands. */
+export interface Place {
+  readonly partition: number
+  readonly offset: string
+  /** When the broker took it, ms since 1970. */
+  readonly timestamp: number
+}
+
+export type CommentChange = (
   | { readonly kind: 'said'; readonly comment: Comment; readonly origin: Origin }
   | { readonly kind: 'deleted'; readonly id: string; readonly createdAt: number }
+) & {
+  /** Where it stood in its topic, where that is known. */
+  readonly place?: Place
+}
 
 /** The rules by which a thread takes comments; times in ms. */
 export interface ThreadRules {
@@ -40,6 +50,8 @@ export interface Arrival {
   readonly threaded: boolean
   /** Some protocol judges the post by itself, as soon as it comes. */
   readonly atOnce: boolean
+  /** Where the post stood in its topic, where that is known. */
+  readonly place?: Place
 }
 
 export interface ThreadState {
@@ -77,7 +89,8 @@ export const TENANT_SHARE = 8
 
 /**
  * Threads as they grow. All writes are atomic per thread and repeatable: the same message again is a `duplicate` and
- * changes nothing.
+ * changes nothing. Nor does one whose place in its topic lies before what the thread has taken from there: a reader that
+ * comes late with what another has read on from would put an old text over a new one.
  */
 export interface ThreadStore {
   /** A post that nobody judges is `unrouted` and not kept, nor are its comments. */
@@ -110,7 +123,8 @@ export interface ThreadStore {
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
    * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
-   * due time when that one is published, a paused one (`held`) when it is resumed. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile.
+   * due time when that one is published, a paused one (`held`) when it is resumed. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
+   * nothing where nothing would be due after this and the thread has changed since it was read: it stays due.
    * Returns the ids of the cases that were opened.
    */
   open(

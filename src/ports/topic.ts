@@ -15,6 +15,8 @@ export interface Batch {
   readonly topic: string
   readonly partition: number
   readonly messages: readonly Incoming[]
+  /** The offset that is committed when they are handled: behind the last of these, and behind the marks of transactions. */
+  readonly next: string
   /** Nothing stands behind the last of these. */
   readonly atEnd: boolean
 }

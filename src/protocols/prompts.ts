@@ -57,6 +57,17 @@ export function readPrompts(
   }
 }
 
+/** One message a turn: what one role says twice in a row is one message, for endpoints that want the roles to alternate. */
+export function inTurns(messages: readonly ChatMessage[]): ChatMessage[] {
+  const turns: ChatMessage[] = []
+  for (const message of messages) {
+    const last = turns.at(-1)
+    if (last?.role !== message.role) turns.push(message)
+    else turns.splice(-1, 1, { ...last, content: `${last.content}\n\n${message.content}` })
+  }
+  return turns
+}
+
 function sections(file: string): ChatMessage[] {
   const [, ...parts] = file.replace(/^\s*<!--[\s\S]*?-->/, '').split(ROLE_LINE)
   const messages: ChatMessage[] = []

@@ -108,3 +108,19 @@ describe('each codec of Kafka', () => {
     expect((await decompress(inBatch(whole))).equals(three)).toBe(true)
   })
 })
+
+it.each(TYPES)(
+  'codec %i refuses a batch that promises more records than memory holds, before it unpacks it',
+  async (type) => {
+    const { compress, decompress } = codecOf(type)
+    const promising = (count: number, data: Buffer) => {
+      const batch = inBatch(data)
+      Buffer.from(batch.buffer, batch.byteOffset - HEADER_BYTES, HEADER_BYTES).writeInt32BE(count, 57)
+      return batch
+    }
+    const whole = await compress({ buffer: recordsOf(['a', 'b', 'c'].map((word) => Buffer.from(word.repeat(2_000)))) })
+    for (const data of [whole, Buffer.alloc(100, 255)])
+      await expect(decompress(promising(2 ** 31 - 1, data))).rejects.toThrow(/records, at most/)
+    expect((await decompress(promising(1_000, Buffer.alloc(100, 255)))).includes(CORRUPT_BATCH)).toBe(true)
+  },
+)

@@ -15,10 +15,11 @@ const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
 const CREATED = new Date(T0).toISOString()
 
+let nextOffset = 7
 const incoming = (value: unknown): Incoming => ({
   topic: 'counterspeech',
   partition: 0,
-  offset: '7',
+  offset: String(nextOffset++),
   key: 'r1',
   value: Buffer.from(JSON.stringify(value)),
   headers: {},

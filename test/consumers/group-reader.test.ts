@@ -1,5 +1,5 @@
 import type { Consumer, ConsumerRunConfig, EachBatchPayload, Kafka } from 'kafkajs'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { groupReader } from '../../consumers/group-reader.ts'
 import type { Events } from '../../src/ports/report.ts'
 
@@ -20,21 +20,26 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+const HEARTBEAT_MS = 2_000
+const BOTH = { posts: [0, 1] }
+
 /** Consumers as kafkajs makes them, as far as their life goes; the test decides over it. */
 function fakeKafka() {
   const consumers: ReturnType<typeof fakeConsumer>[] = []
-  const world = { reachable: true, connecting: Promise.resolve() }
+  const world = { reachable: true, connecting: Promise.resolve(), commits: true }
 
   function fakeConsumer() {
     const listeners = new Map<string, (event: { payload: unknown }) => void>()
     const steps: string[] = []
     let run: ConsumerRunConfig | undefined
+    let beating: NodeJS.Timeout | undefined
+    const tell = (name: string, payload: unknown = {}) => listeners.get(name)?.({ payload })
     const needsRun = (what: string) => {
       if (run === undefined) throw new Error('Consumer group was not initialized, consumer#run must be called first')
       steps.push(what)
     }
     const consumer = {
-      events: { CRASH: 'crash', GROUP_JOIN: 'join' },
+      events: { CRASH: 'crash', GROUP_JOIN: 'join', HEARTBEAT: 'heartbeat', FETCH_START: 'asked', FETCH: 'fetched' },
       on: (name: string, listen: (event: { payload: unknown }) => void) => void listeners.set(name, listen),
       async connect() {
         await world.connecting
@@ -47,13 +52,27 @@ function fakeKafka() {
       disconnect: async () => void steps.push('disconnect'),
       pause: () => needsRun('pause'),
       resume: () => needsRun('resume'),
-      commitOffsets: async (offsets: unknown) => void steps.push(`commit ${JSON.stringify(offsets)}`),
+      async commitOffsets(offsets: unknown) {
+        if (!world.commits) throw new Error('the coordinator moves')
+        steps.push(`commit ${JSON.stringify(offsets)}`)
+      },
     }
     return {
       consumer: consumer as unknown as Consumer,
       steps,
-      join: () => listeners.get('join')?.({ payload: { memberAssignment: { posts: [0, 1] } } }),
-      crash: () => listeners.get('crash')?.({ payload: { error: new Error('crashed'), restart: false } }),
+      /** Joins the group, whose heartbeats are answered from then on. */
+      join(memberAssignment: Record<string, number[]> = BOTH) {
+        tell('join', { memberAssignment })
+        beating ??= setInterval(() => tell('heartbeat'), HEARTBEAT_MS)
+      },
+      /** No heartbeat is answered any more. */
+      fallSilent: () => clearInterval(beating),
+      asks: (nodeId: string) => tell('asked', { nodeId }),
+      fetched: (nodeId: string) => tell('fetched', { nodeId }),
+      crash() {
+        clearInterval(beating)
+        tell('crash', { error: new Error('crashed'), restart: false })
+      },
       batch(change: Partial<EachBatchPayload> = {}) {
         const payload = {
           batch: {
@@ -108,14 +127,31 @@ it('resolves and commits behind the batch when it has been handled, in this orde
   await reader.start(async (batch) => {
     last().steps.push(`handle ${batch.messages.map(({ offset }) => offset).join()} ${batch.atEnd}`)
   })
+  last().join()
   await last().batch()
-  expect(last().steps).toEqual(['handle 6,7 true', 'resolve 7'])
+  expect(last().steps).toEqual(['resume', 'handle 6,7 true', 'resolve 7'])
   await vi.advanceTimersByTimeAsync(250)
   expect(last().steps).toEqual([
+    'resume',
     'handle 6,7 true',
     'resolve 7',
     'commit [{"topic":"posts","partition":1,"offset":"8"}]',
   ])
+})
+
+it('commits nothing of a batch that is in work, however long that takes', async () => {
+  const { reader, last } = setUp()
+  const working = Promise.withResolvers<void>()
+  await reader.start(() => working.promise)
+  last().join()
+  last().steps.length = 0
+  const batch = last().batch()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(last().steps).toEqual([])
+  working.resolve()
+  await batch
+  await vi.advanceTimersByTimeAsync(250)
+  expect(last().steps).toEqual(['resolve 7', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
 })
 
 it('resolves and commits nothing when the handling fails, and lets kafkajs know', async () => {
@@ -123,6 +159,8 @@ it('resolves and commits nothing when the handling fails, and lets kafkajs know'
   await reader.start(async () => {
     throw new Error('Redis is away')
   })
+  last().join()
+  last().steps.length = 0
   await expect(last().batch()).rejects.toThrow('Redis is away')
   expect(last().steps).toEqual([])
 })
@@ -231,4 +269,172 @@ it('stays closed: a consumer that was connecting is let go', async () => {
   expect(consumers).toHaveLength(1)
   expect(last().steps).toContain('disconnect')
   expect(last().steps).not.toContain('commit')
+})
+
+describe('notices and replaces', () => {
+  /** Lets the consumer die in its way and tells after how many seconds it was replaced, by one that joins at once. */
+  async function secondsToReplace(die: (one: ReturnType<ReturnType<typeof setUp>['last']>) => void): Promise<number> {
+    const { reader, consumers, last } = setUp()
+    await reader.start(nothing)
+    last().join()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(consumers).toHaveLength(1)
+    die(last())
+    const died = Date.now()
+    while (consumers.length === 1 && Date.now() < died + 120_000) await vi.advanceTimersByTimeAsync(500)
+    const seconds = (Date.now() - died) / 1000
+    expect(reader.downSince).not.toBeNull()
+    last().join()
+    expect(reader.downSince).toBeNull()
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(consumers).toHaveLength(2)
+    return seconds
+  }
+
+  it.each<[string, Parameters<typeof secondsToReplace>[0]]>([
+    ['a crash without restart', (one) => one.crash()],
+    ['a group that answers no heartbeat, without any event', (one) => one.fallSilent()],
+    ['a fetch that does not end, though the group answers', (one) => one.asks('1')],
+    [
+      'a fetch from one broker that does not end, though another answers',
+      (one) => {
+        one.asks('1')
+        setInterval(() => {
+          one.asks('2')
+          one.fetched('2')
+        }, 1_000)
+      },
+    ],
+  ])('%s, within 30 s', async (_, die) => {
+    expect(await secondsToReplace(die)).toBeLessThanOrEqual(30)
+  })
+
+  it.each(['connect', 'join'])('a consumer that never comes to an end with its %s', async (step) => {
+    const { reader, consumers, world, last, troubles } = setUp()
+    if (step === 'connect') world.connecting = new Promise(() => {})
+    void reader.start(nothing)
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(consumers.length).toBeGreaterThan(1)
+    expect(troubles).not.toEqual([])
+    world.connecting = Promise.resolve()
+    await vi.advanceTimersByTimeAsync(30_000)
+    last().join()
+    expect(reader.downSince).toBeNull()
+  })
+
+  it('no consumer because the process stood still, or its clock jumped', async () => {
+    const { reader, consumers, last } = setUp()
+    await reader.start(nothing)
+    last().join()
+    await vi.advanceTimersByTimeAsync(5_000)
+    vi.setSystemTime(Date.now() + 3_600_000)
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(consumers).toHaveLength(1)
+  })
+
+  it('no third consumer while batches of the first hang: it says that it is down until they end', async () => {
+    const { reader, consumers, last } = setUp()
+    const hanging = Promise.withResolvers<void>()
+    await reader.start(() => hanging.promise)
+    last().join()
+    const first = last().batch()
+    last().fallSilent()
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(consumers).toHaveLength(2)
+    last().join()
+    last().fallSilent()
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(consumers).toHaveLength(2)
+    expect(reader.downSince).not.toBeNull()
+    hanging.resolve()
+    await first
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(consumers).toHaveLength(3)
+    last().join()
+    expect(reader.downSince).toBeNull()
+  })
+})
+
+it('lets a consumer go that joins after it was given up, and counts neither its life nor its batches', async () => {
+  const { reader, consumers, last } = setUp()
+  const handle = vi.fn(nothing)
+  await reader.start(handle)
+  const late = last()
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(consumers).toHaveLength(2)
+  late.steps.length = 0
+  late.join()
+  expect(late.steps).toEqual(['disconnect'])
+  expect(reader.downSince).not.toBeNull()
+  await late.batch()
+  expect(handle).not.toHaveBeenCalled()
+  expect(late.steps).toEqual(['disconnect'])
+})
+
+it('neither resolves nor commits what a consumer had in work when it was replaced', async () => {
+  const { reader, last } = setUp()
+  const working = Promise.withResolvers<void>()
+  await reader.start(() => working.promise)
+  const first = last()
+  first.join()
+  const batch = first.batch()
+  first.crash()
+  await vi.advanceTimersByTimeAsync(1_000)
+  last().join()
+  working.resolve()
+  await batch
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect([...first.steps, ...last().steps].filter((step) => /^(resolve|commit)/.test(step))).toEqual([])
+})
+
+it('commits again what could not be committed, unless the partition has gone to another', async () => {
+  const { reader, world, last, troubles } = setUp()
+  const committed = () => last().steps.filter((step) => step.startsWith('commit'))
+  await reader.start(nothing)
+  last().join()
+  world.commits = false
+  await last().batch()
+  await vi.advanceTimersByTimeAsync(3_000)
+  expect(troubles.length).toBeGreaterThan(0)
+  world.commits = true
+  await vi.advanceTimersByTimeAsync(3_000)
+  expect(committed()).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+  world.commits = false
+  await last().batch()
+  await vi.advanceTimersByTimeAsync(3_000)
+  last().join({ posts: [0] })
+  world.commits = true
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(committed()).toHaveLength(1)
+})
+
+it('is paused again after each rebalance', async () => {
+  const { reader, last } = setUp()
+  await reader.start(nothing)
+  last().join()
+  reader.setPaused(true)
+  last().steps.length = 0
+  last().join()
+  last().join()
+  expect(last().steps).toEqual(['pause', 'pause'])
+})
+
+it('finishes and commits what is in work before it leaves, and takes nothing more', async () => {
+  const { reader, last } = setUp()
+  const working = Promise.withResolvers<void>()
+  await reader.start(() => working.promise)
+  last().join()
+  const batch = last().batch()
+  last().steps.length = 0
+  const closed = reader.close()
+  await last().batch()
+  expect(last().steps).toEqual(['pause'])
+  working.resolve()
+  await Promise.all([batch, closed])
+  expect(last().steps).toEqual([
+    'pause',
+    'resolve 7',
+    'commit [{"topic":"posts","partition":1,"offset":"8"}]',
+    'disconnect',
+  ])
 })

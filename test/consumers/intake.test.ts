@@ -37,7 +37,7 @@ function batchOf(topic: string, values: readonly unknown[], change: Partial<Batc
       timestamp: NOW - 2_000,
     }),
   )
-  return { topic, partition: 0, messages, atEnd: false, ...change }
+  return { topic, partition: 0, messages, next: String(messages.length), atEnd: false, ...change }
 }
 
 /** A reader that the test turns by hand. */
@@ -69,6 +69,7 @@ describe('the intake', () => {
   let stores: ReturnType<typeof memoryStores>
   let steps: string[]
   let failing: Set<string>
+  let wall: number
   let told: { [Name in keyof Events]: { name: Name; event: Events[Name] } }[keyof Events][]
   let taking: ReturnType<typeof intake>
 
@@ -86,6 +87,7 @@ describe('the intake', () => {
     stores = memoryStores(() => NOW)
     steps = []
     failing = new Set()
+    wall = NOW
     told = []
     const { threads, outbox, marks } = stores
     const routes = router([protocolNamed('rumor')], {})
@@ -112,7 +114,7 @@ describe('the intake', () => {
       outbox: { ...outbox, putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
       marks: { read: marks.read, write: (changed) => step('marks', () => marks.write(changed)) },
       limits: LIMITS,
-      clock: () => NOW,
+      clock: () => wall,
       report,
     })
     await taking.start()
@@ -211,6 +213,16 @@ describe('the intake', () => {
     },
   )
 
+  it('writes the same dead letter when a batch comes again later', async () => {
+    const batch = batchOf('posts', ['no JSON'])
+    await hand.give(batch)
+    wall += 60_000
+    await hand.give(batch)
+    const [first, second] = await letters()
+    expect(first?.at).toBe(new Date(NOW - 2_000).toISOString())
+    expect(second).toEqual(first)
+  })
+
   it('goes on when nothing in a batch can be read', async () => {
     await hand.give(batchOf('posts', ['a', 'b']))
     expect(steps).toEqual(['dead letters', 'marks'])
@@ -230,6 +242,13 @@ describe('the intake', () => {
     expect((await stores.threads.read(thread('p3')))?.accepted).toBe(
       many.filter(({ postId }) => postId === 'p3').length,
     )
+  })
+
+  it('gives signs of life between large messages, however few they are', async () => {
+    const large = Array.from({ length: 12 }, (_, n) => commentJson(`large ${n}`, { text: 'x'.repeat(1_000_000) }))
+    await hand.give(batchOf('comments', large))
+    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(settled()).toEqual({ 'comments orphan': 12 })
   })
 
   it('keeps the order of one thread’s changes, also where other threads’ stand between', async () => {

@@ -82,6 +82,37 @@ describe('a message is read', () => {
     expect(readPost(post({ text: 'x'.repeat(filler + 1) }))).toMatchObject({ ok: false, reason: 'too-large' })
   })
 
+  it('whose text is full of brackets, quotes and backslashes: they nest nothing', () => {
+    const text = '\\"[{'.repeat(5_000)
+    expect(readPost(post({ text }))).toMatchObject({ ok: true, message: { text } })
+    const deep = JSON.stringify(post()).replace('{', `{"a":${'['.repeat(999)}${']'.repeat(999)},`)
+    expect(readPost(deep).ok).toBe(true)
+  })
+
+  it.each([
+    ['__proto__', '{"__proto__":{"deleted":true,"tenant":"mine"},'],
+    ['constructor', '{"constructor":{"prototype":{"deleted":true}},'],
+    ['a number beyond all numbers', '{"size":1e999999,'],
+    ['80,000 fields', `{${Array.from({ length: 80_000 }, (_, n) => `"k${n}":1`).join(',')},`],
+  ])('without what nobody knows: %s', (_, head) => {
+    const read = readPost(JSON.stringify(post()).replace('{', head))
+    expect(read.ok ? read.message : read).toEqual({
+      id: 'p1',
+      tenant: 'default',
+      text: 'hello',
+      createdAt: NOW - 60_000,
+    })
+    expect(Object.getPrototypeOf(read.ok ? read.message : null)).toBe(Object.prototype)
+    expect(({} as { deleted?: boolean }).deleted).toBeUndefined()
+  })
+
+  it('by the last of two fields of one name, as JSON has it', () => {
+    expect(readPost(JSON.stringify(post()).replace('{', '{"id":"p0",'))).toMatchObject({
+      ok: true,
+      message: { id: 'p1' },
+    })
+  })
+
   it.each([
     ['a text', post()],
     ['an image', post({ text: undefined, media: [{ kind: 'image', url: 'https://x.org/a.png' }] })],
@@ -100,8 +131,15 @@ describe('a message is put aside', () => {
     ['two JSONs', `${JSON.stringify(post())}\n${JSON.stringify(post())}`, 'not-json'],
     ['no UTF-8', Buffer.from([...Buffer.from('{"id":"'), 0xc3, 0x28, ...Buffer.from('"}')]), 'not-json'],
     ['UTF-16', Buffer.from(JSON.stringify(post()), 'utf16le'), 'not-json'],
-    ['brackets without end', '['.repeat(500_000), 'not-json'],
-    ['deep brackets', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, undefined],
+    ['brackets without end', '['.repeat(500_000), 'invalid'],
+    ['deep brackets', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'invalid'],
+    ['objects 1,001 deep', `${'{"a":'.repeat(1_001)}1${'}'.repeat(1_001)}`, 'invalid'],
+    [
+      'a field nested 1,000 deep',
+      JSON.stringify(post()).replace('{', `{"a":${'['.repeat(1_000)}${']'.repeat(1_000)},`),
+      'invalid',
+    ],
+    ['half a million images', JSON.stringify(post()).replace('{', `{"media":[${'1,'.repeat(500_000)}1],`), 'invalid'],
     ['no value', null, 'invalid'],
     ['null', 'null', 'invalid'],
     ['a list', '[]', 'invalid'],
@@ -116,6 +154,7 @@ describe('a message is put aside', () => {
     ['words for a time', post({ createdAt: 'yesterday' }), 'invalid'],
     ['a day that is none', post({ createdAt: '2023-02-29T00:00:00Z' }), 'invalid'],
     ['a time without a zone', post({ createdAt: '2024-05-01T12:00:00' }), 'invalid'],
+    ['an author of 513 bytes', post({ author: `${'é'.repeat(256)}x` }), 'invalid'],
     ['an empty post', post({ text: '' }), 'invalid'],
     ['a text that is none', post({ text: { $ne: 1 } }), 'invalid'],
     ['a tenant with a colon', post({ tenant: 'a:b' }), 'invalid'],
@@ -191,7 +230,7 @@ describe('a message is put aside', () => {
 describe('a dead letter', () => {
   const why = { reason: 'invalid', detail: 'id: too long' } as const
   const letterOf = (from: Incoming, about: Parameters<typeof deadLetterOf>[1] = why) => {
-    const { key, letter } = deadLetterOf(from, about, NOW)
+    const { key, letter } = deadLetterOf(from, about)
     return { key, bytes: Buffer.byteLength(letter), letter: deadLetter.parse(JSON.parse(letter)) }
   }
   /** A broker takes a record of this size at its defaults, with the key and the record's own fields. */

@@ -132,7 +132,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect((await takeCase(stores, record.id)).journal.size).toBe(1)
     })
 
-    it('remembers lost calls in order, also over a fresh start', async () => {
+    it('remembers lost calls in order, each once, also over a fresh start', async () => {
       const spent = { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0.125 }
       const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout', ...(id === 'b' ? { spent } : {}) })
       await stores.cases.loseCalls(record.id, [])
@@ -140,7 +140,14 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       const { epoch } = await takeCase(stores, record.id)
       await stores.cases.restart(record.id, epoch, record)
       await stores.cases.loseCalls(record.id, [lost('c'), lost('a')])
-      expect((await takeCase(stores, record.id)).lostCalls).toEqual([lost('a'), lost('b'), lost('c'), lost('a')])
+      expect((await takeCase(stores, record.id)).lostCalls).toEqual([lost('a'), lost('b'), lost('c')])
+    })
+
+    it('takes an answer that is told twice for told once: over a cut connection it is sent again', async () => {
+      const { run } = await takeCase(stores, record.id)
+      for (let time = 0; time < 2; time++)
+        expect(await stores.cases.answer(record.id, run, '0.0', entryOf(1))).toBe('stored')
+      expect(await stores.cases.answer(record.id, run, '0.0', entryOf(2))).toBe('exists')
     })
 
     it('lists open cases that nobody took for a while, the longest untouched first', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type OpenAiSettings, openAiModel } from '../../src/adapters/openai/model.ts'
@@ -48,8 +49,8 @@ async function endpoint(
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  const model = openAiModel(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, answerFormat))
-  return { model, seen }
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return { model: openAiModel(settings(url, answerFormat)), seen, url }
 }
 const json =
   (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -320,5 +321,57 @@ describe('the OpenAI model', () => {
       completionTokens: 0,
       ...expected,
     })
+  })
+})
+
+describe('an endpoint that means harm', () => {
+  const MIB = 2 ** 20
+  const stream = (response: ServerResponse, chunk: Buffer, until: () => boolean) => {
+    const more = () => {
+      while (!until() && !response.destroyed) if (!response.write(chunk)) return response.once('drain', more)
+      return response.end()
+    }
+    more()
+  }
+
+  it.each([
+    ['plain', 200, {}, Buffer.alloc(MIB, ' '), 'unavailable'],
+    ['packed', 200, { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(16 * MIB)), 'unavailable'],
+    ['as an error', 400, {}, Buffer.alloc(MIB, ' '), 'rejected'],
+  ])('is hung up on when its answer has no end: %s', async (_, status, headers, chunk, code) => {
+    let sent = 0
+    const { model } = await endpoint((response) => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers })
+      stream(response, chunk, () => ++sent > 5_000)
+    })
+    expect(await failureOf(model, { timeoutMs: 20_000 })).toMatchObject({ code })
+    expect(sent).toBeLessThan(1_000)
+  })
+
+  it('gets no redirected request: what was asked goes nowhere else', async () => {
+    const elsewhere = await endpoint(json(200, completion()))
+    for (const status of [301, 302, 307, 308]) {
+      const { model } = await endpoint(json(status, {}, { location: elsewhere.url }))
+      expect(await refusalOf(model)).toMatchObject({ code: 'rejected', message: `status ${status}` })
+    }
+    expect(elsewhere.seen).toEqual([])
+  })
+
+  it('has a text of any length cut, and marked as cut', async () => {
+    const { model } = await endpoint(json(200, choice({ content: '😀'.repeat(MIB / 4) })))
+    const reply = await model.complete(requestOf())
+    expect(reply.finish).toBe('length')
+    expect(reply.text).toMatch(/^(?:😀){65536}$/u)
+  })
+
+  it('can name neither its model nor its error at length, and repeat nothing there', async () => {
+    const long = await endpoint(json(200, completion({ model: 'm'.repeat(MIB) })))
+    expect((await long.model.complete(requestOf())).model.length).toBeLessThan(200)
+    const echo = await endpoint((response, body) =>
+      json(400, { error: { message: body, code: `${SECRET} ${body}`, type: body, param: body } })(response),
+    )
+    expect((await refusalOf(echo.model)).message).toBe('status 400')
+    const named = await endpoint(json(400, { error: { message: SECRET, code: 'context_length_exceeded' } }))
+    expect((await refusalOf(named.model)).message).toBe('status 400 (context_length_exceeded)')
   })
 })

@@ -105,6 +105,21 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect(await stores.outbox.size()).toBe(0)
     })
 
+    it('says since when its oldest entry has waited, whether somebody is sending it or not', async () => {
+      expect(await stores.outbox.oldest()).toBeNull()
+      await letters('a')
+      const first = await stores.outbox.oldest()
+      await stores.pass(50)
+      await letters('b')
+      expect(await stores.outbox.oldest()).toBe(first)
+      const [a, b] = await next('one')
+      expect(await stores.outbox.oldest()).toBe(first)
+      await stores.outbox.done(a === undefined ? [] : [a])
+      expect(await stores.outbox.oldest()).toBeGreaterThan(first ?? Number.POSITIVE_INFINITY)
+      await stores.outbox.done(b === undefined ? [] : [b])
+      expect(await stores.outbox.oldest()).toBeNull()
+    })
+
     it('forgets what is done, also when it is done twice', async () => {
       await letters('a', 'b')
       const [a, ...rest] = await next('one')

@@ -41,7 +41,12 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     keys,
     threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD }),
     cases: redisCases(client, keys, clock),
-    outbox: redisOutbox(client, blocking, keys, { keepJournalMs: KEEP_JOURNAL, keepThreadMs: KEEP_THREAD, clock }),
+    outbox: redisOutbox(client, blocking, keys, {
+      keepJournalMs: KEEP_JOURNAL,
+      keepThreadMs: KEEP_THREAD,
+      keepRevisionsMs: KEEP_TOMBSTONE,
+      clock,
+    }),
     marks: redisMarks(client, keys),
     async pass(ms) {
       now += ms
@@ -119,6 +124,32 @@ describe('in Redis', () => {
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     await openCase(stores, p1, { final: true })
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+  })
+
+  it('a post that comes again after its thread has expired goes on counting its revisions', async () => {
+    await judgeOnce(stores, p1)
+    await judgeOnce(stores, p1, { final: true })
+    const { keys } = stores
+    const member = memberOf(p1)
+    await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
+    expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('judged')
+    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, open: false })
+    expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
+  })
+
+  it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
+    await judgeOnce(stores, p1, { final: true })
+    const { keys } = stores
+    const member = memberOf(p1)
+    await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
+    const farewells: string[] = []
+    const farewell = (protocol: string, revision: number) => {
+      farewells.push(`${protocol} ${revision}`)
+      return farewellOf(p1)(protocol, revision)
+    }
+    expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
+    expect(farewells).toEqual(['rumor 2'])
+    expect(await stores.outbox.size()).toBe(1)
   })
 
   it('a thread whose final snapshot nobody judged expires as well', async () => {

@@ -44,6 +44,7 @@ export const originOf = (id: string) => ({
   topic: 'comments',
   partition: 3,
   offset: '17',
+  timestamp: T0 + 3 * MINUTE,
   raw: Buffer.from(id).toString('base64'),
 })
 

@@ -94,6 +94,30 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(after.accepted).toBe(2)
       })
 
+      it('nothing from before the place that it has read to, which would put an old text over a new one', async () => {
+        const at = (offset: number, partition = 3, timestamp = 1_000 + offset) => ({
+          place: { partition, offset: String(offset), timestamp },
+        })
+        const c1 = (text: string, place: object) => ({ ...said('c1', { text }), ...place })
+        const post = (text: string, place: object) =>
+          stores.threads.putPost(p1, postOf(p1, { text }), { ...ARRIVAL, firstDue: FIRST_DUE, ...place }, RULES)
+        const texts = async () => {
+          const state = await readThread(stores, p1)
+          return [state.post?.text, ...state.comments.map(({ text }) => text)]
+        }
+        expect([await post('old', at(7)), await post('new', at(9))]).toEqual(['judged', 'updated'])
+        expect(await put([c1('old', at(20)), c1('new', at(25))])).toEqual(['judged', 'updated'])
+        expect([await post('old', at(7)), await post('new', at(9))]).toEqual(['duplicate', 'duplicate'])
+        expect(await put([c1('old', at(20)), c1('new', at(25))])).toEqual(['duplicate', 'duplicate'])
+        expect(await put([{ ...unsaid('c1'), ...at(24) }])).toEqual(['duplicate'])
+        expect(await texts()).toEqual(['new', 'new'])
+        // Another partition, or a topic that was made anew, counts anew.
+        expect(await post('another', at(1, 0))).toBe('updated')
+        expect(await put([c1('anew', at(3, 3, 9_000))])).toEqual(['updated'])
+        expect(await texts()).toEqual(['another', 'anew'])
+        expect(await put([{ ...unsaid('c1'), ...at(4, 3, 9_001) }])).toEqual(['deleted'])
+      })
+
       it('an edited comment in place of the old one', async () => {
         await putPost()
         await put([said('c1')])
@@ -754,6 +778,19 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           final: false,
         })
         expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
+      it('nothing for the last time that it was not shown: a comment between reading and opening keeps the thread due', async () => {
+        await putPost()
+        const state = await readThread(stores, p1)
+        await put([said('between')])
+        const last = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true }
+        expect(await stores.threads.open(state, last)).toEqual([])
+        expect(await isDue(FOREVER)).toBe(true)
+        const again = await readThread(stores, p1)
+        expect(again.comments.map(({ id }) => id)).toContain('between')
+        expect(await stores.threads.open(again, { ...last, cases: [seenBy(again)] })).toHaveLength(1)
+        expect(await isDue(FOREVER)).toBe(false)
       })
 
       it('nothing away: a second late comment between reading and opening stays due', async () => {

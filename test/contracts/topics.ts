@@ -61,7 +61,7 @@ export function topicContract(
     beforeAll(async () => {
       const server = await start()
       const address = server.settings.KAFKA_BROKERS ?? ''
-      const kafka = kafkaClient([address], 'contract', () => {})
+      const kafka = kafkaClient({ brokers: [address] }, 'contract', () => {})
       const admin = kafka.admin()
       await admin.connect()
       const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })

@@ -1,3 +1,3 @@
 import { survivesKills } from './kill.ts'
 
-survivesKills(5)
+survivesKills(4)

@@ -328,6 +328,24 @@ describe('a case of other versions', () => {
     expect((await only(published)).verdict.versions.settings).toBe('other')
   })
 
+  test('of the same script, before workers of two kinds that both wait no longer, is started afresh once and judged', async () => {
+    const { worker, id, clock, published, requests } = await caseOf()
+    const kinds = ['old', 'new'].map((promptsHash) => worker({ protocol: protocolOf({ promptsHash }) }))
+    clock.now += SETTINGS.handBackMs
+    let ends = 0
+    for (let turn = 0; turn < 40 && ends === 0; turn++) {
+      const work = kinds[turn % 2]
+      const advance = await work?.advance(id)
+      if (advance?.next === 'done') ends++
+      if (advance?.next === 'asks') for (const staged of advance.asks) await work?.answer(staged, attempt())
+      clock.now += 1_000
+    }
+    expect(ends).toBe(1)
+    // The three calls of one run, and none of another.
+    expect(requests).toHaveLength(3)
+    expect((await only(published)).verdict).toMatchObject({ label: 'good', degraded: [] })
+  })
+
   test('that is newer is handed back however often, and then judged by a newer worker', async () => {
     const { worker, id, clock, published } = await caseOf({}, { versions: { script: 2, prompts: 'p', settings: 's' } })
     const old = worker()

@@ -117,9 +117,13 @@ function stanceOf(name: Name, stance: '+' | '-' | '?') {
 }
 
 /** A prompt's text, from its file, with its places filled: read here by other means than the code's. */
-function text(name: string, places: Record<string, string> = {}): string {
+function text(name: string, places: Record<string, string> = {}, role: 'first' | 'user' = 'first'): string {
   const file = readFileSync(new URL(`../../config/prompts/hate/${name}.md`, import.meta.url), 'utf8')
-  const body = file.slice(file.search(/^\[(system|user)\]$/m)).replace(/^\[\w+\]\n/, '')
+  const from = file.search(role === 'user' ? /^\[user\]$/m : /^\[(system|user)\]$/m)
+  const [body = ''] = file
+    .slice(from)
+    .replace(/^\[\w+\]\n/, '')
+    .split(/^\[user\]$/m)
   return Object.entries(places).reduce((so, [place, value]) => so.replaceAll(`{{${place}}}`, () => value), body.trim())
 }
 
@@ -130,10 +134,17 @@ const user = (name: string, places: Record<string, string>): ChatMessage => ({
   role: 'user',
   content: text(name, places),
 })
-const speaker = (side: 'non-hate' | 'hate', about = fenced): ChatMessage => ({
+const speaker = (side: 'non-hate' | 'hate'): ChatMessage => ({
   role: 'system',
-  content: text(`debater-${side}`, { rules, text: about }),
+  content: text(`debater-${side}`, { rules }),
 })
+/** What a debater is shown before it speaks. */
+const shown = (side: 'non-hate' | 'hate', then = '', about = fenced): ChatMessage => ({
+  role: 'user',
+  content: `${text(`debater-${side}`, { text: about }, 'user')}${then}`,
+})
+const shownThen = (side: 'non-hate' | 'hate', name: string, places: Record<string, string>) =>
+  shown(side, `\n\n${text(name, places)}`)
 const own = (argument: string): ChatMessage => ({ role: 'assistant', content: JSON.stringify({ argument }) })
 const argument = (said: string) => `<argument|${said}>`
 const reasons = (...said: string[]) => said.map((one, at) => `<reason ${at + 1}|${one}>`).join('\n')
@@ -203,21 +214,28 @@ describe('Algorithms 1 and 2', () => {
 
   test('open with the non-hate side, from its own reference', () => {
     const reference = reasons('k-mhas says -', 'kodoli says -', 'unsmile says -')
-    expect(at(asked, 2)).toEqual([speaker('non-hate'), user('round-1-non-hate', { reference })])
+    expect(at(asked, 2)).toEqual([speaker('non-hate'), shownThen('non-hate', 'round-1-non-hate', { reference })])
   })
 
   test('let the hate side answer that, from its own reference', () => {
     const reference = reasons('k-haters says +', 'kold says +')
-    expect(at(asked, 3)).toEqual([speaker('hate'), user('round-1-hate', { argument: argument('NH1'), reference })])
+    const places = { argument: argument('NH1'), reference }
+    expect(at(asked, 3)).toEqual([speaker('hate'), shownThen('hate', 'round-1-hate', places)])
   })
 
   test('have each side refute or agree in round 2, after its own argument, without a reference', () => {
     expect(at(asked, 4)).toEqual([
       speaker('non-hate'),
+      shown('non-hate'),
       own('NH1'),
       user('round-2-non-hate', { argument: argument('H1') }),
     ])
-    expect(at(asked, 5)).toEqual([speaker('hate'), own('H1'), user('round-2-hate', { argument: argument('NH2') })])
+    expect(at(asked, 5)).toEqual([
+      speaker('hate'),
+      shown('hate'),
+      own('H1'),
+      user('round-2-hate', { argument: argument('NH2') }),
+    ])
   })
 
   test('show the judge the four entries of the history in order, and the text once', () => {
@@ -555,14 +573,14 @@ describe('a failed ask', () => {
       const turns = said.map((one, index) => (index === lost ? failed : one))
       const { asked, conclusion } = run(made(), cast({ turns }))
       const heard = (index: number) => (index === lost ? '(this turn was lost)' : argument(said[index] ?? ''))
-      const spoken = (index: number) => (index === lost ? [] : [own(said[index] ?? '')])
+      const spoken = (side: 'non-hate' | 'hate', index: number, other: string) => {
+        const [name, places] = [`round-2-${side}`, { argument: other }]
+        if (index === lost) return [speaker(side), shownThen(side, name, places)]
+        return [speaker(side), shown(side), own(said[index] ?? ''), user(name, places)]
+      }
       expect(at(asked, 3)[1]?.content).toContain(`The non-hate side argues:\n${heard(0)}\n`)
-      expect(at(asked, 4)).toEqual([
-        speaker('non-hate'),
-        ...spoken(0),
-        user('round-2-non-hate', { argument: heard(1) }),
-      ])
-      expect(at(asked, 5)).toEqual([speaker('hate'), ...spoken(1), user('round-2-hate', { argument: heard(2) })])
+      expect(at(asked, 4)).toEqual(spoken('non-hate', 0, heard(1)))
+      expect(at(asked, 5)).toEqual(spoken('hate', 1, heard(2)))
       expect(at(asked, 6)).toEqual([
         system,
         user('judge', { history: history(heard(0), heard(1), heard(2), heard(3)), text: fenced }),
@@ -722,10 +740,12 @@ describe('untrusted text', () => {
     for (const { content } of assistants) expect(JSON.parse(content)).toEqual({ argument: `argued ${evil}` })
   })
 
-  test('makes no message more: one system message, then the question', () => {
+  test('makes no message more, and stands in no system message', () => {
     const roles = asked.slice(1).map(({ ask }) => ask.messages.map(({ role }) => role).join(' '))
     const plain = 'system user'
-    const second = 'system assistant user'
+    const second = 'system user assistant user'
+    for (const { ask } of asked)
+      expect(wordsOf(ask.messages.filter(({ role }) => role === 'system'))).not.toContain('000')
     expect(roles).toEqual([plain, plain, plain, plain, plain, plain, plain, second, second, plain])
   })
 

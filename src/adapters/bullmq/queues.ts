@@ -20,6 +20,8 @@ interface CaseJob {
 }
 interface AskJob extends StagedAsk {
   readonly heldMs: number
+  /** Attempts made and paid for; absent in jobs of earlier versions, where BullMQ counted them. */
+  readonly tries?: number
   /** Since when it may be taken up, ms since 1970. */
   readonly readyAt: number
 }
@@ -54,6 +56,7 @@ export function bullQueues(deps: {
     queue.on('error', (error) => report('trouble:met', { where: 'bullmq', error }))
   const workers: Worker[] = []
   const stopping = new AbortController()
+  let closing = false
 
   async function addAsks(parent: Job<CaseJob>, staged: readonly StagedAsk[]): Promise<void> {
     const byQueue = Map.groupBy(staged, ({ protocol, stage }) => queueName(protocol, stage))
@@ -66,12 +69,13 @@ export function bullQueues(deps: {
         return target.queue.addBulk(
           group.map((ask, index) => ({
             name: ask.stage,
-            data: { ...ask, heldMs: 0, readyAt: clock() },
+            data: { ...ask, heldMs: 0, tries: 0, readyAt: clock() },
             opts: {
               jobId: jobId(ask.caseId, String(ask.run), ask.key),
               parent: { id: idOf(parent), queue: cases.qualifiedName },
               ignoreDependencyOnFailure: true,
               priority: Math.min(turn + index, LAST_TURN),
+              // Of errors that nobody foresaw; asks that want another attempt say so.
               attempts,
               backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
               ...ENDED_JOBS_GO,
@@ -112,26 +116,37 @@ export function bullQueues(deps: {
   }
 
   async function runAsk(work: Work, job: Job<AskJob>, token: string | undefined): Promise<void> {
-    const { heldMs, readyAt, ...ask } = job.data
+    const { heldMs, readyAt: since, tries = 0, ...ask } = job.data
     const { attempts = 1 } = job.opts
+    const number = tries + job.attemptsMade + 1
     const end = await work.answer(ask, {
-      number: job.attemptsMade + 1,
-      last: job.attemptsMade + 1 >= attempts,
-      waitSeconds: Math.max(0, clock() - readyAt) / 1000,
+      number,
+      last: number >= attempts,
+      waitSeconds: Math.max(0, clock() - since) / 1000,
       heldMs,
       signal: stopping.signal,
     })
     if (end.end === 'done') return
-    if (end.end === 'again') {
-      await job.updateData({
-        ...job.data,
-        readyAt: clock() + stageSettings(settings, ask).backoffMs * 2 ** job.attemptsMade,
-      })
-      throw new TryAgain()
-    }
-    await job.updateData({ ...job.data, heldMs: heldMs + end.delayMs, readyAt: clock() + end.delayMs })
-    await job.moveToDelayed(clock() + end.delayMs, token)
+    // BullMQ would count the pause between attempts by this machine's clock, which may be wrong by hours.
+    const pauseMs =
+      end.end === 'again' ? jittered(stageSettings(settings, ask).backoffMs * 2 ** (number - 1)) : end.delayMs
+    const readyAt = clock() + pauseMs
+    await job.updateData(
+      end.end === 'again'
+        ? { ...job.data, tries: tries + 1, readyAt }
+        : { ...job.data, heldMs: heldMs + pauseMs, readyAt },
+    )
+    await job.moveToDelayed(readyAt, token)
     throw new DelayedError()
+  }
+
+  /** A worker whose fetch fails asks again at once, thousands of times a second: it is let to breathe. */
+  function rest(worker: Worker): void {
+    if (worker.isPaused()) return
+    void worker.pause(true)
+    setTimeout(() => {
+      if (!stopping.signal.aborted && !closing) void worker.resume()
+    }, REST_MS).unref()
   }
 
   const startWorker = <Data>(
@@ -148,11 +163,12 @@ export function bullQueues(deps: {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       drainDelay: 2,
     })
-    worker.on('error', (error) => report('trouble:met', { where: `worker ${name}`, error }))
-    worker.on('stalled', () => report('job:stalled', { queue: name }))
-    worker.on('failed', (_, error) => {
-      if (!(error instanceof TryAgain)) report('trouble:met', { where: `worker ${name}`, error })
+    worker.on('error', (error) => {
+      report('trouble:met', { where: `worker ${name}`, error })
+      rest(worker)
     })
+    worker.on('stalled', () => report('job:stalled', { queue: name }))
+    worker.on('failed', (_, error) => report('trouble:met', { where: `worker ${name}`, error }))
     workers.push(worker)
   }
 
@@ -161,6 +177,13 @@ export function bullQueues(deps: {
     const target = [...asks.values()].find((candidate) => candidate.queue.qualifiedName === queue)
     return target !== undefined && LIVE.has(await target.queue.getJobState(id))
   }
+
+  /** False for a job that somebody has taken up meanwhile. */
+  const removed = (job: Job<CaseJob>) =>
+    job.remove({ removeChildren: true }).then(
+      () => true,
+      () => false,
+    )
 
   return {
     async push(caseIds) {
@@ -189,13 +212,8 @@ export function bullQueues(deps: {
         else if (state === 'waiting-children') {
           const { unprocessed = [] } = await job.getDependencies({ unprocessed: { count: CHILDREN_LOOKED_AT } })
           const lives = await Promise.all(unprocessed.map(alive))
-          if (lives.includes(true)) continue
-          await job.remove({ removeChildren: true })
-          found.push(caseId)
-        } else if (!LIVE.has(state)) {
-          await job.remove()
-          found.push(caseId)
-        }
+          if (!lives.includes(true) && (await removed(job))) found.push(caseId)
+        } else if (!LIVE.has(state) && (await removed(job))) found.push(caseId)
       }
       return found
     },
@@ -227,6 +245,7 @@ export function bullQueues(deps: {
     },
 
     async close(graceMs) {
+      closing = true
       const gone = Promise.all(workers.map((worker) => worker.close()))
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
       const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
@@ -244,11 +263,15 @@ const TURN_SCORE = 2 ** 32
 /** The highest priority there is; who comes later than that, after hours in which the stage was never empty, stands in line. */
 const LAST_TURN = 2 ** 21 - 1
 const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
+/** How long a worker does nothing after an error of its own, in ms. */
+const REST_MS = 1_000
 /** After the attempts have been aborted, their last writes get this long. */
 const FORCE_AFTER_MS = 2_000
 
-/** Makes BullMQ count an attempt and back off; nothing is wrong with the worker. */
-class TryAgain extends Error {}
+/** So that what failed together is not tried again together: between half of it and the whole. */
+function jittered(ms: number): number {
+  return ms * (1 - Math.random() / 2)
+}
 
 function queueName(protocol: string, stage: string): string {
   return `${protocol}.${stage}`

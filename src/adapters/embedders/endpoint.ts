@@ -2,6 +2,8 @@ import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUse
 import { z } from 'zod'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Embedder } from '../../ports/library.ts'
+import { boundedFetch } from '../bounded-fetch.ts'
+import { named } from '../openai/model.ts'
 import { readPart, weakByLength } from './characters.ts'
 
 export interface EndpointEmbedderOptions {
@@ -14,6 +16,8 @@ export interface EndpointEmbedderOptions {
 const BATCH = 256
 /** Longest wait for one answer, in ms. */
 const TIMEOUT_MS = 60_000
+/** Longest response, in bytes: a full batch of long vectors, as JSON. */
+const MAX_BODY_BYTES = 64 * 2 ** 20
 
 const answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()).min(1) })),
@@ -31,7 +35,13 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
   async function embedBatch(texts: readonly string[], signal: AbortSignal) {
     const timeout = AbortSignal.timeout(TIMEOUT_MS)
     // Made when it is needed: a command that embeds nothing needs no key.
-    client ??= new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 })
+    client ??= new OpenAI({
+      baseURL: baseUrl,
+      apiKey,
+      maxRetries: 0,
+      logLevel: 'off',
+      fetch: boundedFetch(MAX_BODY_BYTES),
+    })
     const read = await client.embeddings
       .create(
         { model, input: texts.map(readPart), encoding_format: 'float' },
@@ -99,7 +109,7 @@ function translated(error: unknown, stopped: boolean, timedOut: boolean): Error 
   }
   if (status >= 500 || status === 408 || status === 409)
     return new RetryLaterError('unavailable', `status ${status}`, { cause: error })
-  return new PermanentError('rejected', `embeddings: status ${status}${typeof code === 'string' ? ` (${code})` : ''}`, {
+  return new PermanentError('rejected', `embeddings: status ${status}${named(code)}`, {
     cause: error,
   })
 }

@@ -1,17 +1,36 @@
-import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Admin, type Kafka, type SASLOptions } from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
+import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 import { registerCodecs } from './codecs.ts'
 
-const CONNECT_MS = 3_000
+/** Where Kafka is and how to get in, as the settings give it. */
+export interface KafkaSettings {
+  readonly brokers: readonly string[]
+  readonly tls?: TlsSettings
+  readonly sasl?: SaslSettings
+}
 
-/** A client of these brokers. Its complaints go to `report`, at warning and above. */
-export function kafkaClient(brokers: readonly string[], clientId: string, report: Report): Kafka {
+interface SaslSettings {
+  readonly mechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  readonly username: string
+  readonly password: string
+}
+
+const CONNECT_MS = 3_000
+/** Topics that were made are known to the brokers within this. */
+const KNOWN_WITHIN_MS = 15_000
+
+/**
+ * A client of these brokers. Its complaints go to `report`, at warning and above. Throws an `OperatorError` if no broker is
+ * set or the TLS files can't be used.
+ */
+export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
   return new kafkajs.Kafka({
     clientId,
-    brokers: [...brokers],
-    connectionTimeout: CONNECT_MS,
+    ...connectionTo(at),
     requestTimeout: 30_000,
     retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 4 },
     logLevel: kafkajs.logLevel.ERROR,
@@ -23,6 +42,18 @@ export function kafkaClient(brokers: readonly string[], clientId: string, report
           error: new Error(`${log.message}: ${String(log.error ?? '')}`),
         }),
   })
+}
+
+/** What every client of these brokers needs to get in. */
+function connectionTo({ brokers, tls, sasl }: KafkaSettings) {
+  if (brokers.length === 0)
+    throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
+  return {
+    brokers: [...brokers],
+    connectionTimeout: CONNECT_MS,
+    ...(tls?.enabled ? { ssl: tlsOptions(tls, 'kafka.tls') } : {}),
+    ...(sasl === undefined || sasl.mechanism === 'none' ? {} : { sasl: { ...sasl } as SASLOptions }),
+  }
 }
 
 export interface TopicPlan {
@@ -46,7 +77,7 @@ export async function ensureTopics(
   if (absent.length === 0) return
   try {
     await admin.createTopics({
-      waitForLeaders: true,
+      waitForLeaders: false,
       topics: absent.map(({ name, partitions, retentionMs }) => ({
         topic: name,
         numPartitions: partitions,
@@ -65,6 +96,25 @@ export async function ensureTopics(
         cause: error,
       })
   }
+  await untilKnown(admin, absent)
+}
+
+/**
+ * Waits until they are known where we ask: what one broker has made, a broker tells others of, and itself, a moment later.
+ * kafkajs' own wait for leaders takes that moment for a failure.
+ */
+async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<void> {
+  const deadline = Date.now() + KNOWN_WITHIN_MS
+  const topics = plans.map(({ name }) => name)
+  for (;;) {
+    try {
+      await admin.fetchTopicMetadata({ topics })
+      return
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await sleep(100)
+    }
+  }
 }
 
 /** Asks for the topics as a subscriber that lets the broker make them; it joins no group. */
@@ -78,13 +128,12 @@ async function touch(kafka: Kafka, plans: readonly TopicPlan[]): Promise<void> {
   }
 }
 
-/** Throws an error for a person if no broker answers. */
-export async function checkBrokers(brokers: readonly string[]): Promise<void> {
+/** Throws an error for a person, with what to set and no secret in it, if no broker answers or lets us in. */
+export async function checkBrokers(at: KafkaSettings): Promise<void> {
   // A client of its own: the service's waits for its brokers much longer than a person does.
   const kafka = new kafkajs.Kafka({
     clientId: 'gavel-check',
-    brokers: [...brokers],
-    connectionTimeout: CONNECT_MS,
+    ...connectionTo(at),
     retry: { initialRetryTime: 100, retries: 2 },
     logLevel: kafkajs.logLevel.NOTHING,
   })
@@ -93,11 +142,37 @@ export async function checkBrokers(brokers: readonly string[]): Promise<void> {
     await admin.connect()
     await admin.describeCluster()
   } catch (error) {
-    throw new OperatorError(
-      `Kafka does not answer at ${brokers.join(', ')}. Set KAFKA_BROKERS to a running cluster, or start a local one with "gavel stack".`,
-      { cause: error },
-    )
+    const what = refusal(String(error), at) ?? (await tlsRefusal(at)) ?? silence(String(error), at)
+    throw new OperatorError(`Kafka does not answer at ${at.brokers.join(', ')}. ${what}`, { cause: error })
   } finally {
     await admin.disconnect().catch(() => undefined)
   }
+}
+
+/** What a broker said of user and password, in words with what to set. */
+function refusal(said: string, { sasl }: KafkaSettings): string | null {
+  if (/mechanism is not supported|not support the requested SASL mechanism/.test(said))
+    return `It has not enabled the SASL mechanism ${sasl?.mechanism}: set kafka.sasl.mechanism to one that it has.`
+  if (/not valid given the current SASL state/.test(said))
+    return 'It asks for no user and password at this port: set kafka.sasl.mechanism to none, or use its SASL port.'
+  if (/SASL.*failed|SASLAuthentication/.test(said))
+    return 'It refuses user and password: set kafka.sasl.username and kafka.sasl.password (GAVEL_KAFKA_SASL_PASSWORD).'
+  return null
+}
+
+async function tlsRefusal({ brokers, tls }: KafkaSettings): Promise<string | null> {
+  const options = tls?.enabled ? tlsOptions(tls, 'kafka.tls') : undefined
+  for (const broker of brokers) {
+    const [host, port] = [broker.slice(0, broker.lastIndexOf(':')), broker.slice(broker.lastIndexOf(':') + 1)]
+    const trouble = await tlsTrouble({ host, port: Number(port) }, options, 'kafka.tls')
+    if (trouble !== null) return trouble
+  }
+  return null
+}
+
+/** A broker that wants a user and password hangs up on a client that has none. */
+function silence(said: string, { sasl }: KafkaSettings): string {
+  if (/Closed connection/.test(said) && (sasl === undefined || sasl.mechanism === 'none'))
+    return 'It hangs up, as a broker does that asks for a user and password: set kafka.sasl.mechanism, username and password.'
+  return 'Set KAFKA_BROKERS to a running cluster, or start a local one with "gavel stack".'
 }

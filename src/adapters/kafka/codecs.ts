@@ -11,8 +11,10 @@ import snappy from 'snappyjs'
  */
 export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
 
-/** A batch larger than this when unpacked counts as corrupt: nothing that Kafka takes by default unpacks to as much. */
-const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
+/** A batch larger than this when unpacked counts as corrupt: producers bound what they pack by a megabyte or a few. */
+const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+/** Each record, however small, becomes an object in memory, and a batch of a few kilobytes can hold tens of millions. */
+const MAX_RECORDS = 1_000_000
 
 interface Pack {
   compress(data: Buffer): Promise<Buffer>
@@ -92,13 +94,16 @@ function codec(pack: Pack) {
   return {
     compress: (encoder: { buffer: Buffer }) => pack.compress(encoder.buffer),
     async decompress(data: Buffer): Promise<Buffer> {
+      const count = recordCount(data)
+      // kafkajs wants as many records as the batch promises, stand-ins or not: so many end the consumer, not the process.
+      if (count !== null && count > MAX_RECORDS)
+        throw new Error(`a batch of ${count} records, at most ${MAX_RECORDS} are taken: skip its offset`)
       try {
         const records = await pack.decompress(data)
-        if (!holdsRecords(records, recordCount(data))) throw new Error('what came out is no batch of records')
+        if (!holdsRecords(records, count)) throw new Error('what came out is no batch of records')
         return records
       } catch (error) {
         const why = error instanceof Error ? error.message : 'unknown'
-        const count = recordCount(data)
         if (count === null) throw error
         return standIns(count, data, `the batch of ${count} could not be decompressed: ${why}`)
       }

@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import {
   type CommentChange,
   type Origin,
+  type Place,
   type StreamMark,
   type StreamMarks,
   TENANT_SHARE,
@@ -34,6 +35,8 @@ interface HeldThread {
   unrouted: boolean
   /** Nobody reads its comments. */
   solo: boolean
+  postPlace: Place | undefined
+  commentPlace: Place | undefined
   readonly revisions: Map<
     string,
     { revision: number; seen: number; final: boolean; openId: string | null; again: boolean; carry: unknown }
@@ -48,6 +51,12 @@ interface HeldCase {
   touched: number
   journal: Map<string, JournalEntry>
   lost: LostCall[]
+}
+
+/** Whether a message at this place was taken before the one at `last` was. */
+function takenAlready(last: Place | undefined, place: Place | undefined): boolean {
+  if (last === undefined || place === undefined || last.partition !== place.partition) return false
+  return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
 }
 
 /**
@@ -93,6 +102,8 @@ export function memoryStores(clock: Clock): {
       answered: 0,
       unrouted: false,
       solo: false,
+      postPlace: undefined,
+      commentPlace: undefined,
       revisions: new Map(),
     }
     threads.set(nameOf(ref), fresh)
@@ -114,7 +125,7 @@ export function memoryStores(clock: Clock): {
     waiting.push(entry)
     for (const arrive of arrivals) arrive()
   }
-  const nextId = () => String(++entryNumber)
+  const nextId = () => `${clock()}-${++entryNumber}`
 
   function putComment(
     thread: HeldThread,
@@ -125,6 +136,8 @@ export function memoryStores(clock: Clock): {
     const old = thread.comments.get(id)
     if (thread.gone) return { outcome: 'deleted', again: false }
     if (thread.unrouted || thread.solo) return { outcome: 'unrouted', again: false }
+    if (takenAlready(thread.commentPlace, change.place)) return { outcome: 'duplicate', again: false }
+    thread.commentPlace = change.place ?? thread.commentPlace
     if (change.kind === 'deleted') {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
@@ -151,10 +164,12 @@ export function memoryStores(clock: Clock): {
   }
 
   const threadStore: ThreadStore = {
-    async putPost(ref, post, { firstDue, now, threaded, atOnce: judgedAtOnce }, rules) {
+    async putPost(ref, post, { firstDue, now, threaded, atOnce: judgedAtOnce, place }, rules) {
       const thread = threadOf(ref)
       if (thread.gone) return 'deleted'
       if (thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)) return 'duplicate'
+      if (takenAlready(thread.postPlace, place)) return 'duplicate'
+      thread.postPlace = place
       const known = thread.post !== null
       if (!threaded) {
         thread.comments.clear()
@@ -292,6 +307,7 @@ export function memoryStores(clock: Clock): {
     async open(state, opening) {
       const thread = threads.get(nameOf(state.ref))
       if (thread === undefined || thread.gone || thread.post === null) return []
+      if (opening.nextDue === null && thread.version !== state.version) return []
       const opened: string[] = []
       let final = opening.final
       let missed = false
@@ -386,12 +402,14 @@ export function memoryStores(clock: Clock): {
     async answer(caseId, run, key, entry) {
       const held = cases.get(caseId)
       if (held === undefined || !held.open || held.run !== run) return 'stale'
-      if (held.journal.has(key)) return 'exists'
+      const known = held.journal.get(key)
+      if (known !== undefined) return JSON.stringify(known) === JSON.stringify(entry) ? 'stored' : 'exists'
       held.journal.set(key, entry)
       return 'stored'
     },
     async loseCalls(caseId, calls) {
-      cases.get(caseId)?.lost.push(...calls)
+      const held = cases.get(caseId)
+      held?.lost.push(...calls.filter(({ id }) => !held.lost.some((known) => known.id === id)))
     },
     async conclude({ id: caseId }, epoch, { verdict, transcript, carry }) {
       const held = cases.get(caseId)
@@ -450,6 +468,10 @@ export function memoryStores(clock: Clock): {
       }
     },
     size: async () => waiting.length + taken.size,
+    async oldest() {
+      const made = [...taken.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
+      return made.length === 0 ? null : Math.min(...made)
+    },
   }
 
   function release(caseId: string): void {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
+import { boundedFetch, TooLong } from '../bounded-fetch.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
@@ -37,9 +38,21 @@ const completion = z.object({
   usage,
 })
 
+/** Longest response, in bytes: a thousand times an answer, with thoughts and repeated fields. */
+const MAX_BODY_BYTES = 4 * 2 ** 20
+/** Longest text of an answer, in characters: it is journaled, and read in one go. The rest is cut. */
+const MAX_TEXT_CHARS = 2 ** 17
+
 /** Chat Completions of any server that speaks OpenAI's interface. One request a call; the queue does the retrying. */
 export function openAiModel(settings: OpenAiSettings): Model {
-  const client = new OpenAI({ baseURL: settings.baseUrl, apiKey: settings.apiKey, maxRetries: 0 })
+  const { baseUrl: baseURL, apiKey } = settings
+  const client = new OpenAI({
+    baseURL,
+    apiKey,
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: boundedFetch(MAX_BODY_BYTES),
+  })
   return {
     async complete(request) {
       const timeout = AbortSignal.timeout(request.timeoutMs)
@@ -96,15 +109,19 @@ function replyOf(data: unknown, status: number): ModelReply {
   if (!read.success || choice === undefined)
     throw new RetryLaterError('unavailable', `status ${status} with something that is no completion`)
   const { content, refusal } = choice.message
+  const tooLong = (content ?? '').length > MAX_TEXT_CHARS
   return {
-    text: content ?? null,
-    finish: finishOf(choice.finish_reason ?? 'stop', refusal ?? null),
-    model: read.data.model,
+    text: content?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
+    finish: finishOf(tooLong ? 'length' : (choice.finish_reason ?? 'stop'), refusal ?? null),
+    model: read.data.model.slice(0, MAX_NAME_CHARS),
     promptTokens: read.data.usage?.prompt_tokens ?? 0,
     cachedTokens: read.data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
     completionTokens: read.data.usage?.completion_tokens ?? 0,
   }
 }
+
+/** Longest name of a model that a verdict repeats, in characters. */
+const MAX_NAME_CHARS = 128
 
 function finishOf(reason: string, refusal: string | null): ModelReply['finish'] {
   if (reason === 'content_filter') return 'content-filter'
@@ -119,6 +136,8 @@ function translated(error: unknown, timedOut: boolean, request: ModelRequest): E
     return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: error })
   if (timedOut || error instanceof APIConnectionTimeoutError)
     return new RetryLaterError('timeout', `no answer within ${request.timeoutMs} ms`, { cause: error })
+  if (error instanceof TooLong || (error instanceof Error && error.cause instanceof TooLong))
+    return new RetryLaterError('unavailable', 'the endpoint sent too much', { cause: error })
   if (error instanceof APIUserAbortError || error instanceof APIConnectionError)
     return new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause: error })
   if (error instanceof APIError && error.status !== undefined) {
@@ -134,11 +153,14 @@ function translated(error: unknown, timedOut: boolean, request: ModelRequest): E
     if (status >= 500 || status === 408 || status === 409)
       return new RetryLaterError('unavailable', `status ${status}`, { cause: error })
     const code = error.code === 'content_filter' ? 'content-filter' : 'rejected'
-    return new PermanentError(code, `status ${status}${typeof error.code === 'string' ? ` (${error.code})` : ''}`, {
-      cause: error,
-    })
+    return new PermanentError(code, `status ${status}${named(error.code)}`, { cause: error })
   }
   return new RetryLaterError('unavailable', 'the endpoint sent something that is no completion', { cause: error })
+}
+
+/** An error's code as the endpoint names it, if it is a name: some endpoints repeat there what they were asked. */
+export function named(code: unknown): string {
+  return typeof code === 'string' && /^[a-z][a-z0-9_.-]{0,63}$/i.test(code) ? ` (${code})` : ''
 }
 
 /** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, however long. */

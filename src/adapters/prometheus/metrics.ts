@@ -184,7 +184,23 @@ export function prometheusMetrics(parts: {
     help: 'How long this process has been without a working Kafka consumer.',
     registers,
   })
+  const memory = new Gauge({
+    name: 'gavel_redis_memory_share',
+    help: 'Share of its maxmemory that Redis uses, 0 where it has none. Shared: take the maximum over replicas.',
+    registers,
+  })
+  const lost = new Gauge({
+    name: 'gavel_state_lost',
+    help: '1 while Redis has lost what it had acknowledged and "gavel recover" has not run. Shared.',
+    registers,
+  })
   const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
+  const pauses = new Counter({
+    name: 'gavel_intake_pauses_total',
+    help: 'How often intake paused, by what was too deep, too old or too full.',
+    labelNames: ['reason'],
+    registers,
+  })
   const protocolPaused = new Gauge({
     name: 'gavel_protocol_paused',
     help: '1 while a protocol opens no cases because somebody paused it. Shared.',
@@ -249,7 +265,10 @@ export function prometheusMetrics(parts: {
   const handlers: { [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'messages:settled': ({ topic, outcome, count }) => messages.inc({ topic, outcome }, count),
     'message:dead': ({ reason }) => deadLetters.inc({ reason }),
-    'intake:paused': () => paused.set(1),
+    'intake:paused': ({ strains }) => {
+      paused.set(1)
+      for (const reason of strains) pauses.inc({ reason })
+    },
     'intake:resumed': () => paused.set(0),
     'case:opened': ({ protocol }) => cases.inc({ protocol, event: 'opened' }),
     'case:concluded': ({ protocol }) => cases.inc({ protocol, event: 'concluded' }),
@@ -301,6 +320,10 @@ export function prometheusMetrics(parts: {
       modelSlots.set({ state: 'waiting' }, waiting)
     },
     'protocol:watched': ({ protocol, paused: held }) => protocolPaused.set({ protocol }, held ? 1 : 0),
+    'store:watched': ({ memoryShare, lost: isLost }) => {
+      memory.set(memoryShare)
+      lost.set(isLost ? 1 : 0)
+    },
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
     'trouble:met': ({ where }) => troubles.inc({ where: where.split(' ', 1)[0] ?? where }),
   }

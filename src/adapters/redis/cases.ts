@@ -4,13 +4,14 @@ import { call, caseRecord, journalEntry } from '../../domain/case.ts'
 import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf } from './keys.ts'
+import type { Stamp } from './lineage.ts'
 import { scriptsOn } from './scripts.ts'
 
 const takenReply = z.tuple([z.string(), z.string(), z.string(), z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
-export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
+export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () => Stamp = () => ['', 0]): CaseStore {
   const scripts = scriptsOn(client)
 
   async function take(
@@ -59,6 +60,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
         keys.open,
         keys.outbox,
         keys.thread(member),
+        keys.lineage,
         id,
         epoch,
         protocol,
@@ -66,6 +68,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock): CaseStore {
         verdict,
         transcript,
         carry ?? '',
+        ...stamp(),
       )
       return won === 1
     },
@@ -90,7 +93,7 @@ export function redisOutbox(
   client: Redis,
   blocking: Redis,
   keys: Keys,
-  settings: { keepJournalMs: number; keepThreadMs: number; clock: Clock },
+  settings: { keepJournalMs: number; keepThreadMs: number; keepRevisionsMs: number; clock: Clock },
 ): Outbox {
   const scripts = scriptsOn(client)
   /** What `done` needs and the publisher does not: the thread of each verdict that was handed out. */
@@ -168,6 +171,7 @@ export function redisOutbox(
             keys.lost(id),
             keys.comments(member),
             keys.sample(member),
+            keys.revisions(member),
             entry.id,
             GROUP,
             id,
@@ -175,11 +179,17 @@ export function redisOutbox(
             member,
             settings.keepJournalMs,
             settings.keepThreadMs,
+            settings.keepRevisionsMs,
             settings.clock(),
           )
         }),
       )
     },
     size: () => client.xlen(keys.outbox),
+    async oldest() {
+      const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
+      // An entry's id begins with the time at which it was made.
+      return first === undefined ? null : Number.parseInt(first[0], 10)
+    },
   }
 }

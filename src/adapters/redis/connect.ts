@@ -1,19 +1,214 @@
-import { Redis } from 'ioredis'
+import { isIP } from 'node:net'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
+import { type Address, type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
+
+/** Where Redis is, as the settings give it: one of `url`, `cluster` and `sentinels` is not empty. */
+export interface RedisSettings {
+  readonly url: string
+  readonly cluster: readonly string[]
+  readonly sentinels: readonly string[]
+  readonly sentinelMaster: string
+  readonly sentinelUsername: string
+  readonly sentinelPassword: string
+  readonly username: string
+  readonly password: string
+  readonly tls: TlsSettings
+}
+
+type Kind = 'patient' | 'impatient'
+
+/** An impatient command has failed after so many tries to connect. */
+const TRIES = 4
+const CONNECT_MS = 5_000
+
+const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
 
 /**
- * Opens a connection to Redis. A `patient` one waits for a Redis that is away and then goes on (workers, the publisher);
- * the other fails its commands after a few tries, so that whoever waits for an answer hears of it.
+ * Opens a connection to Redis, at a URL or as the settings say. A `patient` one waits for a Redis that is away and then goes
+ * on (workers, the publisher); the other fails its commands after a few tries, so that whoever waits for an answer hears of
+ * it. Both find the new master after a failover. On a cluster it is ioredis' `Cluster`, which has the same commands; there a
+ * command that is under way while the last node goes fails on a patient one too. Throws an `OperatorError` if no Redis is set
+ * or its TLS files can't be used.
  */
-export function connect(url: string, report: Report, kind: 'patient' | 'impatient'): Redis {
-  const client = new Redis(url, {
-    maxRetriesPerRequest: kind === 'patient' ? null : 3,
-    enableOfflineQueue: true,
-    // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
-    enableAutoPipelining: true,
-    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
-    connectTimeout: 5_000,
-  })
+export function connect(at: string | RedisSettings, report: Report, kind: Kind): Redis {
+  const { url, cluster, sentinels, ...settings } = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
+  if (url === '' && cluster.length === 0 && sentinels.length === 0)
+    throw new OperatorError(`Redis is not set. ${ANYTHING_ELSE}`)
+  const place = placeOf(url)
+  const tls = secured(place, settings.tls)
+  const access = {
+    ...credentials(settings.username || place?.username, settings.password || place?.password),
+    ...(tls === undefined ? {} : { tls }),
+    connectTimeout: CONNECT_MS,
+  }
+  // What waits is failed by ioredis itself for a single server only.
+  const retry = (times: number): number => {
+    if (kind === 'impatient' && times % TRIES === 0)
+      (client as unknown as WithQueue).flushQueue(new Error(`no answer after ${TRIES} tries`))
+    return backOff(times)
+  }
+  const client: Redis | Cluster =
+    cluster.length > 0
+      ? clusterClient(cluster.map(addressOf), access, kind, retry)
+      : new Redis({
+          ...access,
+          ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
+          sentinelRetryStrategy: retry,
+          // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
+          enableAutoPipelining: true,
+          maxRetriesPerRequest: kind === 'patient' ? null : TRIES - 1,
+          retryStrategy: backOff,
+        })
   client.on('error', (error: unknown) => report('trouble:met', { where: 'redis', error }))
-  return client
+  return client as Redis
+}
+
+type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
+/** ioredis keeps it to itself. */
+type WithQueue = { flushQueue(error: Error): void }
+
+function throughSentinels(
+  sentinels: Address[],
+  settings: Pick<RedisSettings, 'sentinelMaster' | 'sentinelUsername' | 'sentinelPassword'>,
+  tls: Access['tls'],
+): Omit<RedisOptions, 'replyMapping'> {
+  return {
+    sentinels,
+    name: settings.sentinelMaster,
+    ...(settings.sentinelUsername === '' ? {} : { sentinelUsername: settings.sentinelUsername }),
+    ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
+    ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+    failoverDetector: true,
+    // A master that was demoted and still holds the connection: 2 sends the command again, to the new one.
+    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
+  }
+}
+
+function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (times: number) => number): Cluster {
+  return new Cluster(nodes, {
+    enableAutoPipelining: true,
+    redisOptions: { ...access, maxRetriesPerRequest: null },
+    // A name is left to TLS to check, which would see the address alone.
+    dnsLookup: (name, done) => done(null, name),
+    slotsRefreshTimeout: CONNECT_MS,
+    // How often a command goes on to another node, or waits 100 ms for the one that takes over.
+    maxRedirections: kind === 'patient' ? Number.POSITIVE_INFINITY : 16,
+    retryDelayOnMoved: 20,
+    clusterRetryStrategy: retry,
+  })
+}
+
+/** The servers themselves behind a connection: the masters of a cluster, else the one. */
+export function serversOf(client: Redis | Cluster): readonly Redis[] {
+  return client instanceof Cluster ? client.nodes('master') : [client]
+}
+
+/**
+ * Throws an error for a person, with what to set and no secret in it, if an impatient connection that was just opened gets
+ * no answer, or its Redis is of another kind than the settings say.
+ */
+export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
+  const where = redisAddresses(settings)
+  const heard: string[] = []
+  const hear = (error: unknown) => heard.push(...messagesOf(error))
+  const events = ['error', 'node error', 'sentinelError']
+  for (const event of events) client.on(event, hear)
+  try {
+    const isNode = /^cluster_enabled:1/m.test(await client.info('cluster'))
+    if (isNode && settings.cluster.length === 0)
+      throw new OperatorError(
+        `The Redis at ${where.join(', ')} is a node of a cluster: set redis.cluster to its nodes instead.`,
+      )
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    hear(error)
+    const what = refusal(heard.join('\n'), settings) ?? (await tlsRefusal(settings)) ?? ANYTHING_ELSE
+    throw new OperatorError(`Redis does not answer at ${where.join(', ')}. ${what}`, { cause: error })
+  } finally {
+    for (const event of events) client.off(event, hear)
+  }
+}
+
+const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
+
+/** What Redis said, in words with what to set. */
+function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSettings): string | null {
+  const atSentinel = /All sentinels are unreachable.*(WRONGPASS|NOAUTH)/.test(heard)
+  const password = atSentinel
+    ? 'redis.sentinelUsername and redis.sentinelPassword (GAVEL_REDIS_SENTINEL_PASSWORD)'
+    : cluster.length > 0 || sentinels.length > 0
+      ? 'redis.username and redis.password (GAVEL_REDIS_PASSWORD)'
+      : 'redis.username and redis.password (GAVEL_REDIS_PASSWORD), or both in REDIS_URL'
+  if (/WRONGPASS|invalid password/.test(heard)) return `It refuses user and password: set ${password}.`
+  if (/NOAUTH/.test(heard)) return `It asks for a password: set ${password}.`
+  if (/NOPERM/.test(heard)) return 'Its user may not do what Gavel does: see docs/connections.md for the rights.'
+  if (/invalid reply: null/.test(heard))
+    return `Its sentinels know no master called ${sentinelMaster}: set redis.sentinelMaster.`
+  if (/cluster support disabled/.test(heard)) return 'It is no cluster: set REDIS_URL and leave redis.cluster empty.'
+  return null
+}
+
+async function tlsRefusal(settings: RedisSettings): Promise<string | null> {
+  const place = placeOf(settings.url)
+  const options = secured(place, settings.tls)
+  const addresses = place === undefined ? [...settings.cluster, ...settings.sentinels].map(addressOf) : [place.address]
+  for (const address of addresses) {
+    const trouble = await tlsTrouble(address, options, 'redis.tls')
+    if (trouble !== null) return trouble
+  }
+  return null
+}
+
+/** Where the settings look for Redis, without what is secret. */
+export function redisAddresses({ url, cluster, sentinels }: RedisSettings): readonly string[] {
+  const place = url === '' ? undefined : new URL(url)
+  return place === undefined ? [...cluster, ...sentinels] : [`${place.protocol}//${place.host}${place.pathname}`]
+}
+
+function placeOf(url: string) {
+  if (url === '') return undefined
+  const { protocol, hostname, port, username, password, pathname } = new URL(url)
+  const address = {
+    host: hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
+    port: Number(port || 6379),
+    db: Number(pathname.slice(1) || 0),
+  }
+  const [user, word] = [decodeURIComponent(username), decodeURIComponent(password)]
+  return { address, username: user, password: word, tls: protocol === 'rediss:' }
+}
+
+function addressOf(text: string): Address {
+  const colon = text.lastIndexOf(':')
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) }
+}
+
+function secured(place: ReturnType<typeof placeOf>, tls: TlsSettings) {
+  if (!place?.tls && !tls.enabled) return undefined
+  // Servers with several certificates choose by this name, which an address is not.
+  const serverName = tls.serverName || (place === undefined || isIP(place.address.host) ? '' : place.address.host)
+  return tlsOptions({ ...tls, serverName }, 'redis.tls')
+}
+
+function credentials(username = '', password = '') {
+  return { ...(username === '' ? {} : { username }), ...(password === '' ? {} : { password }) }
+}
+
+function messagesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return []
+  const inner = 'lastNodeError' in error ? messagesOf(error.lastNodeError) : []
+  return [error.message, ...inner]
+}
+
+const NOTHING_SET: RedisSettings = {
+  url: '',
+  cluster: [],
+  sentinels: [],
+  sentinelMaster: '',
+  sentinelUsername: '',
+  sentinelPassword: '',
+  username: '',
+  password: '',
+  tls: { enabled: false, ca: '', cert: '', key: '', serverName: '' },
 }

@@ -21,6 +21,8 @@ export interface Keys {
   readonly outbox: string
   /** Hash: stream marks by partition. */
   readonly marks: string
+  /** Hash: which data these are, and whether some were lost. */
+  readonly lineage: string
   /** String: the key under which untrusted text is fenced. */
   readonly fence: string
   /** Set: protocols that are paused. */
@@ -36,6 +38,8 @@ export interface Keys {
   comments(member: string): string
   sample(member: string): string
   orphans(member: string): string
+  /** Hash: the number of each protocol's last published revision; it outlives the thread. */
+  revisions(member: string): string
   /** Set: thread members of the replies to a post. */
   replies(member: string): string
 }
@@ -48,6 +52,7 @@ export function keysUnder(prefix: string): Keys {
     open: `${root}:open`,
     outbox: `${root}:outbox`,
     marks: `${root}:marks`,
+    lineage: `${root}:lineage`,
     fence: `${root}:fence-key`,
     paused: `${root}:paused`,
     held: (protocol) => `${root}:held:${protocol}`,
@@ -59,6 +64,7 @@ export function keysUnder(prefix: string): Keys {
     comments: (member) => `${root}:comments:${member}`,
     sample: (member) => `${root}:sample:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
+    revisions: (member) => `${root}:revisions:${member}`,
     replies: (member) => `${root}:replies:${member}`,
   }
 }

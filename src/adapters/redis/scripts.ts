@@ -109,12 +109,48 @@ local function waits(thread)
 end
 `
 
-const PUT_POST = `${DUE_NOW}
-local thread, due, orphans, comments, sample = unpack(KEYS)
-local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep = unpack(ARGV)
-local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone')
+/**
+ * Whether a message at this place, "PARTITION OFFSET TIMESTAMP", was taken before the one at `last` was. A topic that was made
+ * anew begins with lower offsets and later times.
+ */
+const TAKEN = `
+local function taken(last, place)
+  if not last or place == '' then return false end
+  local pattern = '^(%d+) (%d+) (%-?%d+)$'
+  local last_part, last_offset, last_time = string.match(last, pattern)
+  local part, offset, time = string.match(place, pattern)
+  return part == last_part and tonumber(offset) <= tonumber(last_offset) and tonumber(time) <= tonumber(last_time)
+end
+`
+
+/** A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. */
+const RECALL = `
+local function recall(thread, revisions)
+  local known = redis.call('HGETALL', revisions)
+  for i = 1, #known, 2 do
+    local protocol = known[i]
+    if redis.call('HSETNX', thread, 'rev:' .. protocol, known[i + 1]) == 1 then
+      redis.call('HSET', thread, 'seen:' .. protocol, -1, 'last:' .. protocol, 1)
+    end
+  end
+end
+`
+
+/** The same for one that is to be deleted; what is recalled is forgotten again if nothing follows. */
+const RECALL_REVISIONS = `${RECALL}
+local thread, revisions = unpack(KEYS)
+if redis.call('EXISTS', thread) == 1 or redis.call('EXISTS', revisions) == 0 then return 0 end
+recall(thread, revisions)
+redis.call('PEXPIRE', thread, ARGV[1])
+return 1
+`
+
+const PUT_POST = `${DUE_NOW}${RECALL}${TAKEN}
+local thread, due, orphans, comments, sample, revisions = unpack(KEYS)
+local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep, place = unpack(ARGV)
+local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
 if held[4] then return 'deleted' end
-if held[1] == post then return 'duplicate' end
+if held[1] == post or taken(held[5], place) then return 'duplicate' end
 if threaded == '0' then redis.call('DEL', orphans, comments, sample) end
 if threaded == '0' and judged_at_once == '0' and not held[1] then
   not_due(due, member)
@@ -124,7 +160,8 @@ if threaded == '0' and judged_at_once == '0' and not held[1] then
 end
 redis.call('HDEL', thread, 'unrouted')
 redis.call('PERSIST', thread)
-redis.call('HSET', thread, 'post', post, 'at', at)
+if not held[1] then recall(thread, revisions) end
+redis.call('HSET', thread, 'post', post, 'at', at, 'postPlace', place)
 redis.call('HINCRBY', thread, 'v', 1)
 redis.call('HINCRBY', thread, 'pv', 1)
 if threaded == '0' then redis.call('HSET', thread, 'solo', 1, 'n', 0, 'stage', 0)
@@ -159,21 +196,22 @@ if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3
 return 'judged'
 `
 
-const PUT_COMMENTS = `${DUE_NOW}
+const PUT_COMMENTS = `${DUE_NOW}${TAKEN}
 local thread, comments, sample, due, orphans = unpack(KEYS)
 local member, now, window, cap, reopen, orphan_wait, counts = unpack(ARGV, 1, 7)
 local TOMBSTONE = '{}'
-local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo')
+local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace')
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
-local final, gone, unread = held[4], held[5], held[6] or held[7]
+local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
 local outcomes, changed, again = {}, false, false
-for i = 8, #ARGV, 6 do
-  local kind, id, created, rank, json, origin = unpack(ARGV, i, i + 5)
+for i = 8, #ARGV, 7 do
+  local kind, id, created, rank, json, origin, place = unpack(ARGV, i, i + 6)
   local outcome
   local old = redis.call('HGET', comments, id)
   if gone then outcome = 'deleted'
   elseif unread then outcome = 'unrouted'
+  elseif taken(last, place) then outcome = 'duplicate'
   elseif kind == 'deleted' then
     if old == TOMBSTONE then outcome = 'duplicate'
     else
@@ -206,9 +244,11 @@ for i = 8, #ARGV, 6 do
       else outcome = 'judged' end
     end
   end
+  if place ~= '' and not taken(last, place) then last = place end
   outcomes[#outcomes + 1] = outcome
 end
 if changed then
+  if last then redis.call('HSET', thread, 'commentPlace', last) end
   local over = redis.call('ZCARD', sample) - tonumber(cap)
   if over > 0 then
     local out = redis.call('ZPOPMAX', sample, over)
@@ -249,11 +289,26 @@ not_due(due, ARGV[1])
 return waiting
 `
 
-const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}
-local thread, due, open, case_prefix, held_prefix, comments, sample, paused = unpack(KEYS)
-local member, asks, next_due, final, now, keep, waiting, held = unpack(ARGV, 1, 8)
+/**
+ * Whether these are still the data that the caller knows: the lineage has its id, and a beat not below the one it was told.
+ * Who keeps no lineage, under an empty id, knows nothing better.
+ */
+const SAME_DATA = `
+local function same_data(lineage, id, beat)
+  if id == '' then return true end
+  local held = redis.call('HMGET', lineage, 'id', 'beat')
+  return held[1] == id and tonumber(held[2]) >= tonumber(beat)
+end
+`
+
+const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}${SAME_DATA}
+local thread, due, open, case_prefix, held_prefix, comments, sample, paused, lineage = unpack(KEYS)
+local member, version, asks, next_due, final, now, keep, waiting, held, known, beat = unpack(ARGV, 1, 11)
 local opened = {}
+if not same_data(lineage, known, beat) then return opened end
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
+-- Nobody looks at the thread again after this: what came since it was read would be seen by none.
+if next_due == '' and redis.call('HGET', thread, 'v') ~= version then return opened end
 local missed = false
 for protocol in string.gmatch(waiting, '%S+') do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -265,7 +320,7 @@ for protocol in string.gmatch(held, '%S+') do
     redis.call('HSET', thread, 'held:' .. protocol, 1)
   else missed = true end
 end
-for i = 9, #ARGV, 6 do
+for i = 12, #ARGV, 6 do
   local protocol, id, revision, seen, last, record = unpack(ARGV, i, i + 5)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -450,17 +505,22 @@ local case, journal = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', case, 'status', 'run')
 if held[1] ~= 'open' or held[2] ~= ARGV[1] then return 'stale' end
 if redis.call('HSETNX', journal, ARGV[2], ARGV[3]) == 1 then return 'stored' end
+if redis.call('HGET', journal, ARGV[2]) == ARGV[3] then return 'stored' end
 return 'exists'
 `
 
 const LOSE_CALLS = `
 if redis.call('HGET', KEYS[1], 'status') ~= 'open' then return 0 end
-return redis.call('RPUSH', KEYS[2], unpack(ARGV))
+for _, call in ipairs(ARGV) do
+  if not redis.call('LPOS', KEYS[2], call) then redis.call('RPUSH', KEYS[2], call) end
+end
+return 1
 `
 
-const CONCLUDE = `${OPEN_COUNTS}
-local case, open, outbox, thread = unpack(KEYS)
-local id, epoch, protocol, member, verdict, transcript, carry = unpack(ARGV)
+const CONCLUDE = `${OPEN_COUNTS}${SAME_DATA}
+local case, open, outbox, thread, lineage = unpack(KEYS)
+local id, epoch, protocol, member, verdict, transcript, carry, known, beat = unpack(ARGV)
+if not same_data(lineage, known, beat) then return 0 end
 local held = redis.call('HMGET', case, 'status', 'epoch')
 if held[1] ~= 'open' or held[2] ~= epoch then return 0 end
 redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
@@ -473,12 +533,17 @@ return 1
 `
 
 const DONE = `${DUE_NOW}${WAITS}
-local outbox, due, thread, case, journal, lost, comments, sample = unpack(KEYS)
-local entry, group, id, protocol, member, keep_journal, keep_thread, now = unpack(ARGV)
+local outbox, due, thread, case, journal, lost, comments, sample, revisions = unpack(KEYS)
+local entry, group, id, protocol, member, keep_journal, keep_thread, keep_revisions, now = unpack(ARGV)
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
 if id == '' then return 1 end
 for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
+local revision = redis.call('HGET', thread, 'rev:' .. protocol)
+if revision then
+  redis.call('HSET', revisions, protocol, revision)
+  redis.call('PEXPIRE', revisions, keep_revisions)
+end
 if redis.call('HGET', thread, 'open:' .. protocol) == id then
   redis.call('HDEL', thread, 'open:' .. protocol)
   if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
@@ -493,6 +558,108 @@ end
 return 1
 `
 
+/**
+ * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
+ * process), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
+ */
+const BEGIN_LINEAGE = `
+local lineage, marks = unpack(KEYS)
+local fresh, alone = unpack(ARGV, 1, 2)
+local function lose(why)
+  redis.call('HDEL', lineage, 'id')
+  redis.call('HSET', lineage, 'lost', why)
+  return { '', '0', why }
+end
+local held = redis.call('HMGET', lineage, 'id', 'lost')
+if held[2] then return { '', '0', held[2] } end
+if not held[1] then
+  if #ARGV > 2 and redis.call('EXISTS', marks) == 0 then return lose('emptied') end
+  redis.call('HSET', lineage, 'id', fresh)
+elseif alone == '1' then
+  for i = 3, #ARGV, 2 do
+    local at = redis.call('HGET', lineage, 'at:' .. ARGV[i])
+    if not at or tonumber(at) < tonumber(ARGV[i + 1]) then return lose('rolled-back') end
+  end
+end
+for i = 3, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+return { redis.call('HGET', lineage, 'id'), tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
+`
+
+const BEAT_LINEAGE = `
+local lineage = KEYS[1]
+local known, beat = unpack(ARGV, 1, 2)
+local held = redis.call('HMGET', lineage, 'id', 'beat', 'lost')
+local why = held[3]
+if not held[1] and not why then why = 'emptied' end
+if held[1] == known and tonumber(held[2]) < tonumber(beat) then why = 'rolled-back' end
+if why then
+  redis.call('HDEL', lineage, 'id')
+  redis.call('HSET', lineage, 'lost', why)
+  return { '', '0', why }
+end
+for i = 3, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+return { held[1], tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
+`
+
+const HOLD_LINEAGE = `
+local still = redis.call('HEXISTS', KEYS[1], 'lost')
+redis.call('HDEL', KEYS[1], 'id')
+redis.call('HSET', KEYS[1], 'lost', 'recovering')
+return still
+`
+
+const RELEASE_LINEAGE = `
+local lineage = KEYS[1]
+redis.call('DEL', lineage)
+redis.call('HSET', lineage, 'id', ARGV[1], 'beat', 0)
+for i = 2, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+return 1
+`
+
+/**
+ * Brings a thread's revisions up to those on the verdicts topic. A case that is open under a revision which was published is
+ * given up: it would come to another content under the same id. Returns how many revisions were raised and cases given up.
+ */
+const RESTORE_REVISIONS = `${OPEN_COUNTS}
+local thread, open, case_prefix, journal_prefix, lost_prefix = unpack(KEYS)
+local member, keep = ARGV[1], ARGV[2]
+local raised, given_up = 0, 0
+if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
+for i = 3, #ARGV, 4 do
+  local protocol, revision, last, deleted = unpack(ARGV, i, i + 3)
+  local held = tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0')
+  local behind = held < tonumber(revision)
+  local id = redis.call('HGET', thread, 'open:' .. protocol)
+  local status = id and redis.call('HGET', case_prefix .. id, 'status')
+  if id and not status then redis.call('HDEL', thread, 'open:' .. protocol)
+  elseif status == 'open' and held <= tonumber(revision) then
+    if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
+    redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
+    redis.call('HDEL', thread, 'open:' .. protocol, 'again:' .. protocol)
+    given_up, behind = given_up + 1, true
+  end
+  if deleted == '1' then
+    for _, field in ipairs({ 'rev:', 'seen:', 'last:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
+  elseif behind then
+    redis.call('HSET', thread, 'rev:' .. protocol, revision, 'seen:' .. protocol, -1, 'last:' .. protocol, last)
+    redis.call('HDEL', thread, 'carry:' .. protocol)
+    raised = raised + 1
+  end
+end
+if redis.call('HEXISTS', thread, 'post') == 0 then redis.call('PEXPIRE', thread, keep) end
+return { raised, given_up }
+`
+
+/** Notes that a protocol's revision has seen all that the thread holds, if both are as the caller read them. */
+const SETTLE_REVISION = `
+local thread = KEYS[1]
+local protocol, revision, version, seen = unpack(ARGV)
+local held = redis.call('HMGET', thread, 'rev:' .. protocol, 'v')
+if held[1] ~= revision or held[2] ~= version then return 0 end
+redis.call('HSET', thread, 'seen:' .. protocol, seen)
+return 1
+`
+
 type Lua = (...args: (string | number)[]) => Promise<unknown>
 export interface Scripts {
   readonly putPost: Lua
@@ -503,6 +670,7 @@ export interface Scripts {
   readonly countDue: Lua
   readonly resumeHeld: Lua
   readonly linkReply: Lua
+  readonly recallRevisions: Lua
   readonly deletePost: Lua
   readonly takeCase: Lua
   readonly restartCase: Lua
@@ -510,24 +678,37 @@ export interface Scripts {
   readonly loseCalls: Lua
   readonly concludeCase: Lua
   readonly doneEntry: Lua
+  readonly beginLineage: Lua
+  readonly beatLineage: Lua
+  readonly holdLineage: Lua
+  readonly releaseLineage: Lua
+  readonly restoreRevisions: Lua
+  readonly settleRevision: Lua
 }
 
 const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
-  putPost: { lua: PUT_POST, keys: 5 },
+  putPost: { lua: PUT_POST, keys: 6 },
   putComments: { lua: PUT_COMMENTS, keys: 5 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
-  openCases: { lua: OPEN, keys: 8 },
+  openCases: { lua: OPEN, keys: 9 },
   takeTurns: { lua: TAKE_TURNS, keys: 2 },
   countDue: { lua: COUNT_DUE, keys: 1 },
   resumeHeld: { lua: RESUME, keys: 3 },
   linkReply: { lua: LINK_REPLY, keys: 2 },
+  recallRevisions: { lua: RECALL_REVISIONS, keys: 2 },
   deletePost: { lua: DELETE_POST },
   takeCase: { lua: TAKE, keys: 4 },
   restartCase: { lua: RESTART, keys: 2 },
   answerAsk: { lua: ANSWER, keys: 2 },
   loseCalls: { lua: LOSE_CALLS, keys: 2 },
-  concludeCase: { lua: CONCLUDE, keys: 4 },
-  doneEntry: { lua: DONE, keys: 8 },
+  concludeCase: { lua: CONCLUDE, keys: 5 },
+  doneEntry: { lua: DONE, keys: 9 },
+  beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
+  beatLineage: { lua: BEAT_LINEAGE, keys: 1 },
+  holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
+  releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
+  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 5 },
+  settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
 
 /** The scripts as commands of this connection. Where the number of keys varies, it is the first argument. */

@@ -5,17 +5,26 @@ import { OUTCOMES } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, comment, post } from '../../domain/thread.ts'
 import {
   type CommentChange,
+  type Place,
   type StreamMarks,
   TENANT_SHARE,
   type ThreadState,
   type ThreadStore,
 } from '../../ports/threads.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
+import type { Stamp } from './lineage.ts'
 import { scriptsOn } from './scripts.ts'
 
 const outcome = z.enum(OUTCOMES)
 const keptComment = comment.omit({ id: true })
-const origin = z.object({ topic: z.string(), partition: z.number(), offset: z.string(), raw: z.string() })
+const origin = z.object({
+  topic: z.string(),
+  partition: z.number(),
+  offset: z.string(),
+  // Earlier versions did not say.
+  timestamp: z.number().default(0),
+  raw: z.string(),
+})
 const wokenReply = z.tuple([z.number(), z.number()])
 const TOMBSTONE = '{}'
 const UNBOUNDED = 1e15
@@ -27,6 +36,7 @@ export function redisThreads(
   client: Redis,
   keys: Keys,
   settings: { keepTombstoneMs: number; keepThreadMs: number },
+  stamp: () => Stamp = () => ['', 0],
 ): ThreadStore {
   const scripts = scriptsOn(client)
 
@@ -40,6 +50,7 @@ export function redisThreads(
           keys.orphans(member),
           keys.comments(member),
           keys.sample(member),
+          keys.revisions(member),
           member,
           JSON.stringify(value),
           value.createdAt,
@@ -50,6 +61,7 @@ export function redisThreads(
           put.threaded ? 1 : 0,
           put.atOnce ? 1 : 0,
           settings.keepTombstoneMs,
+          placeOf(put.place),
         ),
       )
     },
@@ -76,6 +88,7 @@ export function redisThreads(
 
     async deletePost(ref, farewell) {
       const member = memberOf(ref)
+      await scripts.recallRevisions(keys.thread(member), keys.revisions(member), settings.keepTombstoneMs)
       for (;;) {
         const state = await store.read(ref)
         const opened = [...(state?.revisions ?? [])]
@@ -169,7 +182,9 @@ export function redisThreads(
         keys.comments(member),
         keys.sample(member),
         keys.paused,
+        keys.lineage,
         member,
+        String(state.version),
         String(state.asks),
         nextDue === null ? '' : nextDue,
         final ? 1 : 0,
@@ -177,6 +192,7 @@ export function redisThreads(
         settings.keepThreadMs,
         waiting.join(' '),
         held.join(' '),
+        ...stamp(),
         ...cases.flatMap(({ record, seen }) => [
           record.protocol,
           record.id,
@@ -262,9 +278,14 @@ function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {
 }
 
 function argumentsOf(change: CommentChange): (string | number)[] {
-  if (change.kind === 'deleted') return ['deleted', change.id, change.createdAt, rank(change.id), '', '']
+  const place = placeOf(change.place)
+  if (change.kind === 'deleted') return ['deleted', change.id, change.createdAt, rank(change.id), '', '', place]
   const { id, ...kept } = change.comment
-  return ['said', id, kept.createdAt, rank(id), JSON.stringify(kept), JSON.stringify(change.origin)]
+  return ['said', id, kept.createdAt, rank(id), JSON.stringify(kept), JSON.stringify(change.origin), place]
+}
+
+function placeOf(place: Place | undefined): string {
+  return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
 }
 
 /** A comment's fixed lot in the draw for the sample: 48 bits of its id's hash. */

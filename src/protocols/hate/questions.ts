@@ -3,7 +3,7 @@ import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
-import type { Prompts } from '../prompts.ts'
+import { inTurns, type Prompts } from '../prompts.ts'
 import { ABSTAIN, judgeAnswer, turnAnswer, zeroShotAnswer } from './answers.ts'
 import type { Perspective, Side } from './perspectives.ts'
 import type { HateSettings } from './settings.ts'
@@ -74,7 +74,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   const turn = (side: Side, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),
     part: side,
-    messages: [...render(`debater-${side}`, { rules, text }), ...told],
+    messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
     answer: turnAnswer,
   })
   const argument = (said: Argument) => (said === null ? LOST : fence('argument', said.argument))

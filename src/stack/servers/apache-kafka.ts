@@ -19,10 +19,27 @@ export interface ApacheKafkaOptions {
   readonly say: Say
   /** Where the jars are kept for the next time. Default: .cache in the project. */
   readonly cacheDirectory?: string
+  /** Addresses of proxies: for each the broker opens a listener of its own, and tells whoever comes there to use the proxy. */
+  readonly proxies?: readonly string[]
+  /** A second listener, which asks for TLS and a user and password: `settings` then lead to it. */
+  readonly secured?: SecuredListener
+}
+
+export interface SecuredListener {
+  /** Path of a PEM file: the key, and its certificate for 127.0.0.1. */
+  readonly keyStore: string
+  /** Passwords by user, letters and digits, for the SASL mechanism PLAIN. */
+  readonly plain: Readonly<Record<string, string>>
+  /** The same for SCRAM-SHA-512. */
+  readonly scram: Readonly<Record<string, string>>
 }
 
 export interface ApacheKafka extends RestartableServer {
   readonly kind: 'apache'
+  /** Where each proxy finds the broker, in the order of `proxies`. */
+  readonly behind: readonly string[]
+  /** The listener that asks for nothing. */
+  readonly openAddress: string
 }
 
 /**
@@ -31,13 +48,20 @@ export interface ApacheKafka extends RestartableServer {
  * which says what is missing, where Java 17, Maven or the registry can't be had.
  */
 export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
-  const { say, cacheDirectory = defaultCacheDirectory } = options
+  const { say, cacheDirectory = defaultCacheDirectory, proxies = [], secured } = options
   const java = await findJava()
   const kafka = await fetchKafka(java, join(cacheDirectory, 'kafka'), say)
   const archive = await classArchive(java, kafka, say)
-  const { server, address, folder } = await startNode(java, kafka, archive, say)
+  const behind: string[] = []
+  for (const _ of proxies) behind.push(`127.0.0.1:${await freePort()}`)
+  const listeners = proxies.map((proxy, index) => ({ at: behind[index] ?? '', advertised: proxy }))
+  const guarded = secured && { at: `127.0.0.1:${await freePort()}`, ...secured }
+  const { server, address: openAddress, folder } = await startNode(java, kafka, archive, say, listeners, guarded)
+  const address = guarded?.at ?? openAddress
   return {
     kind: 'apache',
+    behind,
+    openAddress,
     what: `Apache Kafka ${kafka.version} (one node, KRaft) on ${address}, data in ${folder}`,
     settings: { KAFKA_BROKERS: address },
     get pid() {
@@ -52,6 +76,15 @@ export async function startApacheKafka(options: ApacheKafkaOptions): Promise<Apa
 interface Java {
   readonly program: string
   readonly version: string
+}
+
+interface Listener {
+  readonly at: string
+  readonly advertised: string
+}
+
+interface GuardedListener extends SecuredListener {
+  readonly at: string
 }
 
 interface Installation {
@@ -71,13 +104,18 @@ async function startNode(
   kafka: Installation,
   flags: readonly string[],
   say: Say,
+  more: readonly Listener[] = [],
+  secured?: GuardedListener,
 ): Promise<{ server: SpawnedServer; address: string; folder: string }> {
   const folder = await temporaryFolder('kafka')
   const data = join(folder, 'data')
-  await cp(join(kafka.folder, 'formatted'), data, { recursive: true })
   const address = `127.0.0.1:${await freePort()}`
   const properties = join(folder, 'server.properties')
-  await writeFile(properties, serverProperties(address, `127.0.0.1:${await freePort()}`, data))
+  const controller = `127.0.0.1:${await freePort()}`
+  await writeFile(properties, serverProperties(address, controller, data, more, secured))
+  // Users of SCRAM are in the data from their beginning.
+  if (secured) await formatData(java, kafka, properties, secured.scram)
+  else await cp(join(kafka.folder, 'formatted'), data, { recursive: true })
   const server = await spawnServer({
     name: 'Apache Kafka',
     command: java.program,
@@ -91,15 +129,35 @@ async function startNode(
   return { server, address, folder }
 }
 
-function serverProperties(listener: string, controller: string, data: string): string {
+function serverProperties(
+  listener: string,
+  controller: string,
+  data: string,
+  more: readonly Listener[] = [],
+  secured?: GuardedListener,
+): string {
+  const named = [
+    ...more.map((one, index) => ({ name: `PROXY${index}`, protocol: 'PLAINTEXT', ...one })),
+    ...(secured ? [{ name: 'SECURED', protocol: 'SASL_SSL', at: secured.at, advertised: secured.at }] : []),
+  ]
   const properties = {
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@${controller}`,
     'controller.listener.names': 'CONTROLLER',
-    listeners: `PLAINTEXT://${listener},CONTROLLER://${controller}`,
-    'advertised.listeners': `PLAINTEXT://${listener}`,
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: [
+      `PLAINTEXT://${listener}`,
+      `CONTROLLER://${controller}`,
+      ...named.map(({ name, at }) => `${name}://${at}`),
+    ],
+    'advertised.listeners': [
+      `PLAINTEXT://${listener}`,
+      ...named.map(({ name, advertised }) => `${name}://${advertised}`),
+    ],
+    'listener.security.protocol.map': [
+      'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+      ...named.map(({ name, protocol }) => `${name}:${protocol}`),
+    ],
     'log.dirs': data,
     'auto.create.topics.enable': false,
     'group.initial.rebalance.delay.ms': 0,
@@ -121,10 +179,23 @@ function serverProperties(listener: string, controller: string, data: string): s
     'background.threads': 2,
     'group.coordinator.threads': 1,
     'log.cleaner.dedupe.buffer.size': 8 * 1024 * 1024,
+    ...(secured ? guards(secured) : {}),
   }
   return Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')
+}
+
+function guards({ keyStore, plain }: SecuredListener): Record<string, string> {
+  const modules = 'org.apache.kafka.common.security'
+  const users = Object.entries(plain).map(([name, password]) => ` user_${name}="${password}"`)
+  return {
+    'listener.name.secured.ssl.keystore.type': 'PEM',
+    'listener.name.secured.ssl.keystore.location': keyStore,
+    'listener.name.secured.sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-512',
+    'listener.name.secured.plain.sasl.jaas.config': `${modules}.plain.PlainLoginModule required${users.join('')};`,
+    'listener.name.secured.scram-sha-512.sasl.jaas.config': `${modules}.scram.ScramLoginModule required;`,
+  }
 }
 
 async function findJava(): Promise<Java> {
@@ -178,8 +249,21 @@ async function format(java: Java, kafka: Installation): Promise<void> {
   const properties = join(kafka.folder, 'format.properties')
   const data = join(kafka.folder, 'formatted')
   await writeFile(properties, serverProperties('127.0.0.1:9092', '127.0.0.1:9093', data))
+  await formatData(java, kafka, properties)
+}
+
+async function formatData(
+  java: Java,
+  kafka: Installation,
+  properties: string,
+  scram: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
-  const tool = ['kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties]
+  const users = Object.entries(scram).map(([name, password]) => `SCRAM-SHA-512=[name=${name},password=${password}]`)
+  const tool = [
+    ...['kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties],
+    ...users.flatMap((user) => ['--add-scram', user]),
+  ]
   await runCommand(java.program, [...JVM, ERRORS_ONLY, '-cp', await classPath(kafka), ...tool], 120_000)
 }
 

@@ -1,0 +1,21 @@
+import type { Redis } from 'ioredis'
+import { serversOf } from './connect.ts'
+
+/** The share of its `maxmemory` that Redis uses, of a cluster its fullest master; 0 where no `maxmemory` is set. */
+export async function memoryShare(client: Redis): Promise<number> {
+  return Math.max(
+    0,
+    ...(await Promise.all(serversOf(client).map(async (server) => shareOf(await server.info('memory'))))),
+  )
+}
+
+function shareOf(told: string): number {
+  const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(told)?.[1] ?? 0)
+  const most = number('maxmemory')
+  return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
+}
+
+/** Whether Redis refused a write because it is at its `maxmemory`. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('OOM ')
+}

@@ -1,0 +1,50 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { ThreadRef } from '../../domain/thread.ts'
+import { type Keys, memberOf } from './keys.ts'
+import { scriptsOn } from './scripts.ts'
+
+const restored = z.tuple([z.number(), z.number()])
+
+/** The steps of a recovery that nothing else takes. Each is atomic, and changes nothing when it is taken again. */
+export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }) {
+  const scripts = scriptsOn(client)
+  return {
+    /**
+     * Brings a thread's revisions up to those that were published, and gives up open cases whose revision was. Of a deleted
+     * one nothing is kept, so that the farewell of the others is not its own a second time.
+     */
+    async restore(
+      ref: ThreadRef,
+      published: Iterable<{ protocol: string; revision: number; final: boolean; deleted: boolean }>,
+    ): Promise<{ raised: number; givenUp: number }> {
+      const member = memberOf(ref)
+      const [raised, givenUp] = restored.parse(
+        await scripts.restoreRevisions(
+          keys.thread(member),
+          keys.open,
+          keys.case(''),
+          keys.journal(''),
+          keys.lost(''),
+          member,
+          settings.keepTombstoneMs,
+          ...[...published].flatMap(({ protocol, revision, final, deleted }) => [
+            protocol,
+            revision,
+            final ? 1 : 0,
+            deleted ? 1 : 0,
+          ]),
+        ),
+      )
+      return { raised, givenUp }
+    },
+    /** Notes that this revision has seen all of the thread's `version`; false if one of the two has changed meanwhile. */
+    async settle(ref: ThreadRef, revision: { protocol: string; revision: number; version: number; seen: number }) {
+      const { protocol, revision: number, version, seen } = revision
+      return (await scripts.settleRevision(keys.thread(memberOf(ref)), protocol, number, version, seen)) === 1
+    },
+    /** The id of the case that a protocol has open on a thread. */
+    openCase: (ref: ThreadRef, protocol: string): Promise<string | null> =>
+      client.hget(keys.thread(memberOf(ref)), `open:${protocol}`),
+  }
+}

@@ -1,0 +1,23 @@
+/** Strangers' text as one line that can't drive a terminal: no control or format characters, at most `width` long. */
+export function printable(text: string, width: number): string {
+  const line = text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(/\p{Cf}/gu, '')
+    .trim()
+  const characters = [...line]
+  return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
+}
+
+/** What a terminal may obey: control and format characters, but no line ends and tabs. */
+const OBEYED = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** JSON, or any text, that can't drive a terminal either: what one may obey is escaped as in JSON, so that JSON says the same. */
+export function printableJson(json: string): string {
+  return json.replace(OBEYED, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Strain } from '../consumers/backpressure.ts'
+import type { Lineage } from './adapters/redis/lineage.ts'
+import { isOutOfMemory } from './adapters/redis/memory.ts'
+import type { Report } from './ports/report.ts'
+import type { TopicReader } from './ports/topic.ts'
+
+/** Intake goes on when Redis uses this much less of its memory than where it paused. */
+const ROOM = 0.05
+/** Wait before what Redis had no memory for is tried again, in ms. */
+const RETRY_MS = 1_000
+
+const WHAT_TO_DO = {
+  emptied: 'Redis was emptied: intake and cases stand still until "gavel recover" has run',
+  'rolled-back':
+    'Redis lost its last writes (a failover, an older dump): intake and cases stand still until "gavel recover" has run',
+  recovering: '"gavel recover" is at work; if it was cut off, run it again',
+}
+const FULL = 'Redis is at its maxmemory and takes nothing more: raise it (CONFIG SET maxmemory); all goes on by itself'
+
+/**
+ * Watches whether Redis still has what was written there, and room for more. Intake stands still while it has not, and a
+ * batch that Redis had no memory for is tried again until it has.
+ */
+export function storeWatch(deps: {
+  lineage: Lineage
+  memoryShare: () => Promise<number>
+  /** Share of Redis's `maxmemory` at which intake pauses. */
+  pauseAtMemory: number
+  report: Report
+}) {
+  const { lineage, memoryShare, pauseAtMemory, report } = deps
+  const stopping = new AbortController()
+  let told: string | null = null
+  let refused = false
+  let scarce = false
+
+  function tellLoss(): void {
+    const { lost } = lineage
+    if (lost === told) return
+    told = lost
+    if (lost === null) report('store:recovered', {})
+    else report('store:lost', { why: lost, advice: WHAT_TO_DO[lost] })
+  }
+
+  function tellRefused(now: boolean): void {
+    if (now === refused) return
+    refused = now
+    if (now) report('store:full', { advice: FULL })
+    else report('store:roomy', {})
+  }
+
+  async function untilRoom(task: () => Promise<unknown>, alive: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await task()
+        return
+      } catch (error) {
+        if (!isOutOfMemory(error) || stopping.signal.aborted) throw error
+        tellRefused(true)
+        await sleep(RETRY_MS, undefined, { signal: stopping.signal })
+        await alive()
+      }
+    }
+  }
+
+  return {
+    /** Why no case is opened and nothing is taken in now; null while all is well. */
+    get trouble(): string | null {
+      if (lineage.lost !== null) return WHAT_TO_DO[lineage.lost]
+      return refused ? FULL : null
+    },
+    /** What intake waits for. */
+    async strain(): Promise<Strain> {
+      if (lineage.lost !== null)
+        return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[lineage.lost] }
+      if (refused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
+      return { by: 'store-full', share: scarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
+    },
+    /** To be run every second. */
+    async look(): Promise<void> {
+      const share = await memoryShare()
+      scarce = share > pauseAtMemory - (scarce ? ROOM : 0)
+      try {
+        await lineage.beat()
+        tellRefused(false)
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error
+        tellRefused(true)
+      }
+      tellLoss()
+      report('store:watched', { memoryShare: share, lost: lineage.lost !== null })
+    },
+    /** The reader, whose batches are noted in the lineage before their offsets are committed. */
+    over(reader: TopicReader): TopicReader {
+      return {
+        start: (handle) =>
+          reader.start(async (batch, alive) => {
+            await untilRoom(() => handle(batch, alive), alive)
+            const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
+            await untilRoom(() => lineage.beat(durable), alive)
+            tellLoss()
+          }),
+        positions: () => reader.positions(),
+        setPaused: (value) => reader.setPaused(value),
+        get downSince() {
+          return reader.downSince
+        },
+        close() {
+          stopping.abort()
+          return reader.close()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,196 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { exposure, type HttpSettings, serveHttp } from '../../src/adapters/http.ts'
+import { OperatorError } from '../../src/domain/errors.ts'
+
+const TOKEN = 'a-token-of-this-test-0123456789'
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function served(
+  change: Partial<HttpSettings> = {},
+  parts: { metrics?: () => Promise<string>; ok?: boolean } = {},
+) {
+  const { metrics = async () => 'gavel_up 1\n', ok = true } = parts
+  const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
+  const server = await serveHttp(
+    { host: '127.0.0.1', port: 0, token: '', ...change },
+    { metrics, metricsType: 'text/plain', live: () => health, ready: async () => health },
+  )
+  closing.push(server.close)
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(`http://127.0.0.1:${server.port}${path}`, { headers, method })
+  return { port: server.port, get }
+}
+
+/** What comes back for these bytes, until the other side hangs up. */
+async function said(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1')
+  })
+  // A reset is one way to hang up.
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  return text
+}
+
+describe('the port', () => {
+  it('is bound to loopback and asks for no token unless set', () => {
+    expect(loadSettings({}).http).toMatchObject({ host: '127.0.0.1', token: '' })
+    expect(loadSettings({ GAVEL_HTTP_TOKEN: TOKEN }).http.token).toBe(TOKEN)
+    for (const weak of ['short', 'has spaces in its middle', `${TOKEN}\n`])
+      expect(() => loadSettings({ GAVEL_HTTP_TOKEN: weak })).toThrow(/http\.token: at least 16 visible/)
+    try {
+      loadSettings({ GAVEL_HTTP_TOKEN: 'my secret' })
+    } catch (error) {
+      expect(String(error)).not.toContain('my secret')
+    }
+  })
+
+  it('can’t be reached from another address than the one it is bound to', async () => {
+    const { port } = await served({ host: '127.0.0.1' })
+    const elsewhere = connect(port, '127.0.0.2')
+    await expect(once(elsewhere, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  it.each([
+    ['127.0.0.1', true],
+    ['127.1.2.3', true],
+    ['localhost', true],
+    ['::1', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['10.0.0.1', false],
+    ['localhost.example.org', false],
+    ['127.0.0.1.example.org', false],
+  ])('is warned of where others reach it and no token is set: %s', (host, only) => {
+    const told = only ? null : { host, advice: expect.stringContaining('http.token') }
+    expect(exposure({ host, token: '' })).toEqual(told)
+    expect(exposure({ host, token: TOKEN })).toBeNull()
+  })
+
+  it('says which setting to change where it is taken', async () => {
+    const { port } = await served()
+    const second = serveHttp(
+      { host: '127.0.0.1', port, token: '' },
+      {
+        metrics: async () => '',
+        metricsType: '',
+        live: () => ({ ok: true, checks: {} }),
+        ready: async () => ({ ok: true, checks: {} }),
+      },
+    )
+    await expect(second).rejects.toThrow(OperatorError)
+    await expect(second).rejects.toThrow(/GAVEL_HTTP_PORT/)
+  })
+})
+
+describe('with a token set', () => {
+  it.each([
+    ['nothing', {}],
+    ['another', { authorization: `Bearer ${TOKEN.slice(0, -1)}x` }],
+    ['its beginning', { authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
+    ['more than it', { authorization: `Bearer ${TOKEN}x` }],
+    ['none after the word', { authorization: 'Bearer ' }],
+    ['it in another scheme', { authorization: `Basic ${TOKEN}` }],
+    ['it without a scheme', { authorization: TOKEN }],
+    ['two', { authorization: `Bearer x ${TOKEN}` }],
+  ])('metrics are refused to who brings %s', async (_, headers) => {
+    const { get } = await served({ token: TOKEN })
+    const response = await get('/metrics', headers as Record<string, string>)
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toBe('Bearer')
+    expect(await response.text()).not.toContain('gavel_up')
+    expect((await get(`/metrics?token=${TOKEN}`)).status).toBe(401)
+  })
+
+  it('metrics are shown to who brings it, and health to everybody', async () => {
+    const { get } = await served({ token: TOKEN })
+    for (const scheme of ['Bearer', 'bearer']) {
+      const response = await get('/metrics', { authorization: `${scheme} ${TOKEN}` })
+      expect([response.status, await response.text()]).toEqual([200, 'gavel_up 1\n'])
+    }
+    expect((await get('/health/live')).status).toBe(200)
+    expect((await get('/health/ready')).status).toBe(200)
+  })
+})
+
+describe('a request', () => {
+  it('is answered by the page, by 404, or by 405 for anything but GET and HEAD', async () => {
+    const { get } = await served()
+    expect(await (await get('/metrics')).text()).toBe('gavel_up 1\n')
+    expect((await get('/metrics', {}, 'HEAD')).status).toBe(200)
+    expect((await get('/')).status).toBe(404)
+    expect((await get('/metrics/../../etc/passwd')).status).toBe(404)
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
+      expect((await get('/metrics', {}, method)).status).toBe(405)
+  })
+
+  it('is answered with 503 and the reasons where health fails', async () => {
+    const { get } = await served({}, { ok: false })
+    const response = await get('/health/ready')
+    expect(response.status).toBe(503)
+    expect(await response.json()).toEqual({ status: 'failing', checks: { redis: 'does not answer' } })
+  })
+
+  it('that fails inside says nothing of why', async () => {
+    const { get } = await served({}, { metrics: () => Promise.reject(new Error(`SECRET ${TOKEN}`)) })
+    const response = await get('/metrics')
+    expect([response.status, await response.text()]).toEqual([500, 'failed\n'])
+  })
+
+  it.each([
+    ['headers of 9 KB', `GET /metrics HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(9_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+    ['no HTTP', '\u0016\u0003\u0001\u0002\u0000\r\n\r\n', /^HTTP\/1\.1 400 /],
+    [
+      'two lengths',
+      'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
+      /^HTTP\/1\.1 400 /,
+    ],
+    [
+      'a body without end',
+      `POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n${'a'.repeat(99)}`,
+      /^HTTP\/1\.1 405 /,
+    ],
+  ])('with %s is refused, and hung up on', async (_, bytes, answer) => {
+    const { port } = await served()
+    expect(await said(port, bytes)).toMatch(answer)
+  })
+
+  it('that never ends is hung up on, and holds up nobody meanwhile', { timeout: 20_000 }, async () => {
+    const { port, get } = await served()
+    const dawdlers = [said(port, 'GET /metrics HTTP/1.1\r\nhost: x\r\nx: '), said(port, '')]
+    expect((await get('/health/live')).status).toBe(200)
+    for (const heard of await Promise.all(dawdlers)) expect(heard).toMatch(/^(?:HTTP\/1\.1 408 |$)/)
+  })
+
+  it('beyond the most connections is refused, and the others are still answered', async () => {
+    const { port } = await served()
+    const agentless = () =>
+      new Promise<number | string>((resolve) => {
+        request({ host: '127.0.0.1', port, path: '/health/live', agent: false }, (response) => {
+          response.resume()
+          resolve(response.statusCode ?? 0)
+        })
+          .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'failed'))
+          .end()
+      })
+    const idle = Array.from({ length: 128 }, () => connect(port, '127.0.0.1'))
+    await Promise.all(idle.map((socket) => once(socket, 'connect')))
+    for (const socket of idle) socket.on('error', () => {})
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await agentless()).toBe('ECONNRESET')
+    for (const socket of idle.slice(0, 5)) socket.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await agentless()).toBe(200)
+    for (const socket of idle) socket.destroy()
+  })
+})

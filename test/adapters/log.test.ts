@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+
+/** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
+const SCRIPT = `
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/adapters/log.ts'))}
+const log = logListener('debug', () => 0)
+const trouble = (where, error) => log('trouble:met', { where, error })
+const thrown = (work) => { try { work() } catch (error) { return error } }
+trouble('json', thrown(() => JSON.parse('SECRET words')))
+trouble('json in lines', thrown(() => JSON.parse('{"a": SEC\\nRET words')))
+trouble('json in another', new Error('the batch failed: ' + thrown(() => JSON.parse('SECRET'))))
+trouble('undefined json', new SyntaxError('"SECRET" is not valid JSON'))
+trouble('lines', new Error('first\\nSECRET'))
+trouble('url', new Error('no answer at redis://user:SECRET@host:1/0 and rediss://:SECRET@other'))
+trouble('properties', Object.assign(new Error('m', { cause: new Error('SECRET') }), { command: { args: ['SECRET'] }, error: { message: 'SECRET' } }))
+trouble('no error', { message: 'SECRET' })
+trouble('a text', 'SECRET')
+trouble('long', Object.assign(new Error('x'.repeat(9_000)), { code: 'y'.repeat(9_000) }))
+log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u2028\\u007f~r1' })
+log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
+log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
+for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
+`
+
+let out: string
+let lines: Record<string, unknown>[]
+beforeAll(async () => {
+  const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', SCRIPT], {
+    cwd: PROJECT,
+  })
+  out = stderr
+  lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+})
+const at = (where: string) => lines.find((line) => line.where === where)
+
+describe('the log', () => {
+  it('tells of an error its name, its code and the first line of its message, without what a parser quotes', () => {
+    expect(out).not.toContain('SEC')
+    expect(at('json')).toMatchObject({ error: 'SyntaxError', message: 'what was read is no JSON' })
+    expect(at('json in another')).toMatchObject({ message: 'the batch failed: SyntaxError: what was read is no JSON' })
+    expect(at('lines')).toMatchObject({ error: 'Error', message: 'first' })
+    expect(at('url')).toMatchObject({ message: 'no answer at redis://…@host:1/0 and rediss://…@other' })
+    expect(at('properties')).toMatchObject({ message: 'm' })
+    expect(at('a text')).toMatchObject({ error: 'string', message: '' })
+  })
+
+  it('grows with nobody’s text', () => {
+    for (const line of out.split('\n')) expect(line.length).toBeLessThan(1_000)
+  })
+
+  it('tells ids as they are, and lets none drive a terminal', () => {
+    expect(out).not.toMatch(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u)
+    expect(lines.find(({ event }) => event === 'case:fenced')).toMatchObject({
+      caseId: 'rumor~\u001b]0;title\u0007\u009b31m\u202e\u2028\u007f~r1',
+    })
+  })
+
+  it('warns of an open port in one line', () => {
+    const warned = lines.filter(({ event }) => event === 'service:exposed')
+    expect(warned).toEqual([expect.objectContaining({ level: 40, host: '0.0.0.0', advice: 'set http.token' })])
+  })
+
+  it('tells the same trouble once', () => {
+    expect(lines.filter(({ where }) => where === 'again')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import type { Asked } from './asked.ts'
+import { audit, type Evidence } from './audit.ts'
+import { DEAD_HEADER } from './expected.ts'
+import type { Standing } from './reader.ts'
+
+const AT = '2025-03-01T00:00:00.000Z'
+
+let offsets = 0
+const record = (value: object | string, headers: Record<string, string> = {}): Standing => ({
+  partition: 0,
+  offset: String(offsets++),
+  value: typeof value === 'string' ? value : JSON.stringify(value),
+  headers,
+})
+const post = (id: string, change: object = {}) => record({ id, text: `words of ${id}`, createdAt: AT, ...change })
+const comment = (id: string, postId: string, change: object = {}) =>
+  record({ id, postId, text: `words of ${id}`, createdAt: AT, ...change })
+
+function verdictOf(subjectId: string, revision = 1, change: object = {}) {
+  const id = (number: number) => `rumor~${subjectId}~r${number}`
+  return {
+    ...{ schema: 1, id: id(revision), subjectId, tenant: 'default', protocol: 'rumor', revision, final: true },
+    ...{ supersedes: revision === 1 ? null : id(revision - 1), label: 'rumor', scores: {}, rationale: '' },
+    ...{ decidedBy: 'judge', rounds: 1, evidence: { support: [], oppose: [], precedents: [] }, degraded: [] },
+    usage: { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 },
+    ...{ models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
+    timing: { createdAt: AT, receivedAt: AT, openedAt: AT, decidedAt: AT, modelMs: 0, overheadMs: 0 },
+    ...change,
+  }
+}
+const RETRACTED = { label: null, decidedBy: 'none', degraded: ['deleted'] }
+
+function transcriptOf(verdictId: string, postId: string, comments: readonly string[], calls: readonly string[]) {
+  const usage = { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 }
+  const turn = { round: 0, stage: 'judge', role: 'judge', model: 'm', messages: [], answer: {}, raw: '', usage }
+  return {
+    ...{ schema: 1, verdictId, cut: [] },
+    subject: {
+      post: { id: postId, text: `words of ${postId}`, createdAt: 0 },
+      comments: comments.map((id) => ({ id, text: `words of ${id}`, createdAt: 0 })),
+      leftOut: 0,
+    },
+    turns: [{ ...turn, calls: calls.map((id) => ({ id, outcome: 'answered' })), startedAt: AT, ms: 1, memo: false }],
+  }
+}
+
+const call = (name: string, seq: number, at: number) => ({
+  ...{ seq, call: name, stage: 'judge', at, endedAt: at + 40, status: 'answered' as const, fault: null },
+  ...{ promptTokens: 1, completionTokens: 1 },
+})
+const asked = (name: string, question: string, subject = 'p'): Asked => ({
+  call: name,
+  by: 'worker-0',
+  question,
+  subject,
+})
+
+/** One post with a comment, judged with one call: nothing is wrong. */
+function whole(): Evidence {
+  return {
+    posts: [post('p')],
+    comments: [comment('c', 'p')],
+    counterspeech: [],
+    verdicts: [record(verdictOf('p'))],
+    transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['a']))],
+    deadLetters: [],
+    calls: [call('a', 1, 1_000)],
+    asked: [asked('a', 'q')],
+    shadows: [],
+    offsets: [{ topic: 'posts', partition: 0, committed: '1', end: '1' }],
+  }
+}
+const letter = (reason: string, offset: string, at = AT) =>
+  record({
+    ...{ schema: 1, topic: 'chaos.posts', partition: 0, offset, key: null, headers: {}, reason, detail: '' },
+    ...{ raw: '', rawBytes: 0, truncated: false, at },
+  })
+
+it('finds nothing where nothing is wrong', () => {
+  const { breaches, calls, inputs } = audit(whole())
+  expect(breaches).toEqual([])
+  expect(calls).toEqual({ logged: 1, journaled: 1, failed: 0, orphaned: 0, erased: 0, neverArrived: 0 })
+  expect(inputs).toEqual({ 'posts judged': 1, 'comments judged': 1 })
+})
+
+const bad = record('{', { [DEAD_HEADER]: 'not-json' })
+const retraction = record(verdictOf('p', 2, RETRACTED))
+const bare = record(transcriptOf('rumor~p~r2', 'p', [], []))
+const orphan = { calls: [call('a', 1, 1_000), call('b', 2, 9_000)], asked: [asked('a', 'q'), asked('b', 'other')] }
+
+describe('lets pass', () => {
+  it.each<[string, Partial<Evidence>]>([
+    ['a repeat of the same bytes', { verdicts: [record(verdictOf('p')), record(verdictOf('p'))] }],
+    ['an orphan near a fault', { ...orphan, shadows: [{ worker: 'worker-0', from: 8_900, to: 9_100 }] }],
+    [
+      'a malformed message with its dead letter',
+      { posts: [post('p'), bad], deadLetters: [letter('not-json', bad.offset)] },
+    ],
+    [
+      'the retraction of what was deleted',
+      {
+        posts: [post('p'), record({ id: 'p', createdAt: AT, deleted: true })],
+        verdicts: [record(verdictOf('p')), retraction],
+        transcripts: [...whole().transcripts, bare],
+      },
+    ],
+  ])('%s', (_, change) => {
+    expect(audit({ ...whole(), ...change }).breaches).toEqual([])
+  })
+})
+
+describe('names', () => {
+  it.each<[string, Partial<Evidence>, string]>([
+    ['a verdict that is missing', { verdicts: [], transcripts: [], calls: [] }, 'without their final verdict'],
+    [
+      'a last verdict that is not final',
+      { verdicts: [record(verdictOf('p', 1, { final: false }))] },
+      'without their final',
+    ],
+    ['a repeat that differs', { verdicts: [...whole().verdicts, record(verdictOf('p', 1, { rounds: 2 }))] }, 'differ'],
+    ['a gap in a chain', { verdicts: [record(verdictOf('p', 2))] }, 'chains of revisions that are broken'],
+    [
+      'silence about why nothing was decided',
+      { verdicts: [record(verdictOf('p', 1, { decidedBy: 'none' }))] },
+      'say why',
+    ],
+    ['a verdict of a stranger', { posts: [], comments: [] }, 'nobody asked for'],
+    ['a comment that was not judged', { comments: [comment('c', 'p'), comment('d', 'p')] }, 'another state'],
+    [
+      'a comment that is judged though it was deleted',
+      { comments: [comment('c', 'p'), comment('c', 'p', { deleted: true })] },
+      'another state',
+    ],
+    ['an edit that was not judged', { posts: [post('p'), post('p', { text: 'edited' })] }, 'another state'],
+    ['a deleted post that is not retracted', { posts: [post('p'), post('p', { deleted: true })] }, 'retracted'],
+    ['a verdict without its transcript', { transcripts: [], calls: [] }, 'without a transcript'],
+    ['a malformed message without its dead letter', { posts: [post('p'), bad] }, 'without their dead letter'],
+    ['a dead letter for nothing', { deadLetters: [letter('invalid', '99')] }, 'nothing is wrong with'],
+    [
+      'a comment without a post and without a dead letter',
+      { comments: [comment('c', 'p'), comment('x', 'ghost')] },
+      'orphan-expired',
+    ],
+    [
+      'dead letters of one message that differ',
+      {
+        posts: [post('p'), bad],
+        deadLetters: [letter('not-json', bad.offset), letter('not-json', bad.offset, '2025-04-01T00:00:00.000Z')],
+      },
+      'differ',
+    ],
+    ['an orphan without a fault near', orphan, 'no fault near'],
+    [
+      'an orphan of another process than the fault',
+      { ...orphan, shadows: [{ worker: 'worker-1', from: 8_900, to: 9_100 }] },
+      'no fault near',
+    ],
+    ['a call that nobody made', { calls: [] }, 'never answered'],
+    [
+      'a call that is claimed twice',
+      { transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['a', 'a']))] },
+      'claimed twice',
+    ],
+    [
+      'a journaled answer that was asked for again',
+      {
+        transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['b', 'a']))],
+        calls: [call('a', 1, 1_000), call('b', 2, 9_000)],
+        asked: [asked('a', 'q'), asked('b', 'q')],
+      },
+      'asked for again',
+    ],
+    [
+      'an offset that was not committed',
+      { offsets: [{ topic: 'posts', partition: 0, committed: '0', end: '1' }] },
+      'not their end',
+    ],
+  ])('%s', (_, change, named) => {
+    expect(audit({ ...whole(), ...change }).breaches.join('\n')).toContain(named)
+  })
+})

@@ -1,0 +1,309 @@
+import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
+import { snapshot } from '../../src/domain/thread.ts'
+import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
+import type { CallRecord } from '../../src/stack/understudy/call-log.ts'
+import type { Asked } from './asked.ts'
+import { type Expected, expectedOf } from './expected.ts'
+import type { Shadow } from './faults.ts'
+import type { Standing } from './reader.ts'
+
+/** Everything that was written down from outside the service. */
+export interface Evidence {
+  readonly posts: readonly Standing[]
+  readonly comments: readonly Standing[]
+  readonly counterspeech: readonly Standing[]
+  readonly verdicts: readonly Standing[]
+  readonly transcripts: readonly Standing[]
+  readonly deadLetters: readonly Standing[]
+  /** The model's own log. */
+  readonly calls: readonly CallRecord[]
+  /** What the proxies before the model saw pass. */
+  readonly asked: readonly Asked[]
+  readonly shadows: readonly Shadow[]
+  /** What the group committed, and where each partition ends. */
+  readonly offsets: readonly { topic: string; partition: number; committed: string; end: string }[]
+}
+
+export interface Account {
+  /** Input messages by topic and outcome. */
+  readonly inputs: Readonly<Record<string, number>>
+  readonly verdicts: {
+    readonly records: number
+    readonly distinct: number
+    readonly decided: number
+    readonly undecided: number
+    readonly deleted: number
+    readonly byProtocol: Readonly<Record<string, number>>
+  }
+  /** Ids that stand on their topic more than once, byte for byte the same. */
+  readonly repeats: readonly string[]
+  readonly calls: {
+    readonly logged: number
+    readonly journaled: number
+    readonly failed: number
+    readonly orphaned: number
+    /** Of a subject that was deleted, its journal with it. */
+    readonly erased: number
+    /** Claimed as failed; the network lost them on their way. */
+    readonly neverArrived: number
+  }
+  readonly breaches: readonly string[]
+}
+
+/** An answer is journaled within this after it has left the model, ms, where no fault is near. */
+const JOURNALED_WITHIN_MS = 1_500
+/** Outcomes that only the model itself can bring about. */
+const BY_MODEL: ReadonlySet<string> = new Set(['answered', 'unreadable', 'refused', 'content-filter', 'rate-limited'])
+const SHOWN = 5
+
+/** Gives every input its one outcome and every call its place, from what stands on the topics and in the model's log alone. */
+export function audit(evidence: Evidence): Account {
+  const breaches: string[] = []
+  const many = (what: string, all: readonly string[]) => {
+    if (all.length > 0)
+      breaches.push(`${what}: ${all.length} (${all.slice(0, SHOWN).join('; ')}${all.length > SHOWN ? '; …' : ''})`)
+  }
+
+  const repeats: string[] = []
+  /** By id, each once; what stands there again must be the same bytes. */
+  const distinct = <One>(
+    what: string,
+    records: readonly Standing[],
+    read: (json: unknown) => One,
+    idOf: (one: One) => string,
+  ) => {
+    const byId = new Map<string, { one: One; standing: Standing }>()
+    const different: string[] = []
+    for (const standing of records) {
+      const one = read(JSON.parse(standing.value))
+      const id = idOf(one)
+      const known = byId.get(id)
+      if (known === undefined) byId.set(id, { one, standing })
+      else if (known.standing.value === standing.value) repeats.push(`${what} ${id}`)
+      else different.push(id)
+    }
+    many(`${what}s that stand on their topic twice and differ`, different)
+    return byId
+  }
+  const verdicts = distinct(
+    'verdict',
+    evidence.verdicts,
+    (json) => verdict.parse(json),
+    ({ id }) => id,
+  )
+  const transcripts = distinct(
+    'transcript',
+    evidence.transcripts,
+    (json) => transcript.parse(json),
+    (one) => one.verdictId,
+  )
+  const placeOf = ({ topic, partition, offset }: DeadLetter) => `${topic.split('.').at(-1)}/${partition}@${offset}`
+  const letters = distinct('dead letter', evidence.deadLetters, (json) => deadLetter.parse(json), placeOf)
+
+  const expected = expectedOf(evidence, new Map([...letters].map(([place, { one }]) => [place, one.reason])))
+  many('malformed messages without their dead letter', expected.undelivered)
+  many('dead letters for messages that nothing is wrong with', expected.unjust)
+
+  many(
+    'verdicts without a transcript',
+    [...verdicts.keys()].filter((id) => !transcripts.has(id)),
+  )
+  many(
+    'transcripts without a verdict',
+    [...transcripts.keys()].filter((id) => !verdicts.has(id)),
+  )
+  chains(expected, [...verdicts.values()], new Map([...transcripts].map(([id, { one }]) => [id, one])), many)
+  const calls = recount(
+    evidence,
+    expected,
+    [...transcripts.values()].map(({ one }) => one),
+    many,
+  )
+  many(
+    'partitions whose committed offset is not their end',
+    evidence.offsets
+      .filter(({ committed, end }) => committed !== end && !(committed === '-1' && end === '0'))
+      .map(({ topic, partition, committed, end }) => `${topic}/${partition}: ${committed} of ${end}`),
+  )
+
+  const all = [...verdicts.values()].map(({ one }) => one)
+  const deleted = all.filter(isFarewell)
+  const undecided = all.filter((one) => one.decidedBy === 'none' && !isFarewell(one))
+  return {
+    inputs: expected.outcomes,
+    verdicts: {
+      records: evidence.verdicts.length,
+      distinct: all.length,
+      decided: all.length - deleted.length - undecided.length,
+      undecided: undecided.length,
+      deleted: deleted.length,
+      byProtocol: Object.fromEntries(
+        [...Map.groupBy(all, ({ protocol }) => protocol)].map(([name, own]) => [name, own.length]),
+      ),
+    },
+    repeats,
+    calls,
+    breaches,
+  }
+}
+
+type Many = (what: string, all: readonly string[]) => void
+
+const isFarewell = ({ label, degraded }: Verdict) =>
+  label === null && degraded.length === 1 && degraded[0] === 'deleted'
+
+/** Every subject has one chain of revisions for each protocol that judges it, in order, which ends as the subject did. */
+function chains(
+  expected: Expected,
+  verdicts: readonly { one: Verdict; standing: Standing }[],
+  transcripts: ReadonlyMap<string, Transcript>,
+  many: Many,
+): void {
+  const chains = Map.groupBy(verdicts, ({ one }) => `${one.protocol} ${one.tenant}:${one.subjectId}`)
+  const broken: string[] = []
+  const unfinished: string[] = []
+  const silent: string[] = []
+  const uninvited: string[] = []
+  const stale: string[] = []
+  for (const [name, chain] of chains) {
+    const [protocol = '', subject = ''] = name.split(' ')
+    const known = expected.subjects.get(subject)
+    if (known === undefined || !known.protocols.includes(protocol)) uninvited.push(name)
+    if (new Set(chain.map(({ standing }) => standing.partition)).size > 1) broken.push(`${name}: in two partitions`)
+    for (const [index, { one }] of chain.entries()) {
+      const before = chain[index - 1]?.one
+      // A deletion erases the case that is open: its number stays taken.
+      const erased = isFarewell(one) && one.revision === (before?.revision ?? 0) + 2
+      if (!erased && one.revision !== (before?.revision ?? 0) + 1) broken.push(`${one.id} stands ${index + 1}.`)
+      if (!erased && one.supersedes !== (before?.id ?? null)) broken.push(`${one.id} supersedes ${one.supersedes}`)
+      if (before !== undefined && isFarewell(before)) broken.push(`${one.id} comes after its subject's deletion`)
+      if (one.decidedBy === 'none' && one.degraded.length === 0) silent.push(one.id)
+    }
+  }
+  for (const [subject, { protocols, gone, text, comments, capped, unsure }] of expected.subjects)
+    for (const protocol of protocols) {
+      const last = chains.get(`${protocol} ${subject}`)?.at(-1)?.one
+      if (gone) {
+        if (last !== undefined && !isFarewell(last))
+          unfinished.push(`${last.id} is not retracted though it was deleted`)
+        continue
+      }
+      if (last === undefined || !last.final) {
+        unfinished.push(`${protocol} of ${subject}: ${last === undefined ? 'none' : `${last.id} is the last`}`)
+        continue
+      }
+      const judged = snapshot.safeParse(transcripts.get(last.id)?.subject)
+      if (!judged.success) continue // it was cut, or is missing, which is told elsewhere
+      if (judged.data.post.text !== text) stale.push(`${last.id} judged an earlier text`)
+      if (protocol !== 'rumor') continue
+      const seen = new Map(judged.data.comments.map(({ id, text: said }) => [id, said]))
+      const foreign = [...seen.keys()].filter((id) => !comments.has(id))
+      const missing = capped ? [] : [...comments.keys()].filter((id) => !seen.has(id) && !unsure.has(id))
+      const old = [...seen].filter(([id, said]) => comments.get(id) !== undefined && comments.get(id) !== said)
+      if (foreign.length > 0) stale.push(`${last.id} counts ${foreign.slice(0, 3).join(', ')}, which it must not`)
+      if (missing.length > 0) stale.push(`${last.id} lacks ${missing.slice(0, 3).join(', ')}`)
+      if (old.length > 0) stale.push(`${last.id} has an earlier text of ${old[0]?.[0]}`)
+    }
+  many('subjects without their final verdict', unfinished)
+  many('chains of revisions that are broken', broken)
+  many('undecided verdicts that do not say why', silent)
+  many('verdicts that nobody asked for', uninvited)
+  many('final verdicts on another state than the last', stale)
+}
+
+/** Every call that the model logged is journaled, failed or orphaned; an orphan has a fault near, and no answer is paid twice. */
+function recount(
+  { calls, asked, shadows }: Evidence,
+  { subjects }: Expected,
+  transcripts: readonly Transcript[],
+  many: Many,
+): Account['calls'] {
+  interface Claim {
+    readonly verdictId: string
+    readonly turn: string
+    readonly outcome: string
+    readonly last: boolean
+  }
+  const claims = new Map<string, Claim>()
+  const twice: string[] = []
+  for (const { verdictId, turns } of transcripts)
+    for (const [index, turn] of turns.entries())
+      for (const [at, { id, outcome }] of turn.calls.entries()) {
+        if (claims.has(id)) twice.push(`${id} in ${verdictId}`)
+        claims.set(id, { verdictId, turn: `${verdictId} ${index}`, outcome, last: at === turn.calls.length - 1 })
+      }
+  const logged = calls.filter(({ stage }) => stage !== 'embeddings')
+  const seen = new Set(logged.map(({ call }) => call))
+  const by = new Map(asked.map((one) => [one.call, one]))
+  const unseen = [...claims].filter(([id]) => !seen.has(id))
+  many(
+    'calls that a transcript claims and the model never answered',
+    unseen
+      .filter(([, { outcome }]) => BY_MODEL.has(outcome))
+      .map(([id, { verdictId, outcome }]) => `${id} (${outcome}) in ${verdictId}`),
+  )
+  many('calls that are claimed twice', twice)
+
+  const gone = new Set(
+    [...subjects].flatMap(([name, subject]) => (subject.gone ? [name.slice(name.indexOf(':') + 1)] : [])),
+  )
+  const shadowed = ({ call, at, endedAt }: CallRecord) => {
+    const worker = by.get(call ?? '')?.by
+    return shadows.some(
+      (shadow) =>
+        (shadow.worker === null || shadow.worker === worker) && at <= shadow.to && (endedAt ?? Infinity) >= shadow.from,
+    )
+  }
+  const described = (record: CallRecord) => {
+    const of = by.get(record.call ?? '')
+    return `call ${record.seq} (${record.stage} of ${of?.subject} by ${of?.by}, ${record.status} at ${new Date(record.endedAt ?? record.at).toISOString()})`
+  }
+  const orphans = logged.filter(({ call }) => !claims.has(call ?? ''))
+  const erased = orphans.filter(({ call }) => gone.has(by.get(call ?? '')?.subject ?? ''))
+  const lost = orphans.filter((record) => !erased.includes(record))
+  /** An unreadable answer is noted when its repair question has ended: the fault may have met that one. */
+  const repaired = (record: CallRecord) => {
+    const of = by.get(record.call ?? '')
+    const until = (record.endedAt ?? Infinity) + JOURNALED_WITHIN_MS
+    return lost.some((other) => {
+      const its = by.get(other.call ?? '')
+      const same = its?.by === of?.by && its?.subject === of?.subject && other.stage === record.stage
+      return same && other.at >= (record.endedAt ?? Infinity) && other.at <= until && shadowed(other)
+    })
+  }
+  many(
+    'calls that stand in no transcript, with no fault near: what was answered was not journaled',
+    lost.filter((record) => !shadowed(record) && !repaired(record)).map(described),
+  )
+
+  const lastOf = new Map<string, number>()
+  for (const { call, endedAt } of logged) {
+    const claim = claims.get(call ?? '')
+    if (claim !== undefined) lastOf.set(claim.verdictId, Math.max(lastOf.get(claim.verdictId) ?? 0, endedAt ?? 0))
+  }
+  const again: string[] = []
+  for (const same of Map.groupBy(logged, ({ call }) => by.get(call ?? '')?.question ?? `${call}`).values())
+    for (const first of same) {
+      const claim = claims.get(first.call ?? '')
+      if (claim?.outcome !== 'answered' || !claim.last || first.endedAt === null || shadowed(first)) continue
+      const journaledBy = first.endedAt + JOURNALED_WITHIN_MS
+      for (const later of same) {
+        const other = claims.get(later.call ?? '')
+        const inThisCase =
+          other === undefined ? later.at < (lastOf.get(claim.verdictId) ?? 0) : other.turn === claim.turn
+        if (later !== first && later.at > journaledBy && inThisCase)
+          again.push(`${described(later)} asks what call ${first.seq} was answered for ${claim.verdictId}`)
+      }
+    }
+  many('journaled answers that were asked for again', again)
+
+  const journaled = logged.filter(({ call }) => claims.get(call ?? '')?.outcome === 'answered').length
+  return {
+    logged: logged.length,
+    journaled,
+    failed: logged.length - orphans.length - journaled,
+    orphaned: lost.length,
+    erased: erased.length,
+    neverArrived: unseen.length,
+  }
+}

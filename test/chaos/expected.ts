@@ -1,0 +1,178 @@
+import type { Evidence } from './audit.ts'
+import type { Standing } from './reader.ts'
+import { RULES } from './stream.ts'
+
+/** What a subject must end as, by what stands on the input topics. */
+export interface ExpectedSubject {
+  readonly protocols: readonly string[]
+  /** It was deleted, or what it replies to was. */
+  readonly gone: boolean
+  readonly text: string
+  /** Texts of the comments that count, by id. */
+  readonly comments: ReadonlyMap<string, string>
+  /** More comments came than a thread keeps: any of them may be left out. */
+  readonly capped: boolean
+  /** Comments that were given up while their post was missing. */
+  readonly unsure: ReadonlySet<string>
+}
+
+export interface Expected {
+  /** By TENANT:ID. */
+  readonly subjects: ReadonlyMap<string, ExpectedSubject>
+  /** Messages by `TOPIC OUTCOME`. */
+  readonly outcomes: Readonly<Record<string, number>>
+  /** Places of malformed messages that no dead letter names. */
+  readonly undelivered: readonly string[]
+  /** Places of dead letters whose messages are as they should be. */
+  readonly unjust: readonly string[]
+}
+
+interface Message {
+  readonly id: string
+  readonly postId?: string
+  readonly tenant?: string
+  readonly lang?: string
+  readonly text?: string
+  readonly createdAt: string
+  readonly deleted?: true
+}
+
+interface Thread {
+  lang: string | undefined
+  createdAt: number
+  text: string | null
+  gone: boolean
+  readonly comments: Map<string, string | null>
+  readonly unsure: Set<string>
+}
+
+/** Under this header a malformed message carries the reason of its dead letter. */
+export const DEAD_HEADER = 'chaos-dead'
+
+/** Folds the input topics in the order in which they stand. `letters` are the dead letters' reasons by place. */
+export function expectedOf(
+  { posts, comments, counterspeech }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech'>,
+  letters: ReadonlyMap<string, string>,
+): Expected {
+  const outcomes: Record<string, number> = {}
+  const undelivered: string[] = []
+  const justified = new Set<string>()
+
+  function fold(
+    topic: string,
+    records: readonly Standing[],
+    take: (message: Message, given: string | undefined) => string,
+  ) {
+    for (const record of records) {
+      const place = `${topic}/${record.partition}@${record.offset}`
+      const dead = record.headers[DEAD_HEADER]
+      const given = letters.get(place)
+      let outcome: string
+      if (dead !== undefined) {
+        outcome = `dead-letter ${dead}`
+        justified.add(place)
+        if (given !== dead) undelivered.push(`${place} (${dead}${given === undefined ? '' : `, told as ${given}`})`)
+      } else {
+        outcome = take(JSON.parse(record.value) as Message, given)
+        if (given === 'orphan-expired' && topic === 'comments') justified.add(place)
+      }
+      outcomes[`${topic} ${outcome}`] = (outcomes[`${topic} ${outcome}`] ?? 0) + 1
+    }
+  }
+
+  const threads = new Map<string, Thread>()
+  fold('posts', posts, (message) => takePost(threads, message))
+  const lonely = new Map<string, boolean>()
+  fold('comments', comments, (message, given) => {
+    const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
+    if (thread !== undefined) return takeComment(thread, message, given)
+    // Its post never came. Who said it again while it waited said nothing new.
+    const told = lonely.get(message.id) === true || given !== undefined
+    const again = lonely.has(message.id) && given === undefined
+    lonely.set(message.id, told)
+    return again ? 'duplicate' : 'dead-letter orphan-expired'
+  })
+  const replies = new Map<string, { text: string; gone: boolean }>()
+  fold('counterspeech', counterspeech, ({ id, tenant, postId, text = '' }) => {
+    const name = nameOf(tenant, id)
+    const known = replies.get(name)
+    const gone = postId !== undefined && threads.get(nameOf(tenant, postId))?.gone === true
+    replies.set(name, { text, gone })
+    return gone ? 'deleted' : known === undefined ? 'judged' : known.text === text ? 'duplicate' : 'updated'
+  })
+
+  const subjects = new Map<string, ExpectedSubject>()
+  for (const [name, { lang, text, gone, comments: said, unsure }] of threads) {
+    if (lang === RULES.unrouted) continue
+    const kept = new Map([...said].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
+    const protocols = lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
+    const capped = said.size > RULES.maxComments
+    subjects.set(name, { protocols, gone, text: text ?? '', comments: kept, capped, unsure })
+  }
+  for (const [name, { text, gone }] of replies)
+    subjects.set(name, {
+      protocols: ['counterspeech'],
+      gone,
+      text,
+      comments: new Map(),
+      capped: false,
+      unsure: new Set(),
+    })
+  return {
+    subjects,
+    outcomes,
+    undelivered: [...undelivered, ...[...lonely].flatMap(([id, told]) => (told ? [] : [`${id} (orphan-expired)`]))],
+    unjust: [...letters].flatMap(([place, reason]) => (justified.has(place) ? [] : [`${place} (${reason})`])),
+  }
+}
+
+const nameOf = (tenant: string | undefined, id: string) => `${tenant ?? 'default'}:${id}`
+
+function takePost(threads: Map<string, Thread>, { id, tenant, lang, text = '', createdAt, deleted }: Message): string {
+  const name = nameOf(tenant, id)
+  const known = threads.get(name)
+  if (known === undefined) {
+    threads.set(name, {
+      lang,
+      createdAt: Date.parse(createdAt),
+      text: deleted === true ? null : text,
+      gone: deleted === true,
+      comments: new Map(),
+      unsure: new Set(),
+    })
+    return deleted === true ? 'deleted' : lang === RULES.unrouted ? 'unrouted' : 'judged'
+  }
+  if (known.gone) return deleted === true ? 'duplicate' : 'deleted'
+  if (deleted === true) {
+    known.gone = true
+    return 'deleted'
+  }
+  if (lang === RULES.unrouted) return 'unrouted'
+  const same = known.text === text
+  known.text = text
+  return same ? 'duplicate' : 'updated'
+}
+
+function takeComment(
+  thread: Thread,
+  { id, text = '', createdAt, deleted }: Message,
+  given: string | undefined,
+): string {
+  if (given === 'orphan-expired') {
+    // Given up before its post came; the same comment may have come again later.
+    thread.unsure.add(id)
+    if (!thread.comments.has(id)) thread.comments.set(id, text)
+    return 'dead-letter orphan-expired'
+  }
+  if (thread.gone) return 'deleted'
+  if (thread.lang === RULES.unrouted) return 'unrouted'
+  const known = thread.comments.get(id)
+  if (deleted === true) {
+    thread.comments.set(id, null)
+    return known === null ? 'duplicate' : 'deleted'
+  }
+  if (known === null) return 'deleted'
+  if (Date.parse(createdAt) > thread.createdAt + RULES.finalAge) return 'late'
+  thread.comments.set(id, text)
+  return known === undefined ? 'judged' : known === text ? 'duplicate' : 'updated'
+}

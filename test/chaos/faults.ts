@@ -1,0 +1,268 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import type { Understudy } from '../../src/stack/understudy/server.ts'
+import type { Worker } from './fleet.ts'
+import type { Fault, Kind } from './plan.ts'
+
+/** What faults are done to, and what they wait for. */
+export interface World {
+  readonly workers: readonly Worker[]
+  readonly redis: RestartableServer
+  readonly kafka: RestartableServer
+  readonly understudy: Understudy
+  /** The model's time for an answer while nothing is wrong, ms. */
+  readonly latencyMs: number
+  /** Lets so many more messages be produced now; resolves when they are. */
+  produce(more: number): Promise<void>
+  /** Produces what was produced last once more, in another order. */
+  repeat(count: number): Promise<void>
+  /** Resolves when so many more calls have come to the model, or the time is over. */
+  calls(more: number, withinMs: number): Promise<void>
+  /** Resolves when so many more verdicts stand on the topic, or the time is over. */
+  verdicts(more: number, withinMs: number): Promise<void>
+  until(yes: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean>
+  /** Sum of the offsets that the group has committed. */
+  committed(): Promise<number>
+  /** The group's members by the ids that the broker gave them; none while it is not stable. */
+  members(): Promise<readonly string[]>
+  breach(line: string): void
+}
+
+/** Where a fault may have cost a call its journal entry: whose call, and when it was under way. */
+export interface Shadow {
+  /** Null: anybody's. */
+  readonly worker: string | null
+  readonly from: number
+  readonly to: number
+}
+
+/** What came of a fault. */
+export interface Told {
+  readonly shadows: readonly Shadow[]
+  readonly note?: string
+}
+
+/** A worker's locks and its place in the group are lost for sure after this: 2 × 4 s of lock and checks, 6 s of session. */
+const LONG_MS = 11_000
+/** Between an answer's leaving the model and its journal entry. */
+const JOURNALING_MS = 1_000
+/** After a fault is over: asks that others took over meanwhile come to their ends beside those of the one that was away. */
+const SETTLING_MS = 12_000
+
+type Do = (world: World, worker: Worker, fault: Fault) => Promise<Told>
+
+/** Calls that were under way when a process was killed. */
+const atOnce = (worker: Worker, from: number): Told => ({
+  shadows: [{ worker: worker.name, from: from - JOURNALING_MS, to: from + 100 }],
+})
+const during = (from: number): Told => ({
+  shadows: [{ worker: null, from: from - JOURNALING_MS, to: Date.now() + SETTLING_MS }],
+})
+const NOTHING: Told = { shadows: [] }
+
+/** Cuts a process off from Redis, with nothing lost, at the moment when it sends a verdict; or where none comes, now. */
+async function heldAtVerdict(world: World, { ways: { redis } }: Worker): Promise<void> {
+  await redis.set({ kind: 'hold-at', sent: /"decidedBy":"[^n]/ })
+  await world.until(() => redis.weather.kind === 'hold', 8_000)
+  await redis.set({ kind: 'hold' })
+}
+
+async function drained(world: World, worker: Worker): Promise<void> {
+  const how = await worker.end('SIGTERM')
+  if (how !== 'exit code 0' && how !== null)
+    world.breach(`drain: ${worker.name} was told to stop and ended with ${how}; see ${worker.logFile}`)
+}
+
+export const FAULTS: Readonly<Record<Kind, Do>> = {
+  async kill(world, worker) {
+    const at = Date.now()
+    await worker.end('SIGKILL')
+    await world.verdicts(10, 5_000)
+    await worker.start()
+    return atOnce(worker, at)
+  },
+
+  // As it concludes a case: what it was about to say must not count when it wakes.
+  async stop(world, worker) {
+    const from = Date.now()
+    await heldAtVerdict(world, worker)
+    worker.freeze()
+    await sleep(LONG_MS)
+    await worker.ways.redis.set({ kind: 'clear' })
+    worker.thaw()
+    await world.calls(20, 2_000)
+    return during(from)
+  },
+
+  async drain(world, worker) {
+    await drained(world, worker)
+    await world.verdicts(10, 4_000)
+    await worker.start()
+    return NOTHING
+  },
+
+  async 'redis-restart'(world) {
+    const from = Date.now()
+    await world.redis.kill()
+    await sleep(1_500)
+    await world.redis.restart()
+    await world.verdicts(5, 10_000)
+    return during(from)
+  },
+
+  async 'broker-restart'(world) {
+    await world.kafka.kill()
+    await sleep(1_000)
+    await world.kafka.restart()
+    await world.verdicts(5, 15_000)
+    return NOTHING
+  },
+
+  async 'redis-cut'(world, { ways }) {
+    const from = Date.now()
+    for (let cut = 0; cut < 3; cut++) {
+      ways.redis.cut()
+      await world.calls(20, 2_000)
+    }
+    return during(from)
+  },
+
+  // As it concludes a case: the verdict arrives when another has the case already.
+  async 'redis-hold'(world, worker) {
+    const from = Date.now()
+    await heldAtVerdict(world, worker)
+    await sleep(LONG_MS)
+    await worker.ways.redis.set({ kind: 'clear' })
+    return during(from)
+  },
+
+  async 'redis-refuse'(world, { ways }) {
+    const from = Date.now()
+    await ways.redis.set({ kind: 'refuse' })
+    await world.calls(80, 4_000)
+    await ways.redis.set({ kind: 'clear' })
+    return during(from)
+  },
+
+  async 'redis-delay'(world, { ways }, { amount }) {
+    const from = Date.now()
+    await ways.redis.set({ kind: 'delay', ms: amount })
+    await world.calls(150, 6_000)
+    await ways.redis.set({ kind: 'clear' })
+    return during(from)
+  },
+
+  async 'kafka-cut'(world, { ways }) {
+    for (let cut = 0; cut < 3; cut++) {
+      ways.kafka.cut()
+      await world.verdicts(5, 2_000)
+    }
+    return NOTHING
+  },
+
+  async 'kafka-hold'(_, { ways }) {
+    await ways.kafka.set({ kind: 'hold' })
+    await sleep(LONG_MS)
+    await ways.kafka.set({ kind: 'clear' })
+    return NOTHING
+  },
+
+  async 'kafka-delay'(world, { ways }, { amount }) {
+    await ways.kafka.set({ kind: 'delay', ms: amount })
+    await world.verdicts(40, 6_000)
+    await ways.kafka.set({ kind: 'clear' })
+    return NOTHING
+  },
+
+  async 'model-cut'(world, { ways }) {
+    for (let cut = 0; cut < 3; cut++) {
+      ways.model.cut()
+      await world.calls(20, 2_000)
+    }
+    return NOTHING
+  },
+
+  async 'model-hold'(_, { ways }) {
+    await ways.model.set({ kind: 'hold' })
+    await sleep(4_000)
+    await ways.model.set({ kind: 'clear' })
+    return NOTHING
+  },
+
+  async 'model-refuse'(world, { ways }) {
+    await ways.model.set({ kind: 'refuse' })
+    await world.calls(50, 3_000)
+    await ways.model.set({ kind: 'clear' })
+    return NOTHING
+  },
+
+  async clock(world, worker, { amount }) {
+    worker.moveClock(amount)
+    await world.calls(150, 8_000)
+    worker.moveClock(0)
+    return { shadows: [], note: `${amount > 0 ? '+' : '−'}${Math.abs(amount) / 1000} s, and back` }
+  },
+
+  async repeat(world) {
+    await world.repeat(80)
+    return NOTHING
+  },
+
+  /**
+   * A model so slow that the backlog grows over its bound, until every intake pauses; then one of them leaves, and the
+   * others are given its partitions with new consumers: they must stay paused.
+   */
+  async 'full-queues'(world, worker) {
+    const stay = world.workers.filter((other) => other !== worker && other.roles.includes('intake') && other.running)
+    world.understudy.behave({ latencyMs: SLOW_MS })
+    try {
+      for (let part = 0; part < 8 && ![worker, ...stay].every(({ paused }) => paused); part++) {
+        await world.produce(60)
+        await sleep(700)
+      }
+      if (!(await world.until(() => [worker, ...stay].every(({ paused }) => paused), 10_000)))
+        return { shadows: [], note: 'the backlog never reached its bound' }
+      // Enough to read for whoever forgets the pause.
+      await world.produce(150)
+      await drained(world, worker)
+      let old: readonly string[] = []
+      await world.until(async () => {
+        old = await world.members()
+        return old.length === stay.length
+      }, 20_000)
+      // What was fetched before is worked off.
+      await sleep(1_500)
+      const before = await world.committed()
+      // kafkajs keeps a pause over a rebalance; a consumer that takes the place of a dead one knows of none.
+      for (const other of stay) {
+        const replaced = other.consumersReplaced
+        await other.ways.kafka.set({ kind: 'refuse' })
+        await world.until(() => other.consumersReplaced > replaced, 25_000)
+        await other.ways.kafka.set({ kind: 'clear' })
+      }
+      await world.until(async () => {
+        const now = await world.members()
+        return now.length === stay.length && now.every((id) => !old.includes(id))
+      }, 30_000)
+      await sleep(4_000)
+      const read = (await world.committed()) - before
+      const paused = stay.every((other) => other.paused)
+      if (paused && read > IN_HAND)
+        world.breach(
+          `backlog: intake was paused by its backlog, and after a rebalance, with a new consumer, ${read} messages were read all the same (pause not applied again)`,
+        )
+      return {
+        shadows: [],
+        note: paused ? `paused, rebalanced, ${read} messages read meanwhile` : 'resumed before the rebalance was over',
+      }
+    } finally {
+      world.understudy.behave({ latencyMs: world.latencyMs })
+      await worker.start()
+    }
+  },
+}
+
+/** Longer than calls take as a rule, shorter than their time-out. */
+const SLOW_MS = 5_000
+/** Messages that may be committed although intake is paused: batches that were under way. */
+const IN_HAND = 40

@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Way } from './proxy.ts'
+
+/** The ways of one process to what it needs, each through a proxy of its own. */
+export interface Ways {
+  readonly redis: Way
+  readonly kafka: Way
+  readonly model: Way
+}
+
+/** A process that ended by itself. */
+export interface Death {
+  readonly worker: string
+  readonly at: number
+  readonly how: string
+}
+
+export interface Worker {
+  readonly name: string
+  readonly roles: string
+  readonly ways: Ways
+  /** What it logs, of all its lives. */
+  readonly logFile: string
+  readonly running: boolean
+  /** Whether it says that its intake is paused. */
+  readonly paused: boolean
+  readonly httpPort: number
+  /** How often it says that it gave up a Kafka consumer for a new one. */
+  readonly consumersReplaced: number
+  /** Changes nothing where it runs already. */
+  start(): Promise<void>
+  /** Resolves when it has ended, with its exit code or signal; null where it was gone already. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string | null>
+  freeze(): void
+  thaw(): void
+  /** Makes its wall clock wrong by so much, ms. */
+  moveClock(ms: number): void
+}
+
+const PRELOAD = fileURLToPath(new URL('preload.ts', import.meta.url))
+const START_WITHIN_MS = 60_000
+const STARTS = 4
+
+/** A service process that can be ended, frozen and started again. What ends unasked is told and started again. */
+export function workerOf(settings: {
+  name: string
+  roles: string
+  ways: Ways
+  project: string
+  folder: string
+  environment: Readonly<Record<string, string>>
+  died: (death: Death) => void
+}): Worker {
+  const { name, roles, ways, project, folder, died } = settings
+  const logFile = join(folder, `${name}.log`)
+  const clockFile = join(folder, `${name}.clock`)
+  const log = createWriteStream(logFile, { flags: 'a' })
+  let child: ChildProcess | undefined
+  let paused = false
+  let httpPort = 0
+  let consumersReplaced = 0
+  let expected = true
+  let frozen = false
+
+  async function start(): Promise<void> {
+    if (child !== undefined) return
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await launch()
+      } catch (error) {
+        if (attempt === STARTS) throw error
+      }
+    }
+  }
+
+  async function launch(): Promise<void> {
+    const flags = ['--disable-warning=TimeoutNegativeWarning', '--max-old-space-size=192', '--import', PRELOAD]
+    const main = join(project, 'src', 'main.ts')
+    const own = spawn(
+      process.execPath,
+      [...flags, main, 'run', '--roles', roles, '--config', join(folder, 'gavel.yaml')],
+      {
+        // A Ctrl-C reaches the suite alone, which ends its processes in order.
+        detached: true,
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: { PATH: process.env.PATH, ...settings.environment, CHAOS_CLOCK: clockFile },
+      },
+    )
+    child = own
+    paused = false
+    frozen = false
+    expected = true
+    await new Promise<void>((resolve, reject) => {
+      const deadline = setTimeout(() => own.kill('SIGKILL'), START_WITHIN_MS)
+      createInterface({ input: own.stderr }).on('line', (line) => {
+        log.write(`${line}\n`)
+        if (line.includes('"intake:paused"')) paused = true
+        if (line.includes('"intake:resumed"')) paused = false
+        if (line.includes('"where":"kafka consumer"')) consumersReplaced++
+        if (!line.includes('"service:started"')) return
+        clearTimeout(deadline)
+        httpPort = (JSON.parse(line) as { httpPort: number }).httpPort
+        expected = false
+        resolve()
+      })
+      own.once('exit', (code, signal) => {
+        clearTimeout(deadline)
+        log.write(`-- ${new Date().toISOString()} ended: ${signal ?? `exit code ${code}`}\n`)
+        if (child === own) child = undefined
+        reject(new Error(`${name} ended (${signal ?? `exit code ${code}`}) before it had started; see ${logFile}`))
+        if (expected) return
+        died({ worker: name, at: Date.now(), how: signal ?? `exit code ${code}` })
+        setTimeout(() => {
+          if (child === undefined && !expected) void start().catch(() => undefined)
+        }, 500)
+      })
+    })
+  }
+
+  return {
+    name,
+    roles,
+    ways,
+    logFile,
+    get running() {
+      return child !== undefined && !frozen
+    },
+    get paused() {
+      return paused
+    },
+    get consumersReplaced() {
+      return consumersReplaced
+    },
+    get httpPort() {
+      return httpPort
+    },
+    start,
+    async end(signal) {
+      expected = true
+      const own = child
+      if (own === undefined) return null
+      const gone = once(own, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+      own.kill(signal)
+      if (frozen) own.kill('SIGCONT')
+      frozen = false
+      const [code, by] = await gone
+      return by ?? `exit code ${code}`
+    },
+    freeze() {
+      frozen = true
+      child?.kill('SIGSTOP')
+    },
+    thaw() {
+      frozen = false
+      child?.kill('SIGCONT')
+    },
+    moveClock(ms) {
+      writeFileSync(clockFile, String(ms))
+      child?.kill('SIGUSR2')
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { dice } from './dice.ts'
+
+/** Everything that can be done to the service, and how. */
+export const KINDS = [
+  'kill',
+  'stop',
+  'drain',
+  'redis-restart',
+  'broker-restart',
+  'redis-cut',
+  'redis-hold',
+  'redis-refuse',
+  'redis-delay',
+  'kafka-cut',
+  'kafka-hold',
+  'kafka-delay',
+  'model-cut',
+  'model-hold',
+  'model-refuse',
+  'clock',
+  'full-queues',
+  'repeat',
+] as const
+export type Kind = (typeof KINDS)[number]
+
+/** What every plan has; the other kinds are drawn. */
+const ALWAYS: readonly Kind[] = ['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold']
+
+export interface Fault {
+  readonly kind: Kind
+  /** Index of the process it befalls. */
+  readonly worker: number
+  /** Comes when so many messages have been produced… */
+  readonly produced: number
+  /** …and so many more calls have come to the model since. */
+  readonly calls: number
+  /** How much: ms of delay or of a clock's error, by the kind. */
+  readonly amount: number
+}
+
+/** So many kinds of fault: those that every plan has, and others drawn by the seed. */
+export function kindsOf(seed: number, faults: number): Kind[] {
+  const lots = dice(seed, 'kinds')
+  const kinds: Kind[] = ALWAYS.slice(0, faults)
+  const others = KINDS.filter((kind) => !ALWAYS.includes(kind))
+  while (kinds.length < faults) kinds.push(...lots.shuffled(others).slice(0, faults - kinds.length))
+  return kinds
+}
+
+/**
+ * The faults of a seed, in the order in which they come. They wait for counts of events, so that they meet the same work on
+ * a fast machine and on a slow one.
+ */
+export function planOf(
+  seed: number,
+  kinds: readonly Kind[],
+  messages: number,
+  workers: readonly { intake: boolean }[],
+): Fault[] {
+  const lots = dice(seed, 'plan')
+  const intakes = workers.flatMap(({ intake }, index) => (intake ? [index] : []))
+  return lots.shuffled(kinds).map((kind, index): Fault => {
+    const share = (index + 0.3 + 0.6 * lots.next()) / (kinds.length + 1)
+    return {
+      kind,
+      worker: kind === 'full-queues' ? lots.pick(intakes) : lots.between(0, workers.length - 1),
+      produced: Math.floor(share * messages),
+      calls: lots.between(5, 60),
+      amount: amountOf(kind, lots.next()),
+    }
+  })
+}
+
+function amountOf(kind: Kind, lot: number): number {
+  if (kind === 'clock') return Math.round((lot < 0.5 ? -1 : 1) * (1 + 8 * lot) * 60_000)
+  return Math.round(20 + 130 * lot)
+}

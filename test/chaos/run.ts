@@ -1,0 +1,452 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Kafka } from 'kafkajs'
+import { startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
+import { freePort, UnavailableError } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { CallRecord } from '../../src/stack/understudy/call-log.ts'
+import { startUnderstudy } from '../../src/stack/understudy/server.ts'
+import { type Asked, tapRequests } from './asked.ts'
+import { type Account, audit } from './audit.ts'
+import { dice } from './dice.ts'
+import { DEAD_HEADER } from './expected.ts'
+import { FAULTS, type Shadow, type World } from './faults.ts'
+import { type Death, type Worker, workerOf } from './fleet.ts'
+import { type Kind, planOf } from './plan.ts'
+import { startProxy } from './proxy.ts'
+import { ownClient, readAll } from './reader.ts'
+import { copyProject } from './sabotage.ts'
+import { RULES, type Sent, streamOf } from './stream.ts'
+
+export interface RunSettings {
+  readonly seed: number
+  readonly posts: number
+  readonly kinds: readonly Kind[]
+  readonly sabotage?: string | undefined
+}
+
+/** A fault that took place. */
+export interface Done {
+  readonly kind: string
+  readonly worker: string
+  /** Since the first message, seconds. */
+  readonly at: number
+  readonly seconds: number
+  readonly messages: number
+  readonly calls: number
+  readonly note: string
+}
+
+export interface Outcome extends Account {
+  readonly seed: number
+  readonly posts: number
+  readonly faults: readonly Done[]
+  /** Processes that ended by themselves, and were started again. */
+  readonly deaths: readonly string[]
+  readonly seconds: number
+  /** Where the logs are, if there was a breach. */
+  readonly logs: string | null
+}
+
+const PREFIX = 'chaos.'
+const INPUTS = ['posts', 'comments', 'counterspeech'] as const
+const OUTPUTS = ['verdicts', 'transcripts', 'dead-letters'] as const
+const GROUP = 'chaos'
+/** Two processes do everything, one judges only. */
+const ROLES = ['intake,judge,publish', 'intake,judge,publish', 'judge'] as const
+const LATENCY_MS = 40
+/** Share of the model's calls that go wrong, in every way that the understudy knows. */
+const FAIL_RATE = 0.08
+/** Messages produced at once, and how often: as fast as two cores judge them beside everything else. */
+const PORTION = 8
+const PORTION_EVERY_MS = 100
+const QUIET_WITHIN_MS = 150_000
+/** Nothing is published for so long although messages were taken: it will not come to anything. */
+const STILL_MS = 45_000
+const DRAIN_MS = 5_000
+
+/** One seed: servers, service, stream and faults, then the account. Leaves nothing running; logs stay where a breach was. */
+export async function runSeed(
+  settings: RunSettings,
+  { say, signal }: { say: (line: string) => void; signal: AbortSignal },
+): Promise<Outcome> {
+  const began = Date.now()
+  const folder = mkdtempSync(join(tmpdir(), `gavel-chaos-${settings.seed}-`))
+  const opened: (() => Promise<unknown>)[] = []
+  const later = (close: () => Promise<unknown>) => opened.push(close)
+  let keep = true
+  try {
+    const outcome = await rehearse(settings, folder, later, say, signal)
+    keep = outcome.breaches.length > 0
+    return { ...outcome, seconds: Math.round((Date.now() - began) / 1000), logs: keep ? folder : null }
+  } catch (error) {
+    if (signal.aborted || error instanceof UnavailableError) keep = false
+    throw keep
+      ? new Error(`seed ${settings.seed} broke off; the processes' logs are in ${folder}`, { cause: error })
+      : error
+  } finally {
+    for (const close of opened.reverse()) await close().catch((error: unknown) => say(`closing: ${String(error)}`))
+    await rm(join(folder, 'project'), { recursive: true, force: true })
+    if (!keep) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function rehearse(
+  { seed, posts, kinds, sabotage }: RunSettings,
+  folder: string,
+  later: (close: () => Promise<unknown>) => void,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Omit<Outcome, 'seconds' | 'logs'>> {
+  const quiet = () => {}
+  const breaches: string[] = []
+  const project = join(folder, 'project')
+  copyProject(project, sabotage)
+
+  // Servers, and proxies between them and each process.
+  const redis = await startRedis({ say: quiet, fsync: 'always' })
+  later(() => redis.close())
+  const kafkaPorts = await Promise.all(ROLES.map(freePort))
+  const kafka = await startApacheKafka({ say: quiet, proxies: kafkaPorts.map((port) => `127.0.0.1:${port}`) })
+  later(() => kafka.close())
+  const logFile = join(folder, 'calls.jsonl')
+  const rate = { rate: FAIL_RATE }
+  const understudy = await startUnderstudy({ seed, latencyMs: LATENCY_MS, faults: rate, logFile })
+  later(() => understudy.close())
+  const redisAt = (redis.settings.REDIS_URL ?? '').replace('redis://', '')
+  const modelAt = new URL(understudy.settings.OPENAI_BASE_URL).host
+  const asked: Asked[] = []
+  const deaths: Death[] = []
+  writeFileSync(join(folder, 'gavel.yaml'), JSON.stringify(SETTINGS))
+  const workers: Worker[] = []
+  for (const [index, roles] of ROLES.entries()) {
+    const name = `worker-${index}`
+    const tap = () => tapRequests(name, (one) => asked.push(one))
+    const ways = {
+      redis: await startProxy(await freePort(), () => redisAt),
+      kafka: await startProxy(kafkaPorts[index] ?? 0, () => kafka.behind[index] ?? ''),
+      model: await startProxy(await freePort(), () => modelAt, tap),
+    }
+    for (const way of Object.values(ways)) later(() => way.close())
+    const environment = {
+      REDIS_URL: `redis://${ways.redis.address}`,
+      KAFKA_BROKERS: ways.kafka.address,
+      OPENAI_BASE_URL: `http://${ways.model.address}/v1`,
+      OPENAI_API_KEY: 'understudy',
+      GAVEL_LIBRARY_PATH: join(folder, 'library'),
+    }
+    const worker = workerOf({ name, roles, ways, project, folder, environment, died: (death) => deaths.push(death) })
+    later(() => worker.end('SIGKILL'))
+    workers.push(worker)
+  }
+  await Promise.all(workers.map((worker) => worker.start()))
+  say(`seed ${seed}: ${workers.length} processes are up`)
+
+  // The suite's own client, on the broker's own port.
+  const client = ownClient(kafka.settings.KAFKA_BROKERS ?? '')
+  const admin = client.admin()
+  await admin.connect()
+  later(() => admin.disconnect())
+  const producing = await producerOf(client, streamOf(seed, { posts, flood: Math.ceil(posts / 4) }), seed, signal)
+  later(() => producing.close())
+  const started = Date.now()
+
+  const ends = async (topic: string) =>
+    (await admin.fetchTopicOffsets(PREFIX + topic)).reduce((sum, { high }) => sum + Number(high), 0)
+  const until = async (yes: () => boolean | Promise<boolean>, withinMs: number) => {
+    const deadline = Date.now() + withinMs
+    for (;;) {
+      signal.throwIfAborted()
+      if (await Promise.resolve(yes()).catch(() => false)) return true
+      if (Date.now() > deadline) return false
+      await sleep(100)
+    }
+  }
+  const callCount = () => understudy.calls().at(-1)?.seq ?? 0
+  const world: World = {
+    workers,
+    redis,
+    kafka,
+    understudy,
+    latencyMs: LATENCY_MS,
+    produce: (more) => producing.upTo(producing.produced + more),
+    repeat: producing.repeat,
+    async calls(more, withinMs) {
+      const from = callCount()
+      await until(() => callCount() >= from + more, withinMs)
+    },
+    async verdicts(more, withinMs) {
+      let from: number | undefined
+      await until(async () => {
+        const now = await ends('verdicts')
+        from ??= now
+        return now >= from + more
+      }, withinMs)
+    },
+    until,
+    async committed() {
+      const offsets = await admin.fetchOffsets({ groupId: GROUP, topics: INPUTS.map((name) => PREFIX + name) })
+      return offsets
+        .flatMap(({ partitions }) => partitions)
+        .reduce((sum, { offset }) => sum + Math.max(0, Number(offset)), 0)
+    },
+    async members() {
+      const { groups } = await admin.describeGroups([GROUP])
+      return groups[0]?.state === 'Stable' ? groups[0].members.map(({ memberId }) => memberId) : []
+    },
+    breach: (line) => void breaches.push(line),
+  }
+
+  // Faults, one after the other, each when its counts are reached.
+  const plan = planOf(
+    seed,
+    kinds,
+    producing.total,
+    workers.map(({ roles }) => ({ intake: roles.includes('intake') })),
+  )
+  const done: Done[] = []
+  const shadows: Shadow[] = []
+  for (const [index, fault] of plan.entries()) {
+    const worker = workers[fault.worker]
+    if (worker === undefined) throw new Error(`no worker ${fault.worker}`)
+    await producing.upTo(fault.produced)
+    await world.calls(fault.calls, 10_000)
+    // Work goes on under the fault, up to where the next one begins.
+    producing.allow(plan[index + 1]?.produced ?? producing.total)
+    const at = Date.now()
+    const [messages, calls] = [producing.produced, callCount()]
+    const told = await FAULTS[fault.kind](world, worker, fault)
+    shadows.push(...told.shadows)
+    const seconds = (Date.now() - at) / 1000
+    done.push({
+      kind: fault.kind,
+      worker: worker.name,
+      at: (at - started) / 1000,
+      seconds,
+      messages,
+      calls,
+      note: told.note ?? '',
+    })
+    say(
+      `seed ${seed}: ${index + 1}/${plan.length} ${fault.kind} (${worker.name}) for ${seconds.toFixed(1)} s at ${messages} messages, ${calls} calls${told.note === undefined ? '' : `; ${told.note}`}`,
+    )
+    signal.throwIfAborted()
+  }
+
+  // All is healed: what is left is sent and worked off.
+  await producing.upTo(producing.total)
+  say(`seed ${seed}: all ${producing.total} messages are out; waiting until everything is judged`)
+  const idle = await settle(workers, until, ends, () => lagOf(admin))
+  if (idle !== null) breaches.push(idle)
+  for (const worker of workers) {
+    const began = Date.now()
+    const how = await worker.end('SIGTERM')
+    const ms = Date.now() - began
+    if (how !== 'exit code 0' || ms > DRAIN_MS + 5_000)
+      breaches.push(
+        `drain: ${worker.name} was told to stop at the end and ended with ${how} after ${ms} ms; see ${worker.logFile}`,
+      )
+  }
+  await understudy.close()
+
+  const read = await readAll(
+    client,
+    [...INPUTS, ...OUTPUTS].map((name) => PREFIX + name),
+  )
+  const of = (name: string) => read.get(PREFIX + name) ?? []
+  const account = audit({
+    posts: of('posts'),
+    comments: of('comments'),
+    counterspeech: of('counterspeech'),
+    verdicts: of('verdicts'),
+    transcripts: of('transcripts'),
+    deadLetters: of('dead-letters'),
+    calls: callsIn(logFile),
+    asked,
+    shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
+    offsets: await offsetsOf(admin),
+  })
+  const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
+  const result = { ...account, breaches: [...breaches, ...account.breaches], seed, posts, faults: done, deaths: ended }
+  if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
+  return result
+}
+
+/** What the service is told; the rest is as it ships. */
+const SETTINGS = {
+  kafka: { topicPrefix: PREFIX, group: GROUP, compression: 'gzip', maxBytesPerPartition: 8_192, fetchBytes: 2_048 },
+  redis: { prefix: 'chaos' },
+  models: { slots: 8, callTimeout: '6s' },
+  breaker: { coolDown: '1s', maxCoolDown: '4s' },
+  intake: { maxMessageBytes: RULES.maxMessageBytes, pauseAtDue: 40, pauseAtOutbox: 200, resumeAtShare: 0.3 },
+  threads: { maxComments: RULES.maxComments, orphanWait: '2h' },
+  checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
+  clock: { idleAfter: '5s', atEnd: 'finish' },
+  cases: { maxOpen: 48, pressedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
+  stages: { default: { attempts: 8 } },
+  http: { port: 0 },
+  drain: `${DRAIN_MS}ms`,
+  protocols: { safety: { enabled: false }, hate: { show: 'criteria', rounds: 1 } },
+  routes: { rumor: [{ langs: ['und', RULES.hateful] }], hate: [{ langs: [RULES.hateful] }] },
+}
+
+interface Producing {
+  readonly total: number
+  readonly produced: number
+  /** Lets messages out up to this one, at the pace that there is. */
+  allow(count: number): void
+  /** The same, and resolves when they are out. */
+  upTo(count: number): Promise<void>
+  repeat(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+async function producerOf(
+  client: Kafka,
+  stream: readonly Sent[],
+  seed: number,
+  signal: AbortSignal,
+): Promise<Producing> {
+  const producer = client.producer({
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+  })
+  await producer.connect()
+  const lots = dice(seed, 'repeats')
+  let produced = 0
+  let allowed = 0
+  let closing = false
+  /** One request after the other, so that a message that is sent again overtakes none. */
+  let last: Promise<unknown> = Promise.resolve()
+  const send = (messages: readonly Sent[]) => {
+    last = last.then(() =>
+      producer.sendBatch({
+        topicMessages: [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, own]) => ({
+          topic: PREFIX + topic,
+          messages: own.map(({ key, value, dead }) => ({
+            key,
+            value,
+            headers: dead === undefined ? {} : { [DEAD_HEADER]: dead },
+          })),
+        })),
+      }),
+    )
+    return last
+  }
+  let failure: unknown
+  const running = (async () => {
+    while (!closing && !signal.aborted) {
+      const portion = stream.slice(produced, Math.min(allowed, produced + PORTION))
+      if (portion.length > 0) await send(portion)
+      produced += portion.length
+      await sleep(PORTION_EVERY_MS)
+    }
+  })().catch((error: unknown) => {
+    failure = error
+  })
+  const allow = (count: number) => {
+    allowed = Math.max(allowed, Math.min(stream.length, count))
+  }
+  return {
+    total: stream.length,
+    get produced() {
+      return produced
+    },
+    allow,
+    async upTo(count) {
+      allow(count)
+      while (produced < Math.min(count, stream.length)) {
+        signal.throwIfAborted()
+        if (failure !== undefined) throw failure
+        await sleep(50)
+      }
+    },
+    async repeat(count) {
+      await send(lots.shuffled(stream.slice(Math.max(0, produced - count), produced)))
+    },
+    async close() {
+      closing = true
+      await running
+      await producer.disconnect()
+    },
+  }
+}
+
+/** Waits until nothing is left to do; says what is left if that does not come. */
+async function settle(
+  workers: readonly Worker[],
+  until: World['until'],
+  ends: (topic: string) => Promise<number>,
+  lag: () => Promise<number>,
+): Promise<string | null> {
+  let left = 'nothing was heard of the backlog'
+  let [verdicts, since, quietSince] = [-1, Date.now(), 0]
+  let still = false
+  const quiet = await until(async () => {
+    const [now, behind, backlog] = await Promise.all([ends('verdicts'), lag(), backlogOf(workers)])
+    if (now !== verdicts) [verdicts, since] = [now, Date.now()]
+    left = `${now} verdicts, ${behind} messages unread, ${backlog.text}`
+    if (behind > 0 || backlog.sum > 0) quietSince = 0
+    else if (quietSince === 0) quietSince = Date.now()
+    still = Date.now() - since > STILL_MS
+    // Longer than the backlog's numbers are old, and than partitions take to count as idle.
+    return still || (quietSince !== 0 && Date.now() - Math.max(since, quietSince) > 7_000)
+  }, QUIET_WITHIN_MS)
+  if (quiet && !still) return null
+  return `quiet: ${still ? `no verdict came for ${STILL_MS / 1000} s` : `not within ${QUIET_WITHIN_MS / 1000} s of the last message`}; left: ${left}`
+}
+
+/** The service's own numbers, of the process that knows most. */
+async function backlogOf(workers: readonly Worker[]): Promise<{ sum: number; text: string }> {
+  const texts = await Promise.all(
+    workers.map(async ({ httpPort }) => {
+      const response = await fetch(`http://127.0.0.1:${httpPort}/metrics`, { signal: AbortSignal.timeout(3_000) })
+      return response.text()
+    }),
+  )
+  const found = texts.flatMap((text) => [...text.matchAll(/^gavel_backlog\{what="([^"]+)"\} (\d+)/gm)])
+  const most = new Map<string, number>()
+  for (const [, what = '', number] of found) most.set(what, Math.max(most.get(what) ?? 0, Number(number)))
+  if (most.size < 3) throw new Error('the backlog is not told yet')
+  return {
+    sum: [...most.values()].reduce((sum, number) => sum + number, 0),
+    text: [...most].map(([what, number]) => `${number} ${what}`).join(', '),
+  }
+}
+
+type Admin = ReturnType<Kafka['admin']>
+
+async function offsetsOf(admin: Admin) {
+  const topics = INPUTS.map((name) => PREFIX + name)
+  const committed = await admin.fetchOffsets({ groupId: GROUP, topics })
+  const found = await Promise.all(
+    committed.map(async ({ topic, partitions }) => {
+      const high = new Map((await admin.fetchTopicOffsets(topic)).map((at) => [at.partition, at.high]))
+      return partitions.map(({ partition, offset }) => ({
+        topic: topic.slice(PREFIX.length),
+        partition,
+        committed: offset,
+        end: high.get(partition) ?? '?',
+      }))
+    }),
+  )
+  return found.flat()
+}
+
+async function lagOf(admin: Admin): Promise<number> {
+  return (await offsetsOf(admin)).reduce(
+    (sum, { committed, end }) => sum + Number(end) - Math.max(0, Number(committed)),
+    0,
+  )
+}
+
+/** The calls of the log, each as it stood last. */
+function callsIn(file: string): CallRecord[] {
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+  return [...new Map(lines.map((line) => JSON.parse(line) as CallRecord).map((one) => [one.seq, one])).values()]
+}

@@ -1,0 +1,67 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PROJECT } from '../../config/load.ts'
+
+interface Cut {
+  readonly file: string
+  /** Must stand there exactly once. */
+  readonly text: string
+  readonly instead: string
+}
+
+/** Each breaks one invariant in a copy of the project. */
+export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
+  /** A batch's offset is committed before its messages are in the thread store. */
+  'commit-early': [
+    {
+      file: 'consumers/group-reader.ts',
+      text: 'const work = async () => {\n',
+      instead: `const work = async () => {
+      own.handled.set([topic, partition].join('/'), { topic, partition, offset: String(next) })
+      await commit(own)
+`,
+    },
+  ],
+  /** A case is concluded without asking whether it is still this worker's to conclude. */
+  'no-epoch': [
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: "if held[1] ~= 'open' or held[2] ~= epoch then return 0 end",
+      instead: '',
+    },
+  ],
+  /** An answer is called stored, and is not. */
+  'no-journal': [
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: "if redis.call('HSETNX', journal, ARGV[2], ARGV[3]) == 1 then return 'stored' end",
+      instead: "do return 'stored' end",
+    },
+  ],
+  /** A new consumer that joins the group does not learn that intake is paused. */
+  'no-repause': [
+    {
+      file: 'consumers/group-reader.ts',
+      text: '      // A new consumer knows nothing of what was paused.\n      applyPause()\n',
+      instead: '',
+    },
+  ],
+}
+
+/** Copies the project's sources, so that what is edited during a run does not mix with what runs; then breaks the copy. */
+export function copyProject(to: string, sabotage: string | undefined): void {
+  for (const part of ['src', 'config', 'consumers', 'producers', 'package.json'])
+    cpSync(join(PROJECT, part), join(to, part), { recursive: true })
+  symlinkSync(join(PROJECT, 'node_modules'), join(to, 'node_modules'))
+  for (const { file, text, instead } of sabotage === undefined ? [] : (SABOTAGE[sabotage] ?? [])) {
+    const path = join(to, file)
+    const source = readFileSync(path, 'utf8')
+    const found = source.split(text).length - 1
+    if (found !== 1)
+      throw new Error(`sabotage ${sabotage}: its text stands ${found} times in ${file}, not once:\n${text}`)
+    writeFileSync(
+      path,
+      source.replace(text, () => instead),
+    )
+  }
+}

@@ -1,0 +1,166 @@
+import { markOf } from './asked.ts'
+import { type Dice, dice } from './dice.ts'
+
+/** One message of the stream, in the order in which it is produced. */
+export interface Sent {
+  readonly topic: 'posts' | 'comments' | 'counterspeech'
+  readonly key: string
+  readonly value: Buffer | null
+  /** The reason under which it must come back as a dead letter. */
+  readonly dead?: string
+}
+
+export interface StreamSettings {
+  readonly posts: number
+  /** Comments in the flood on one post. */
+  readonly flood: number
+}
+
+/** Rules that the service is given and the ledger recounts by. */
+export const RULES = {
+  /** Comments later than this after their post don't count, ms. */
+  finalAge: 30 * 60_000,
+  maxComments: 60,
+  maxMessageBytes: 24_000,
+  /** Posts in this language are judged by nobody. */
+  unrouted: 'xx',
+  /** Posts in this language are judged by hate as well. */
+  hateful: 'en',
+  otherTenant: 'harbour',
+} as const
+
+const START = Date.parse('2025-03-01T00:00:00Z')
+const MINUTE = 60_000
+const PLACES = ['dam', 'bridge', 'harbour', 'station', 'market', 'tunnel', 'power plant', 'school', 'ferry', 'airport']
+const EVENTS = ['has burst', 'is closed', 'is on fire', 'was evacuated', 'collapsed', 'is under water', 'lost power']
+const SAID = [
+  'It is true, I saw it',
+  'Fake, this is an old picture',
+  'Really? Any source?',
+  'Police confirmed it just now',
+  'Nothing is happening here, all normal',
+  'The official account denies it',
+  'lol, local man panics again',
+  'My sister works there and says the same',
+]
+const HARSH = [
+  'They are vermin and should go back',
+  'Lovely people live there',
+  'Throw them all out',
+  'I like this city',
+]
+
+/** The same seed gives the same messages in the same order. */
+export function streamOf(seed: number, { posts, flood }: StreamSettings): Sent[] {
+  const lots = dice(seed, 'stream')
+  const timed: { at: number; sent: Sent }[] = []
+  // A tenth of the messages comes out of turn: before what they refer to, or long after.
+  const say = (at: number, sent: Sent) => {
+    const jitter = lots.chance(0.1) ? lots.between(-6, 6) * MINUTE : 0
+    timed.push({ at: at + jitter, sent })
+    if (lots.chance(0.04)) timed.push({ at: at + lots.between(1, 12) * MINUTE, sent })
+  }
+  const flooded = Math.floor(posts * 0.4)
+  for (let number = 0; number < posts; number++) {
+    const createdAt = START + number * MINUTE
+    const tenant = lots.chance(0.06) ? RULES.otherTenant : undefined
+    for (const { at, sent } of threadOf(lots, number, tenant, createdAt)) say(at, sent)
+    if (number === flooded)
+      for (let n = 0; n < flood; n++)
+        timed.push({
+          at: createdAt + 4 * MINUTE + n,
+          sent: comment(lots, `post-${number}`, `post-${number}-flood-${n}`, createdAt + 4 * MINUTE + n, tenant),
+        })
+    if (lots.chance(0.1)) for (const one of repliesTo(lots, number, createdAt)) say(one.at, one.sent)
+    if (lots.chance(0.04)) timed.push({ at: createdAt + MINUTE, sent: malformed(lots, number) })
+    if (lots.chance(0.02)) say(createdAt, comment(lots, `ghost-${number}`, `ghost-${number}-c0`, createdAt, undefined))
+  }
+  return timed
+    .map((one, index) => ({ ...one, index }))
+    .sort((a, b) => a.at - b.at || a.index - b.index)
+    .map(({ sent }) => sent)
+}
+
+function* threadOf(
+  lots: Dice,
+  number: number,
+  tenant: string | undefined,
+  createdAt: number,
+): Generator<{ at: number; sent: Sent }> {
+  const id = `post-${number}`
+  const lang = lots.chance(0.03) ? RULES.unrouted : lots.chance(0.15) ? RULES.hateful : undefined
+  const post = (change: object): Sent => ({
+    topic: 'posts',
+    key: id,
+    value: json({ id, tenant, lang, createdAt: iso(createdAt), ...change }),
+  })
+  const claim = `The ${lots.pick(PLACES)} ${lots.pick(EVENTS)}, they say. ${markOf(id)}`
+  yield { at: createdAt, sent: post({ text: claim }) }
+  const count = lots.chance(0.55) ? lots.between(0, 2) : lots.chance(0.75) ? lots.between(3, 5) : lots.between(6, 12)
+  for (let n = 0; n < count; n++) {
+    const late = lots.chance(0.05)
+    const said = createdAt + (late ? lots.between(31, 50) : lots.between(1, 28)) * MINUTE + n
+    const commentId = `${id}-c${n}`
+    const at = lots.chance(0.04) ? said + 40 * MINUTE : said
+    yield { at, sent: comment(lots, id, commentId, said, tenant) }
+    if (lots.chance(0.03)) yield { at: at + 8 * MINUTE, sent: comment(lots, id, commentId, said, tenant) }
+    if (lots.chance(0.03))
+      yield {
+        at: at + lots.between(2, 45) * MINUTE,
+        sent: {
+          topic: 'comments',
+          key: id,
+          value: json({ id: commentId, postId: id, tenant, text: '', createdAt: iso(said), deleted: true }),
+        },
+      }
+  }
+  if (lots.chance(0.06))
+    yield { at: createdAt + lots.between(3, 60) * MINUTE, sent: post({ text: `${claim} Edited.` }) }
+  if (lots.chance(0.04)) yield { at: createdAt + lots.between(3, 60) * MINUTE, sent: post({ deleted: true }) }
+}
+
+function comment(lots: Dice, postId: string, id: string, createdAt: number, tenant: string | undefined): Sent {
+  const parentId = lots.chance(0.2) ? `${postId}-c0` : undefined
+  const text = `${lots.pick(SAID)}. ${lots.between(100, 999)} ${markOf(postId)}`
+  return {
+    topic: 'comments',
+    key: postId,
+    value: json({ id, postId, tenant, parentId, text, author: `a${lots.between(0, 400)}`, createdAt: iso(createdAt) }),
+  }
+}
+
+function* repliesTo(lots: Dice, number: number, createdAt: number): Generator<{ at: number; sent: Sent }> {
+  const id = `reply-${number}`
+  const reply = (text: string): Sent => ({
+    topic: 'counterspeech',
+    key: id,
+    value: json({
+      id,
+      ...(lots.chance(0.5) ? { postId: `post-${number}` } : {}),
+      hateSpeech: `${lots.pick(HARSH)}. ${markOf(id)}`,
+      text,
+      createdAt: iso(createdAt + MINUTE),
+    }),
+  })
+  const text = `Nobody is less than others; what do you know of them? ${markOf(id)}`
+  yield { at: createdAt + 2 * MINUTE, sent: reply(text) }
+}
+
+function malformed(lots: Dice, number: number): Sent {
+  const id = `bad-${number}`
+  const topic = lots.pick(['posts', 'comments', 'counterspeech'] as const)
+  const whole = { id, postId: id, text: 'words', hateSpeech: 'words', createdAt: iso(START) }
+  const [dead, value] = lots.pick<readonly [string, Buffer | null]>([
+    ['not-json', Buffer.from(`{"id":"${id}", "text"`)],
+    ['not-json', Buffer.from([0xff, 0xfe, number % 256])],
+    ['invalid', json({ ...whole, createdAt: 'yesterday' })],
+    ['invalid', json({ ...whole, id: 7 })],
+    ['invalid', null],
+    ['too-large', json({ ...whole, text: 'long '.repeat(RULES.maxMessageBytes / 4) })],
+    ['future', json({ ...whole, createdAt: '2100-01-01T00:00:00Z' })],
+  ])
+  return { topic, key: id, value, dead }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+const json = (value: object) => Buffer.from(JSON.stringify(value))

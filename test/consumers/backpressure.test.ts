@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest'
+import { ageOfNextDue, backlogStrains, backpressure } from '../../consumers/backpressure.ts'
+import type { StageBacklog } from '../../src/ports/queues.ts'
+import type { ThreadState } from '../../src/ports/threads.ts'
+
+const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resumeAtShare: 0.5 }
+
+const NOW = 1_800_000_000_000
+
+function setUp() {
+  const world = { due: 0, nextDueAgeMs: 0, outbox: 0, outboxAgeMs: 0, stages: [] as StageBacklog[], away: false }
+  const said: string[] = []
+  const paused: boolean[] = []
+  const press = backpressure({
+    reader: { setPaused: (value) => void paused.push(value) },
+    strains: backlogStrains({
+      async countDue() {
+        if (world.away) throw new Error('Redis is away')
+        return world.due
+      },
+      nextDueAgeMs: async () => world.nextDueAgeMs,
+      outbox: { size: async () => world.outbox, oldest: async () => NOW - world.outboxAgeMs },
+      clock: () => NOW,
+      stages: () => world.stages,
+      settings: SETTINGS,
+    }),
+    settings: SETTINGS,
+    report: (name, event) => {
+      if (name.startsWith('intake:')) said.push(`${name} ${'reason' in event ? event.reason : ''}`.trim())
+    },
+  })
+  return { world, said, press, isPaused: () => paused.at(-1) }
+}
+const waiting = (seconds: number): StageBacklog => ({
+  protocol: 'rumor',
+  stage: 'stance',
+  states: { waiting: 3, active: 0, delayed: 900 },
+  oldestWaitingSeconds: seconds,
+})
+
+it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, string]>([
+  ['too many threads are due', (much) => ({ due: 100 * much }), '102 threads due'],
+  ['too many verdicts are unpublished', (much) => ({ outbox: 50 * much }), '51 verdicts unpublished'],
+  [
+    'a verdict has waited for Kafka for too long',
+    (much) => ({ outboxAgeMs: 60_000 * much }),
+    'the oldest verdict for Kafka has waited 61 s',
+  ],
+  [
+    'the next thread has been due for too long',
+    (much) => ({ nextDueAgeMs: 60_000 * much }),
+    'the next thread that is due has waited 61 s',
+  ],
+  [
+    'a stage has kept an ask waiting for too long',
+    (much) => ({ stages: [waiting(1), waiting(60 * much)] }),
+    'the oldest job of stance has waited 61 s',
+  ],
+])('pauses while %s, says so, and goes on by itself at half of that', async (_, strain, reason) => {
+  const { world, said, press, isPaused } = setUp()
+  Object.assign(world, strain(1))
+  await press()
+  expect(isPaused()).toBe(false)
+  Object.assign(world, strain(1.02))
+  await press()
+  expect(isPaused()).toBe(true)
+  Object.assign(world, strain(0.6))
+  await press()
+  expect(isPaused()).toBe(true)
+  Object.assign(world, strain(0.4))
+  await press()
+  expect(isPaused()).toBe(false)
+  expect(said).toEqual([expect.stringContaining('intake:paused'), 'intake:resumed'])
+  expect(said[0]).toContain(reason)
+})
+
+it('stays as it is while the backlog can not be measured', async () => {
+  const { world, press, isPaused } = setUp()
+  world.due = 1000
+  await press()
+  world.away = true
+  world.due = 0
+  await expect(press()).rejects.toThrow('Redis is away')
+  expect(isPaused()).toBe(true)
+  world.away = false
+  await press()
+  expect(isPaused()).toBe(false)
+})
+
+it('asks that are held back, by a budget or a Retry-After, pause nothing', async () => {
+  const { world, press, isPaused } = setUp()
+  world.stages = [{ ...waiting(0), states: { waiting: 0, active: 0, delayed: 100_000 } }]
+  await press()
+  expect(isPaused()).toBe(false)
+})
+
+it('knows since when the next thread is due by its own record, or by how long it has been next', async () => {
+  const [a, b] = ['a', 'b'].map((postId) => ({ tenant: 't', postId, kind: 'post' as const }))
+  const line = [a, b]
+  const since = new Map<string | undefined, number>()
+  let now = 1_000_000
+  const asked: number[] = []
+  const age = ageOfNextDue({
+    threads: {
+      due: async (_, limit, maxOpen = 0) => {
+        asked.push(maxOpen)
+        return line.slice(0, limit).flatMap((ref) => ref ?? [])
+      },
+      read: async ({ postId }) => ({ dueSince: since.get(postId) ?? null }) as ThreadState,
+    },
+    streamNow: async () => Number.NEGATIVE_INFINITY,
+    maxOpen: 7,
+    clock: () => now,
+  })
+  expect(await age()).toBe(0)
+  now += 5_000
+  expect(await age()).toBe(5_000)
+  line.shift()
+  expect(await age()).toBe(0)
+  since.set('b', now - 90_000)
+  expect(await age()).toBe(90_000)
+  line.shift()
+  expect(await age()).toBe(0)
+  // Those for which there is no place are left out by whoever keeps the threads.
+  expect(new Set(asked)).toEqual(new Set([7]))
+})

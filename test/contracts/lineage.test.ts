@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { redisCases } from '../../src/adapters/redis/cases.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import { redisLineage } from '../../src/adapters/redis/lineage.ts'
+import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
+import { redisThreads } from '../../src/adapters/redis/threads.ts'
+import type { CaseRecord } from '../../src/domain/case.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { LocalServer } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import { tell } from '../support/pipeline.ts'
+
+const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }
+const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
+const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
+const RULES = { window: 1e9, counts: [], cap: 10, reopen: true, textChars: 1_000, orphanWait: 1_000 }
+
+let server: LocalServer
+let client: Redis
+let keys: ReturnType<typeof keysUnder>
+beforeAll(async () => {
+  server = await startRedis({ say: tell })
+  client = new Redis(server.settings.REDIS_URL ?? '')
+})
+beforeEach(() => {
+  keys = keysUnder(`test-${randomUUID()}`)
+})
+afterAll(async () => {
+  client?.disconnect()
+  await server?.close()
+})
+
+const at = (offset: number) => new Map([['posts/0', String(offset)]])
+const clean = async () => client.del(keys.lineage)
+/** The lineage as it was a while ago: what a failover to a replica that was behind leaves. */
+async function rolledBack(during: () => Promise<unknown>): Promise<void> {
+  const before = await client.hgetall(keys.lineage)
+  await during()
+  await clean()
+  await client.hset(keys.lineage, before)
+}
+
+function recordOf(revision: number): CaseRecord {
+  return {
+    ...{ id: `rumor~p~r${revision}`, protocol: 'rumor', tenant: 'default', subjectId: 'p', kind: 'post', revision },
+    ...{ final: true, supersedes: null, subject: null, pressed: false, carry: null },
+    versions: { script: 1, prompts: '', settings: '' },
+    ...{ createdAt: 1_000, receivedAt: 1_000, openedAt: 1_000, deadline: 1e15 },
+  }
+}
+
+describe('a lineage', () => {
+  it('is founded where nothing was accepted, and found again by whoever comes later', async () => {
+    const [first, second] = [redisLineage(client, keys), redisLineage(client, keys)]
+    expect(await first.begin(new Map(), true)).toBeNull()
+    expect(await first.beat(at(5))).toBeNull()
+    expect(await second.begin(at(5), true)).toBeNull()
+    expect(second.stamp()[0]).toBe(first.stamp()[0])
+  })
+
+  it('is missed by a living process, and by one that starts, once Redis was emptied', async () => {
+    const living = redisLineage(client, keys)
+    await living.begin(new Map(), true)
+    await clean()
+    expect(await living.beat()).toBe('emptied')
+    await clean()
+    expect(await redisLineage(client, keys).begin(at(5), true)).toBe('emptied')
+    expect(await living.beat()).toBe('emptied')
+  })
+
+  it('is adopted from data that an earlier version wrote', async () => {
+    await client.hset(keys.marks, 'posts/0', '{}')
+    expect(await redisLineage(client, keys).begin(at(5), true)).toBeNull()
+    expect(await redisLineage(client, keys).begin(at(5), true)).toBeNull()
+  })
+
+  it('shows a living process that Redis went back behind what it was told', async () => {
+    const living = redisLineage(client, keys)
+    await living.begin(new Map(), true)
+    await rolledBack(() => living.beat())
+    expect(await living.beat()).toBe('rolled-back')
+    expect(await redisLineage(client, keys).begin(new Map(), true)).toBe('rolled-back')
+  })
+
+  it('shows a process that starts alone that Kafka knows of more, and spares one beside others', async () => {
+    const before = redisLineage(client, keys)
+    await before.begin(new Map(), true)
+    await before.beat(at(5))
+    await rolledBack(() => before.beat(at(9)))
+    expect(await redisLineage(client, keys).begin(at(9), false)).toBeNull()
+    await rolledBack(() => before.beat(at(12)))
+    expect(await redisLineage(client, keys).begin(at(12), true)).toBe('rolled-back')
+  })
+
+  it('holds everybody until it is released, under a new id', async () => {
+    const living = redisLineage(client, keys)
+    await living.begin(new Map(), true)
+    const [id] = living.stamp()
+    expect(await living.hold()).toBe(false)
+    expect(await living.hold()).toBe(true)
+    expect(await living.beat()).toBe('recovering')
+    await living.release(at(7))
+    expect(await living.beat()).toBeNull()
+    expect(living.stamp()[0]).not.toBe(id)
+    expect(await redisLineage(client, keys).begin(at(7), true)).toBeNull()
+  })
+})
+
+describe('on data that a process does not know', () => {
+  async function make() {
+    const lineage = redisLineage(client, keys)
+    await lineage.begin(new Map(), true)
+    const threads = redisThreads(client, keys, KEEP, lineage.stamp)
+    const cases = redisCases(client, keys, () => 1_000, lineage.stamp)
+    await threads.putPost(REF, POST, { firstDue: 1, now: 1, threaded: true, atOnce: false }, RULES)
+    const open = async () => {
+      const state = await threads.read(REF)
+      if (state === null) throw new Error('the thread is not there')
+      const opening = { cases: [{ record: recordOf(1), seen: 1 }], waiting: [], held: [], nextDue: null, final: true }
+      return threads.open(state, opening)
+    }
+    return { lineage, threads, cases, open }
+  }
+  const END = { verdict: '{}', transcript: '{}', carry: null }
+
+  it.each([
+    ['emptied', async (_: unknown) => clean()],
+    ['rolled back', async (beat: () => Promise<unknown>) => rolledBack(beat)],
+    ['held', async (_: unknown) => redisLineage(client, keys).hold()],
+  ])('no case opens and none concludes: it was %s', async (_, lose) => {
+    const { lineage, cases, open, threads } = await make()
+    expect(await open()).toEqual(['rumor~p~r1'])
+    const taken = await cases.take('rumor~p~r1')
+    await lose(lineage.beat)
+    expect(await cases.conclude(recordOf(1), taken?.epoch ?? 0, END)).toBe(false)
+    expect(await client.xlen(keys.outbox)).toBe(0)
+    await client.hdel(keys.thread('default:p'), 'open:rumor', 'rev:rumor')
+    expect(await open()).toEqual([])
+    expect((await threads.read(REF))?.revisions.size).toBe(0)
+  })
+
+  it('a published revision is gone on from, and the case that is open under it given up', async () => {
+    const { threads, cases, open } = await make()
+    await open()
+    const recovery = redisRecovery(client, keys, KEEP)
+    const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false }]
+    expect(await recovery.restore(REF, published)).toEqual({ raised: 1, givenUp: 1 })
+    expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })
+    expect(await cases.take('rumor~p~r1')).toBeNull()
+    expect(await cases.countOpen()).toBe(0)
+    expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, open: false })
+  })
+})

@@ -1,0 +1,73 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { PROJECT } from '../config/load.ts'
+
+const read = (file: string): unknown => JSON.parse(readFileSync(join(PROJECT, file), 'utf8'))
+const manifest = z
+  .object({
+    dependencies: z.record(z.string(), z.string()),
+    devDependencies: z.record(z.string(), z.string()),
+    allowScripts: z.record(z.string(), z.boolean()),
+  })
+  .parse(read('package.json'))
+const lock = z
+  .object({
+    lockfileVersion: z.literal(3),
+    packages: z.record(
+      z.string(),
+      z.object({
+        version: z.string().optional(),
+        resolved: z.string().optional(),
+        integrity: z.string().optional(),
+        license: z.string().optional(),
+        dev: z.boolean().default(false),
+        optional: z.boolean().default(false),
+        link: z.boolean().default(false),
+        hasInstallScript: z.boolean().default(false),
+      }),
+    ),
+  })
+  .parse(read('package-lock.json'))
+/** Every package that a machine may get, by its folder. */
+const packages = Object.entries(lock.packages).filter(([folder]) => folder !== '')
+const nameOf = (folder: string) => folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length)
+const isHere = (folder: string) => existsSync(join(PROJECT, folder, 'package.json'))
+
+it('every direct dependency is pinned to one version', () => {
+  for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))
+    expect.soft(version, name).toMatch(/^\d+\.\d+\.\d+$/)
+})
+
+it('every package that is installed here comes from a registry, and is checked against its hash', () => {
+  const installed = packages.filter(([folder]) => isHere(folder))
+  expect(installed.length).toBeGreaterThan(100)
+  for (const [folder, { resolved = 'https://', integrity, link }] of installed) {
+    expect.soft(link, folder).toBe(false)
+    expect.soft(resolved, folder).toMatch(/^https:\/\//)
+    expect.soft(integrity, folder).toMatch(/^sha512-/)
+  }
+})
+
+it('no package runs a script when it is installed, but those that were looked at', () => {
+  const scripted = packages.filter(([, { hasInstallScript }]) => hasInstallScript).map(([folder]) => nameOf(folder))
+  expect(scripted.filter((name) => manifest.allowScripts[name] === undefined)).toEqual([])
+  expect(Object.entries(manifest.allowScripts).filter(([, allowed]) => allowed)).toEqual([['node', true]])
+})
+
+it('what the service runs on is under licences that let anybody use it', () => {
+  const free = new Set(['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'])
+  const runtime = packages.filter(([folder, { dev }]) => !dev && isHere(folder))
+  expect(runtime.length).toBeGreaterThan(50)
+  for (const [folder, { license = formerly(folder) }] of runtime)
+    expect.soft(free, `${folder}: ${license}`).toContain(license)
+})
+
+/** The licence in the form that npm's manifests had until 2015. */
+function formerly(folder: string): string | undefined {
+  const { licenses } = z
+    .object({ licenses: z.tuple([z.object({ type: z.string() })]).optional() })
+    .parse(read(`${folder}/package.json`))
+  return licenses?.[0].type
+}

@@ -1,0 +1,125 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ledgerOf } from '../../src/bench/ledger.ts'
+import { snapshot } from '../../src/domain/thread.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import {
+  environmentOn,
+  eventually,
+  type Service,
+  send,
+  startServers,
+  startService,
+  tell,
+  transcriptsOf,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+const PROCESSES = 3
+const POSTS = 60
+const COMMENTS = 4
+const MESSAGES_A_SECOND = 20
+const LATENCY_MS = 300
+/** Longer than any call, so that none need be cut off. */
+const DRAIN_MS = 5_000
+/** For a process to end on a busy machine, on top of what is promised. */
+const SLACK_MS = 2_000
+
+let stack: Stack
+const services: Service[] = []
+const folder = mkdtempSync(join(tmpdir(), 'gavel-rolling-'))
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: LATENCY_MS })
+})
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.kill('SIGKILL')))
+  await stack?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const posts = Array.from({ length: POSTS }, (_, n) => `bridge-${n}`)
+const commentsOf = (id: string) => Array.from({ length: COMMENTS }, (_, n) => `${id}-c${n}`)
+
+/** Every post is followed by its comments at once; the next one begins before they end. */
+function load(): string {
+  const file = join(folder, 'load.jsonl')
+  const lines = posts.flatMap((id, n) => {
+    const at = (second: number) => new Date(Date.UTC(2025, 2, 1, 10, n, second)).toISOString()
+    return [
+      { type: 'post', id, text: `The bridge ${n} has come down, they say.`, createdAt: at(0) },
+      ...commentsOf(id).map((comment, index) => ({
+        type: 'comment',
+        id: comment,
+        postId: id,
+        text: index % 2 === 0 ? `It is true, I saw bridge ${n} fall.` : `Fake, the picture of bridge ${n} is old.`,
+        createdAt: at(index + 1),
+      })),
+    ]
+  })
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  return file
+}
+
+it('three processes under load are started anew one after the other: nothing is lost, nothing is said or paid twice', {
+  timeout: 120_000,
+}, async () => {
+  const environment = environmentOn(stack, { GAVEL_DRAIN: `${DRAIN_MS}ms`, GAVEL_CLOCK_IDLE_AFTER: '1s' })
+  for (let n = 0; n < PROCESSES; n++) services.push(await startService(environment))
+  const sent = send(environment, load(), 'gavel', { kind: 'rate', perSecond: MESSAGES_A_SECOND })
+  await eventually(async () => (stack.understudy?.calls().length ?? 0) > 0, 20_000)
+
+  for (let n = 0; n < PROCESSES; n++) {
+    const old = services[n]
+    const began = Date.now()
+    await old?.kill('SIGTERM')
+    const ms = Date.now() - began
+    tell(`process ${n + 1} was gone after ${ms} ms, with exit code ${old?.process.exitCode}`)
+    expect(old?.process.exitCode).toBe(0)
+    expect(ms).toBeLessThan(DRAIN_MS + SLACK_MS)
+    services[n] = await startService(environment)
+  }
+  await sent
+
+  // The last revision of each post is final and has seen each of its comments.
+  const lastSeen = async () => {
+    const revisions = Map.groupBy(await verdictsOf(environment), ({ subjectId }) => subjectId)
+    const transcripts = new Map((await transcriptsOf(environment)).map((one) => [one.verdictId, one]))
+    return new Map(
+      [...revisions].map(([id, all]) => {
+        const last = all.toSorted((a, b) => a.revision - b.revision).at(-1)
+        // A verdict can be seen a moment before its transcript.
+        const transcript = transcripts.get(last?.id ?? '')
+        const comments = transcript === undefined ? [] : snapshot.parse(transcript.subject).comments
+        return [id, { final: last?.final, comments: comments.map((comment) => comment.id).sort() }]
+      }),
+    )
+  }
+  const whole = new Map(posts.map((id) => [id, { final: true, comments: commentsOf(id) }]))
+  let seen: Awaited<ReturnType<typeof lastSeen>> = new Map()
+  const isWhole = async () => {
+    seen = await lastSeen()
+    return [...whole].every(
+      ([id, { comments }]) => seen.get(id)?.final && seen.get(id)?.comments.join() === comments.join(),
+    )
+  }
+  await eventually(isWhole, 40_000, () => JSON.stringify([...seen]))
+  for (const service of services) await service.kill('SIGTERM')
+
+  expect(await lastSeen()).toEqual(whole)
+  const verdicts = await verdictsOf(environment)
+  expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
+  for (const [id, all] of Map.groupBy(verdicts, ({ subjectId }) => subjectId))
+    expect([id, all.map(({ revision }) => revision)]).toEqual([id, all.map((_, index) => index + 1)])
+  const transcripts = await transcriptsOf(environment)
+  expect(transcripts.map(({ verdictId }) => verdictId).sort()).toEqual(verdicts.map(({ id }) => id).sort())
+
+  const ledger = ledgerOf(stack.understudy?.calls() ?? [], transcripts)
+  tell(
+    `${verdicts.length} verdicts on ${posts.length} posts; calls logged ${ledger.logged} = journaled ${ledger.journaled} + failed ${ledger.failed} + orphaned ${ledger.orphans.length}`,
+  )
+  expect(ledger.invented).toEqual([])
+  expect(ledger.orphans).toEqual([])
+})

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkRedis, connect } from '../../src/adapters/redis/connect.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
+import { freePort } from '../../src/stack/servers/local-server.ts'
+import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { makeCertificates } from '../support/certificates.ts'
+import { expectJudged } from '../support/handful.ts'
+import { environmentOn, type Service, settingsOf, startService, tell } from '../support/pipeline.ts'
+import { startRedisCluster } from '../support/redis-servers.ts'
+
+const PASSWORD = 'canary4all'
+
+const certificates = makeCertificates()
+if (certificates === null) throw new Error('These proofs take openssl, to make certificates with.')
+let kafka: ApacheKafka
+let understudy: Understudy
+beforeAll(async () => {
+  understudy = await startUnderstudy({ latencyMs: 5 })
+  kafka = await startApacheKafka({
+    say: tell,
+    secured: { keyStore: certificates.keyStore, plain: { gavel: PASSWORD }, scram: {} },
+  })
+})
+afterAll(async () => {
+  await kafka?.close()
+  await understudy?.close()
+})
+
+const openOn = (changes: Record<string, string>) =>
+  environmentOn({ settings: { KAFKA_BROKERS: kafka.openAddress, ...understudy.settings } } as unknown as Stack, changes)
+
+async function judges(environment: Record<string, string>, reader = environment): Promise<void> {
+  let service: Service | undefined
+  try {
+    service = await startService(environment)
+    await expectJudged(environment, reader)
+    await service.kill('SIGTERM')
+    expect(service.log.join('\n')).not.toContain(PASSWORD)
+  } finally {
+    await service?.kill('SIGKILL')
+  }
+}
+
+describe('the service judges', () => {
+  it('on a Redis that wants a certificate of the client’s, and Kafka with a plain password over TLS', async () => {
+    const redis = await startRedis({ say: tell, tls: certificates, args: ['--tls-auth-clients', 'yes'] })
+    try {
+      const reader = openOn({})
+      const environment = {
+        ...reader,
+        ...kafka.settings,
+        ...redis.settings,
+        GAVEL_KAFKA_TLS_ENABLED: 'true',
+        GAVEL_KAFKA_TLS_CA: certificates.ca,
+        GAVEL_KAFKA_TLS_SERVER_NAME: 'gavel.test',
+        GAVEL_KAFKA_SASL_MECHANISM: 'plain',
+        GAVEL_KAFKA_SASL_USERNAME: 'gavel',
+        GAVEL_KAFKA_SASL_PASSWORD: PASSWORD,
+        GAVEL_REDIS_TLS_CA: certificates.ca,
+      }
+      const own = { GAVEL_REDIS_TLS_CERT: certificates.cert, GAVEL_REDIS_TLS_KEY: certificates.key }
+      await judges({ ...environment, ...own }, reader)
+      const { redis: without } = settingsOf(environment)
+      const client = connect(without, () => {}, 'impatient')
+      await expect(checkRedis(client, without)).rejects.toThrow(/set redis.tls.cert and redis.tls.key/)
+      client.disconnect()
+    } finally {
+      await redis.close()
+    }
+  })
+
+  it('on a cluster of Redis with TLS and a password', async () => {
+    const cluster = await startRedisCluster(PASSWORD, certificates)
+    try {
+      const tls = { GAVEL_REDIS_TLS_ENABLED: 'true', GAVEL_REDIS_TLS_CA: certificates.ca }
+      await judges(openOn({ ...cluster.settings, ...tls, GAVEL_REDIS_PASSWORD: PASSWORD }))
+    } finally {
+      await cluster.close()
+    }
+  })
+})
+
+describe('while Redis is away', () => {
+  it('commands on a cluster fail or wait, and go through when it is back, on the connections that were open', async () => {
+    const cluster = await startRedisCluster()
+    const settings = settingsOf(cluster.settings).redis
+    const [impatient, patient] = (['impatient', 'patient'] as const).map((kind) => connect(settings, () => {}, kind))
+    if (impatient === undefined || patient === undefined) throw new Error('no clients')
+    try {
+      await Promise.all([impatient.set('{gavel}:a', 1), patient.set('{gavel}:a', 1)])
+      await Promise.all(cluster.servers.map((server) => server.kill()))
+      await sleep(500)
+      // What is under way while the last node goes fails on both; what comes after it waits on the patient one.
+      await within(patient.set('{gavel}:a', 2)).catch(() => undefined)
+      await sleep(1_000)
+      const waiting = patient.set('{gavel}:a', 3).then(
+        () => 'done',
+        (error: unknown) => String(error),
+      )
+      await expect(within(impatient.get('{gavel}:a'))).rejects.toThrow(/no answer after|redirections|closed/)
+      expect(await Promise.race([waiting, sleep(2_000, 'waits')])).toBe('waits')
+      await Promise.all(cluster.servers.map((server) => server.restart()))
+      expect(await within(waiting, 30_000)).toBe('done')
+      expect(await within(impatient.get('{gavel}:a'))).toBe('3')
+    } finally {
+      impatient.disconnect()
+      patient.disconnect()
+      await cluster.close()
+    }
+  })
+
+  it('an impatient command fails where no sentinel answers', async () => {
+    const { redis } = settingsOf({ GAVEL_REDIS_SENTINELS: `127.0.0.1:${await freePort()}` })
+    const client = connect(redis, () => {}, 'impatient')
+    await expect(within(client.get('{gavel}:a'))).rejects.toThrow('no answer after 4 tries')
+    client.disconnect()
+  })
+})
+
+/** Fails if it takes longer, so that a command that hangs is told from one that fails. */
+async function within<Result>(work: Promise<Result>, ms = 15_000): Promise<Result> {
+  const late = sleep(ms, undefined, { ref: false }).then(() => {
+    throw new Error(`still not done after ${ms} ms`)
+  })
+  return Promise.race([work, late])
+}
