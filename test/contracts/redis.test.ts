@@ -11,7 +11,7 @@ import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
 import { outboxContract } from './outbox.ts'
 import { ARRIVAL, farewellOf, postOf, RULES, said, T0, thread } from './samples.ts'
-import { judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
+import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { threadStoreContract } from './thread-store.ts'
 
@@ -149,6 +149,17 @@ describe('in Redis', () => {
     }
     expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
     expect(farewells).toEqual(['rumor 2'])
+    expect(await stores.outbox.size()).toBe(1)
+  })
+
+  it('a farewell leaves behind the revision that it retracts, whoever publishes that one', async () => {
+    const record = await openCase(stores, p1)
+    await concludeCase(stores, record)
+    const [taken] = await stores.outbox.next('slow', 10, 10)
+    await stores.threads.deletePost(p1, farewellOf(p1))
+    expect(await stores.outbox.next('quick', 10, 10)).toEqual([])
+    await stores.outbox.done(taken === undefined ? [] : [taken])
+    expect(await stores.outbox.next('quick', 10, 10)).toMatchObject([{ kind: 'verdict', caseId: 'rumor~p1~r2' }])
     expect(await stores.outbox.size()).toBe(1)
   })
 

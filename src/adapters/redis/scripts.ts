@@ -440,8 +440,12 @@ end
 return { #members, woken }
 `
 
+/**
+ * A farewell goes into the outbox behind the revision that it retracts: while that one waits for Kafka, in the hands of any
+ * publisher, the farewell waits in the tombstone.
+ */
 const DELETE_POST = `${DUES}${OPEN_COUNTS}
-local thread, comments, sample, due, orphans, open, outbox = unpack(KEYS, 1, 7)
+local thread, comments, sample, due, orphans, open, outbox, case_prefix = unpack(KEYS, 1, 8)
 local member, keep = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
 for i = 3, #ARGV, 5 do
@@ -455,21 +459,28 @@ for _, field in ipairs(fields) do
   for i = 3, #ARGV, 5 do known = known or ARGV[i] == protocol end
   if protocol and not known then return 'changed' end
 end
+local unpublished = {}
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 5) == 'open:' then
-    local ended = redis.call('ZREM', open, redis.call('HGET', thread, field))
-    if ended == 1 then count_open(open, member, -1) end
+    local id = redis.call('HGET', thread, field)
+    if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1)
+    elseif redis.call('EXISTS', case_prefix .. id) == 1 then unpublished[string.sub(field, 6)] = id end
   end
 end
 redis.call('DEL', thread, comments, sample, orphans)
-for i = 8, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 9, #KEYS do redis.call('DEL', KEYS[i]) end
 not_due(due, member)
 redis.call('HSET', thread, 'gone', 1)
 for i = 3, #ARGV, 5 do
   local protocol, revision, id, verdict, transcript = unpack(ARGV, i, i + 4)
   redis.call('HSET', thread, 'rev:' .. protocol, tonumber(revision) + 1)
-  redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
-    'verdict', verdict, 'transcript', transcript)
+  if unpublished[protocol] then
+    redis.call('HSET', thread, 'open:' .. protocol, unpublished[protocol], 'byeId:' .. protocol, id,
+      'byeVerdict:' .. protocol, verdict, 'byeTranscript:' .. protocol, transcript)
+  else
+    redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+      'verdict', verdict, 'transcript', transcript)
+  end
 end
 redis.call('PEXPIRE', thread, keep)
 return 'deleted'
@@ -546,6 +557,13 @@ if revision then
 end
 if redis.call('HGET', thread, 'open:' .. protocol) == id then
   redis.call('HDEL', thread, 'open:' .. protocol)
+  local fields = { 'byeId:' .. protocol, 'byeVerdict:' .. protocol, 'byeTranscript:' .. protocol }
+  local bye = redis.call('HMGET', thread, unpack(fields))
+  if bye[1] then
+    redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', bye[1], 'member', member, 'protocol', protocol,
+      'verdict', bye[2], 'transcript', bye[3])
+    redis.call('HDEL', thread, unpack(fields))
+  end
   if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
 end
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end

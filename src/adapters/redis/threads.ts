@@ -111,6 +111,7 @@ export function redisThreads(
           keys.orphans(member),
           keys.open,
           keys.outbox,
+          keys.case(''),
           ...caseKeys,
         ]
         const ended = await scripts.deletePost(
