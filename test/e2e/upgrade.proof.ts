@@ -1,0 +1,3 @@
+import { worksSideBySide } from './upgrade.ts'
+
+worksSideBySide()
