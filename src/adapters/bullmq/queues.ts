@@ -246,13 +246,14 @@ export function bullQueues(deps: {
 
     async close(graceMs) {
       closing = true
-      const gone = Promise.all(workers.map((worker) => worker.close()))
+      const workersGone = Promise.all(workers.map((worker) => worker.close()))
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
       const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
-      await Promise.race([gone, force])
+      await Promise.race([workersGone, force])
       clearTimeout(abort)
-      await Promise.race([Promise.all(workers.map((worker) => worker.close(true))), force])
-      await Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
+      // A worker that will not end is left behind: its jobs' locks lapse, and others do them again.
+      const queuesGone = Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
+      await Promise.race([queuesGone, new Promise<void>((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },
   }
 }
@@ -266,7 +267,9 @@ const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
 /** How long a worker does nothing after an error of its own, in ms. */
 const REST_MS = 1_000
 /** After the attempts have been aborted, their last writes get this long. */
-const FORCE_AFTER_MS = 2_000
+const FORCE_AFTER_MS = 1_000
+/** Longest wait for the queues' connections to close. */
+const GOODBYE_MS = 300
 
 /** So that what failed together is not tried again together: between half of it and the whole. */
 function jittered(ms: number): number {
