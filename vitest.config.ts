@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config'
 
-/** Real servers are started by the tests: files run one after the other, so that they don't fight for two cores. */
+/** Real servers are started by the tests, and mostly waited for: two files at a time keep two cores busy and no more. */
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    fileParallelism: false,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 300_000,
     reporters: ['default'],
