@@ -108,8 +108,13 @@ async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<vo
   const topics = plans.map(({ name }) => name)
   for (;;) {
     try {
-      await admin.fetchTopicMetadata({ topics })
-      return
+      const { topics: known } = await admin.fetchTopicMetadata({ topics })
+      // A record for a partition without a leader is refused, and its whole batch is sent again.
+      const ledAll = known.every(
+        ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
+      )
+      if (ledAll || Date.now() > deadline) return
+      await sleep(100)
     } catch (error) {
       if (Date.now() > deadline) throw error
       await sleep(100)
