@@ -23,7 +23,7 @@ const REQUEST_BYTES = 900_000
 const SILENT_MS = 20_000
 
 /**
- * Writes with acknowledgement by all in-sync replicas; after a failure with a new producer, on connections of its own. Not
+ * Writes with acknowledgement by all in-sync replicas; after a silence with a new producer, on connections of its own. Not
  * idempotent on purpose: kafkajs reuses sequence numbers once it has given up on a batch, and the broker would then drop the
  * next one in silence. A repeat is healed by its id.
  */
@@ -53,8 +53,12 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
       await within(SILENT_MS, sending)
     } catch (error) {
-      if (producer === own) producer = undefined
-      void own.then((dead) => dead.disconnect()).catch(() => undefined)
+      // What the broker has refused says nothing against the connection, and others may be sending over it: to cut them off
+      // would send theirs twice.
+      if (error instanceof Silence) {
+        if (producer === own) producer = undefined
+        void own.then((dead) => dead.disconnect()).catch(() => undefined)
+      }
       throw error
     }
   }
@@ -67,11 +71,13 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   }
 }
 
-/** Rejects if the promise has not settled after so many ms. */
+class Silence extends Error {}
+
+/** Rejects with a Silence if the promise has not settled after so many ms. */
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new Silence(`no answer within ${ms} ms`)), ms)
   })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
