@@ -55,7 +55,12 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
     } catch (error) {
       // What the broker has refused says nothing against the connection, and others may be sending over it: to cut them off
       // would send theirs twice.
-      if (error instanceof Silence) {
+      const isConnected = () =>
+        own.then(
+          () => true,
+          () => false,
+        )
+      if (error instanceof Silence || !(await isConnected())) {
         if (producer === own) producer = undefined
         void own.then((dead) => dead.disconnect()).catch(() => undefined)
       }

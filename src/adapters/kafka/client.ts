@@ -108,13 +108,10 @@ async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<vo
   const topics = plans.map(({ name }) => name)
   for (;;) {
     try {
-      const { topics: known } = await admin.fetchTopicMetadata({ topics })
-      // A record for a partition without a leader is refused, and its whole batch is sent again.
-      const ledAll = known.every(
-        ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
-      )
-      if (ledAll || Date.now() > deadline) return
-      await sleep(100)
+      await admin.fetchTopicMetadata({ topics })
+      // Answered by each partition's leader once it leads: a batch that meets one before that is sent again whole.
+      await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
+      return
     } catch (error) {
       if (Date.now() > deadline) throw error
       await sleep(100)
