@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../config/schema.ts'
 import { ageOfNextDue, backlogStrains, backpressure } from '../consumers/backpressure.ts'
 import { groupReader } from '../consumers/group-reader.ts'
@@ -378,15 +379,21 @@ function liveness(downSince: number | null, now: number): Health {
   return { ok: down < DEAD_AFTER_MS, checks: { consumer } }
 }
 
+/** Whoever asks a health page gives up soon; how long Redis may take to say that it is there, in ms. */
+const READY_WITHIN_MS = 1_000
+
 async function readiness(
   redis: { ping(): Promise<string> },
   downSince: number | null,
   trouble: string | null,
 ): Promise<Health> {
-  const answered = await redis.ping().then(
-    () => true,
-    () => false,
-  )
+  const answered = await Promise.race([
+    redis.ping().then(
+      () => true,
+      () => false,
+    ),
+    sleep(READY_WITHIN_MS, false, { ref: false }),
+  ])
   return {
     ok: answered && trouble === null && downSince === null,
     checks: {

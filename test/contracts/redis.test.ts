@@ -31,6 +31,24 @@ afterAll(async () => {
   await server.close()
 })
 
+describe('an impatient connection', () => {
+  it('fails what was under way when it was lost, if it is let in no more', async () => {
+    await client.call('ACL', 'SETUSER', 'leaver', 'on', '>one', '~*', '+@all')
+    const url = (server.settings.REDIS_URL ?? '').replace('//', '//leaver:one@')
+    const impatient = connect(url, () => {}, 'impatient')
+    try {
+      await impatient.ping()
+      const underWay = impatient.blpop(`never-${randomUUID()}`, 0)
+      await client.call('ACL', 'SETUSER', 'leaver', 'resetpass', '>two')
+      await client.call('CLIENT', 'KILL', 'USER', 'leaver')
+      await expect(underWay).rejects.toThrow('no answer after 4 tries')
+      await expect(impatient.ping()).rejects.toThrow('WRONGPASS')
+    } finally {
+      impatient.disconnect()
+    }
+  })
+})
+
 /** Stores under a prefix that no other test has. */
 async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder> }> {
   const keys = keysUnder(`test-${randomUUID()}`)

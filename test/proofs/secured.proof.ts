@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkRedis, connect } from '../../src/adapters/redis/connect.ts'
 import { type ApacheKafka, startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
@@ -7,9 +8,18 @@ import { startRedis } from '../../src/stack/servers/redis.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
 import { makeCertificates } from '../support/certificates.ts'
-import { expectJudged } from '../support/handful.ts'
-import { environmentOn, type Service, settingsOf, startService, tell } from '../support/pipeline.ts'
-import { startRedisCluster } from '../support/redis-servers.ts'
+import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
+import {
+  environmentOn,
+  eventually,
+  type Service,
+  send,
+  settingsOf,
+  startService,
+  tell,
+  verdictsOf,
+} from '../support/pipeline.ts'
+import { startRedisCluster, startRedisSentinel } from '../support/redis-servers.ts'
 
 const PASSWORD = 'canary4all'
 
@@ -82,6 +92,32 @@ describe('the service judges', () => {
     }
   })
 })
+
+it('goes on with "gavel recover" after a failover to a replica that was behind', async () => {
+  const sentinel = await startRedisSentinel(PASSWORD)
+  const environment = openOn(sentinel.settings)
+  const service = await startService(environment)
+  const [master, replica] = sentinel.servers.map(({ settings }) => {
+    const url = new URL(settings.REDIS_URL ?? '')
+    return new Redis({ host: url.hostname, port: Number(url.port), password: PASSWORD })
+  })
+  try {
+    const [before, during] = [handful(), handful()]
+    await send(environment, before.file, 'gavel', { kind: 'flat-out' })
+    await replica?.config('SET', 'masterauth', 'wrong')
+    await master?.call('CLIENT', 'KILL', 'TYPE', 'replica')
+    await eventually(async () => (await verdictsOf(environment)).length > 0, 20_000)
+    master?.disconnect()
+    await sentinel.servers[0]?.kill()
+    await send(environment, during.file, 'gavel', { kind: 'flat-out' })
+    expect(await finalOrRecovered(service, environment, before.ids.length + during.ids.length)).toBe(true)
+    await service.kill('SIGTERM')
+  } finally {
+    for (const client of [master, replica]) client?.disconnect()
+    await service.kill('SIGKILL')
+    await sentinel.close()
+  }
+}, 120_000)
 
 describe('while Redis is away', () => {
   it('commands on a cluster fail or wait, and go through when it is back, on the connections that were open', async () => {

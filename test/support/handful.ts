@@ -2,7 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { allFinal, send, verdictsOf } from './pipeline.ts'
+import { recover } from '../../src/commands/recover.ts'
+import { allFinal, eventually, type Service, send, settingsOf, silent, tell, verdictsOf } from './pipeline.ts'
 
 let files = 0
 
@@ -32,4 +33,33 @@ export async function expectJudged(
   const verdicts = await verdictsOf(reader)
   expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
   expect(verdicts.flatMap(({ subjectId, final }) => (final ? [subjectId] : [])).sort()).toEqual([...ids].sort())
+}
+
+/**
+ * Resolves when so many subjects are final after a failover, and tells whether it took `gavel recover`: the new master may
+ * lack the last writes, and the service then stands still and says what to run.
+ */
+export async function finalOrRecovered(
+  service: Service,
+  environment: Record<string, string>,
+  subjects: number,
+): Promise<boolean> {
+  const io = { terminal: silent, signal: new AbortController().signal }
+  let recovered = false
+  let finals = 0
+  await eventually(
+    async () => {
+      if (!recovered && service.log.some((line) => line.includes('"store:lost"'))) {
+        recovered = true
+        await recover(settingsOf(environment), { since: null, dryRun: false }, io)
+      }
+      const final = (await verdictsOf(environment)).filter((one) => one.final)
+      finals = new Set(final.map(({ subjectId }) => subjectId)).size
+      return finals >= subjects
+    },
+    60_000,
+    () => `${finals} of ${subjects} are final; the log ends:\n${service.log.slice(-20).join('\n')}`,
+  )
+  tell(`After the failover all went on ${recovered ? 'with "gavel recover"' : 'by itself'}.`)
+  return recovered
 }

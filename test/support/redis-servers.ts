@@ -76,15 +76,27 @@ export async function startRedisCluster(
   }
 }
 
+/** Resolves when a replica has all that its master had; before that a failover would lead to an empty one. */
+async function caughtUp(port: number, password: string): Promise<void> {
+  const client = new Redis({ host: '127.0.0.1', port, password })
+  try {
+    await eventually(async () => (await client.info('replication')).includes('master_link_status:up'), 20_000)
+  } finally {
+    client.disconnect()
+  }
+}
+
 /** A master, a replica and one sentinel that is enough of a quorum; the master comes first. */
 export async function startRedisSentinel(password: string): Promise<RedisServers<RestartableServer>> {
   const program = (await findOnPath('redis-server')) ?? (await findOnPath('valkey-server'))
   if (!program) throw new Error('no redis-server on the PATH')
   const [masterPort, replicaPort, port] = [await freePort(), await freePort(), await freePort()]
   const locked = ['--requirepass', password, '--masterauth', password]
-  const master = await startRedis({ say: tell, port: masterPort, args: locked })
+  const atOnce = ['--repl-diskless-sync-delay', '0']
+  const master = await startRedis({ say: tell, port: masterPort, args: [...locked, ...atOnce] })
   const following = ['--replicaof', `127.0.0.1 ${masterPort}`]
   const replica = await startRedis({ say: tell, port: replicaPort, args: [...locked, ...following] })
+  await caughtUp(replicaPort, password)
   const folder = mkdtempSync(join(tmpdir(), 'gavel-sentinel-'))
   const file = join(folder, 'sentinel.conf')
   writeFileSync(

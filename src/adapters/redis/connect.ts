@@ -43,10 +43,10 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
     ...(tls === undefined ? {} : { tls }),
     connectTimeout: CONNECT_MS,
   }
-  // What waits is failed by ioredis itself for a single server only.
+  // ioredis itself fails what waits on a single server only, and there not what was under way on a connection before.
   const retry = (times: number): number => {
     if (kind === 'impatient' && times % TRIES === 0)
-      (client as unknown as WithQueue).flushQueue(new Error(`no answer after ${TRIES} tries`))
+      failWaiting(client as unknown as WithQueues, new Error(`no answer after ${TRIES} tries`))
     return backOff(times)
   }
   const client: Redis | Cluster =
@@ -58,16 +58,25 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
           sentinelRetryStrategy: retry,
           // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
           enableAutoPipelining: true,
-          maxRetriesPerRequest: kind === 'patient' ? null : TRIES - 1,
-          retryStrategy: backOff,
+          maxRetriesPerRequest: null,
+          retryStrategy: retry,
         })
   client.on('error', (error: unknown) => report('trouble:met', { where: 'redis', error }))
   return client as Redis
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
-/** ioredis keeps it to itself. */
-type WithQueue = { flushQueue(error: Error): void }
+/** ioredis keeps them to itself: what waits to be sent, and what was sent before the connection was lost. */
+type WithQueues = {
+  flushQueue(error: Error): void
+  prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
+}
+
+function failWaiting(client: WithQueues, error: Error): void {
+  client.flushQueue(error)
+  const sent = client.prevCommandQueue
+  for (let item = sent?.shift(); item !== undefined; item = sent?.shift()) item.command.reject(error)
+}
 
 function throughSentinels(
   sentinels: Address[],
