@@ -63,6 +63,8 @@ export interface GatewayReport {
 }
 
 const COMMENTS = 20
+/** Questions that differ in more than their number. */
+const DIFFERENT = 100
 /** Calls before anything is counted, so that the code is compiled and the connections are open. */
 const WARM_UP_SECONDS = 3
 /** High enough that nothing is refused, so that every script runs to its end. */
@@ -217,7 +219,21 @@ function gatewayOn(redis: ReturnType<typeof connect>, settings: Settings, client
 
 /** The questions of a debate's first round, each about another post. */
 function opinions(environment: Readonly<Record<string, string | undefined>>): Generator<Ask> {
-  return firstRounds({ ...environment, GAVEL_PROTOCOLS_RUMOR_STANCE: 'false' }, ({ stage }) => stage === 'opinion')
+  const all = firstRounds({ ...environment, GAVEL_PROTOCOLS_RUMOR_STANCE: 'false' }, ({ stage }) => stage === 'opinion')
+  return numbered(first(all, DIFFERENT))
+}
+
+/** Each time another question, of a few: thousands of them, made beforehand, would be the work of the garbage collector. */
+function* numbered(asks: readonly Ask[]): Generator<Ask> {
+  for (let count = 0; ; count++) {
+    const ask = asks[count % asks.length]
+    if (ask === undefined) throw new OperatorError('There is nothing to ask.')
+    const [firstMessage, ...others] = ask.messages
+    yield {
+      ...ask,
+      messages: [{ role: 'system', content: `Question ${count}.` }, ...(firstMessage ? [firstMessage] : []), ...others],
+    }
+  }
 }
 
 /** The scoring of twenty comments, each time others. */

@@ -55,7 +55,6 @@ export function openAiModel(settings: OpenAiSettings): Model {
   })
   return {
     async complete(request) {
-      const timeout = AbortSignal.timeout(request.timeoutMs)
       try {
         const { data, response } = await client.chat.completions
           .create(
@@ -67,15 +66,15 @@ export function openAiModel(settings: OpenAiSettings): Model {
               ...responseFormat(settings, request),
             },
             {
-              signal: AbortSignal.any([request.signal, timeout]),
-              timeout: request.timeoutMs + 1_000,
+              signal: request.signal,
+              timeout: request.timeoutMs,
               headers: { 'x-gavel-call': request.callId },
             },
           )
           .withResponse()
         return replyOf(data, response.status)
       } catch (error) {
-        throw translated(error, timeout.aborted, request)
+        throw translated(error, request)
       }
     },
   }
@@ -130,11 +129,11 @@ function finishOf(reason: string, refusal: string | null): ModelReply['finish'] 
 }
 
 /** Says which of the two failures it is. Messages name the status and never repeat what was sent or received. */
-function translated(error: unknown, timedOut: boolean, request: ModelRequest): Error {
+function translated(error: unknown, request: ModelRequest): Error {
   if (error instanceof RetryLaterError) return error
   if (request.signal.aborted)
     return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: error })
-  if (timedOut || error instanceof APIConnectionTimeoutError)
+  if (error instanceof APIConnectionTimeoutError)
     return new RetryLaterError('timeout', `no answer within ${request.timeoutMs} ms`, { cause: error })
   if (error instanceof TooLong || (error instanceof Error && error.cause instanceof TooLong))
     return new RetryLaterError('unavailable', 'the endpoint sent too much', { cause: error })
