@@ -55,7 +55,9 @@ export function logListener(level: string, now: () => number): Listener {
     if (name === 'trouble:met') {
       const { where, error } = event as Events['trouble:met']
       const described = describe(error)
-      const silent = repeats(NO_MEMORY.test(described.message) ? 'no memory' : `${where} ${described.message}`)
+      // A lock that lapses is seldom alone: BullMQ names each job.
+      const alike = described.message.replace(/ for job \S+/, ' for a job')
+      const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
       if (silent !== null)
         log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
       return

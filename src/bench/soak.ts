@@ -45,10 +45,12 @@ const FLAT_MIB_A_MINUTE = 1
 const MINUTES_TO_TELL = 3
 /** As many as `gavel bench` counts at half load, with its model. */
 const CALLS_A_VERDICT = 5
+/** When its comments have come, and the final one. */
+const VERDICTS_A_POST = 2
 const MINUTE_MS = 60_000
 
 /**
- * The bench's half load for some minutes: so many posts a second, with their comments, as fill half of the model's slots.
+ * The bench's half load for some minutes: as many verdicts a second as fill half of the model's slots where none is known.
  * Threads live short, so that what a day would bring happens within minutes: each gets a verdict when its comments have come
  * and a final one a minute later, and is gone from Redis after another. Says a row a minute.
  */
@@ -58,7 +60,7 @@ export async function soakBench(
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<SoakReport> {
   const { minutes, commentsPerPost, slots, latencyMs } = plan
-  const postsPerSecond = (slots * 1000) / latencyMs / CALLS_A_VERDICT / 2
+  const postsPerSecond = (slots * 1000) / latencyMs / CALLS_A_VERDICT / VERDICTS_A_POST / 2
   const posts = Math.ceil(postsPerSecond * minutes * 60)
   const redis = connect(loadSettings(environment).redis, () => {}, 'impatient')
   const rows: SoakMinute[] = []

@@ -5,7 +5,7 @@ import { RetryLaterError } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { addUsage, type ChatMessage, noUsage, type Usage } from '../domain/verdict.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Memo, MemoEntry } from '../ports/memo.ts'
+import type { Kept, Memo, MemoEntry } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 
 export interface MemoSettings {
@@ -103,24 +103,23 @@ export function askOnce(deps: {
 
     /** The first of this process looks; returns what is its own to pay for. */
     async function look(led: readonly Unit[]): Promise<Unit[]> {
-      const looks = await Promise.allSettled(
-        led.map(({ key }) => memo.look(key, asker, settings.leaseMs, asking.subject)),
-      )
+      if (led.length === 0) return []
+      const keys = led.map(({ key }) => key)
+      const looks = await memo.look(keys, asker, settings.leaseMs, asking.subject).catch(async (error: unknown) => {
+        await giveUp(led)
+        throw error
+      })
       const mine: Unit[] = []
       for (const [index, unit] of led.entries()) {
         const looked = looks[index]
-        if (looked?.status !== 'fulfilled') continue
-        const entry = looked.value.state === 'known' ? fitting(unit.ask, looked.value.entry) : null
+        const entry = looked?.state === 'known' ? fitting(unit.ask, looked.entry) : null
         if (entry !== null) {
           known.set(unit.key, entry)
           end(unit.key, entry)
-        } else if (looked.value.state === 'asked') void watch(unit.key, joined.get(unit.key), looked.value)
+        } else if (looked?.state === 'asked') void watch(unit.key, joined.get(unit.key), looked)
         else mine.push(unit)
       }
-      const failed = looks.find((looked) => looked.status === 'rejected')
-      if (failed === undefined) return mine
-      await giveUp(led)
-      throw failed.reason
+      return mine
     }
 
     async function pay(mine: readonly Unit[]): Promise<void> {
@@ -132,32 +131,38 @@ export function askOnce(deps: {
         const messages = mine.length === 1 && mine[0] !== undefined ? mine[0].messages : await asking.messagesOf(asked)
         const paid = await asking.pay(asked, messages)
         calls.push({ paid, pieces })
-        const entries = entriesOf(ask, paid, mine.length)
-        for (const [index, unit] of mine.entries()) take(unit, entries[index] ?? null)
+        take(mine, entriesOf(ask, paid, mine.length))
       } finally {
         stop()
         await giveUp(mine)
       }
     }
 
-    /** The answer goes on at once; whoever asks elsewhere waits for the lease, and finds it kept. */
-    function take({ key }: Unit, entry: MemoEntry | null): void {
-      given.add(key)
-      if (entry === null) return
-      known.set(key, entry)
-      const small = bounded(entry, settings.maxBytes)
-      // Whatever goes wrong here: the answer is paid for, and must not be lost because it can't be kept for others.
-      const kept =
-        small === null ? memo.giveUp(key, asker) : memo.keep(key, asker, small, settings.keepMs, asking.subject)
-      void kept.catch(trouble)
-      end(key, entry)
+    /** The answers go on at once; whoever asks elsewhere waits for the lease, and finds them kept. */
+    function take(units: readonly Unit[], entries: readonly (MemoEntry | null)[]): void {
+      const kept: Kept[] = []
+      const tooLong: string[] = []
+      for (const [index, { key }] of units.entries()) {
+        given.add(key)
+        const entry = entries[index] ?? null
+        if (entry === null) continue
+        known.set(key, entry)
+        const small = bounded(entry, settings.maxBytes)
+        if (small === null) tooLong.push(key)
+        else kept.push({ key, entry: small })
+        end(key, entry)
+      }
+      // Whatever goes wrong here: answers are paid for, and must not be lost because they can't be kept for others.
+      if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, asking.subject).catch(trouble)
+      if (tooLong.length > 0) void memo.giveUp(tooLong, asker).catch(trouble)
     }
 
     /** Lets the next ask what has no answer yet. */
     async function giveUp(led: readonly Unit[]): Promise<void> {
-      const left = led.filter(({ key }) => !known.has(key))
-      await Promise.all(left.map(({ key }) => memo.giveUp(key, asker).catch(trouble)))
-      for (const { key } of left) end(key, null)
+      const left = led.flatMap(({ key }) => (known.has(key) ? [] : [key]))
+      if (left.length === 0) return
+      await memo.giveUp(left, asker).catch(trouble)
+      for (const key of left) end(key, null)
     }
 
     function end(key: string, entry: MemoEntry | null): void {
@@ -167,7 +172,7 @@ export function askOnce(deps: {
 
     function stayAlive(keys: readonly string[]): () => void {
       const timer = setInterval(() => {
-        for (const key of keys) memo.extend(key, asker, settings.leaseMs).catch(trouble)
+        memo.extend(keys, asker, settings.leaseMs).catch(trouble)
       }, settings.leaseMs / 3)
       return () => clearInterval(timer)
     }
@@ -184,14 +189,14 @@ export function askOnce(deps: {
           delayMs: Math.round(settings.patienceMs * (1 + Math.random())),
           costsAttempt: false,
         })
-      const shared: Promise<void>[] = []
+      const shared: string[] = []
       for (const [index, { key, ask: alone }] of others.entries()) {
         const entry = entries[index] == null ? null : fitting(alone, entries[index])
         if (entry === null) continue
         known.set(key, entry)
-        if (!sameSubject(joined.get(key)?.subject, asking.subject)) shared.push(memo.share(key, asking.subject))
+        if (!sameSubject(joined.get(key)?.subject, asking.subject)) shared.push(key)
       }
-      await Promise.all(shared)
+      if (shared.length > 0) await memo.share(shared, asking.subject)
       waitedMs += clock() - began
     }
   }
@@ -217,10 +222,11 @@ export function askOnce(deps: {
     try {
       while (flight.passengers > 0) {
         await sleep(Math.min(pauseAfter(clock() - began), waitMs + 1))
-        const looked = await memo.look(key, watcher, settings.leaseMs, flight.subject)
+        const [looked] = await memo.look([key], watcher, settings.leaseMs, flight.subject)
+        if (looked === undefined) break
         if (looked.state === 'known') return land(key, flight, looked.entry)
         if (looked.state === 'mine') {
-          await memo.giveUp(key, watcher)
+          await memo.giveUp([key], watcher)
           break
         }
         waitMs = looked.waitMs

@@ -113,20 +113,16 @@ function formOf(schema: z.ZodType): Form {
   const known = forms.get(schema)
   if (known !== undefined) return known
   const json = z.toJSONSchema(schema)
-  const properties = propertiesOf(json)
-  const [only] = properties
+  const keys = keysOf(json)
+  const [only] = keys
   const form = {
     json,
-    names: new Set(properties.flatMap(([key]) => namesOf(key, json))),
-    decisive: new Set(properties.flatMap(([key, inner]) => (isFree(inner) ? [] : namesOf(key, json)))),
-    list: properties.length === 1 && only?.[1].type === 'array' ? only[0] : undefined,
+    names: new Set(keys.flatMap(({ own, same }) => [own, ...same])),
+    decisive: new Set(keys.flatMap(({ inner, own, same }) => (isFree(inner) ? [] : [own, ...same]))),
+    list: keys.length === 1 && only?.inner.type === 'array' ? only.key : undefined,
   }
   forms.set(schema, form)
   return form
-}
-
-function propertiesOf({ properties = {} }: Json): [string, Json][] {
-  return Object.entries(properties).flatMap(([key, inner]) => (typeof inner === 'object' ? [[key, inner]] : []))
 }
 
 const SAME_MEANING = [
@@ -135,12 +131,30 @@ const SAME_MEANING = [
   ['score', 'riskscore', 'finalscore', 'rating'],
 ]
 
-/** The names of a key, folded, its own first; one that is another key's own is not among them. */
-function namesOf(key: string, json: Json): string[] {
-  const own = folded(key)
-  const others = propertiesOf(json).map(([name]) => folded(name))
-  const same = SAME_MEANING.find((names) => names.includes(own)) ?? []
-  return [own, ...same.filter((name) => !others.includes(name))]
+/** A key of an object's form. */
+interface Key {
+  readonly key: string
+  readonly inner: Json
+  /** Its name, folded. */
+  readonly own: string
+  /** Names of the same meaning, folded, that are no other key's own. */
+  readonly same: readonly string[]
+}
+
+const keysKnown = new WeakMap<Json, readonly Key[]>()
+
+function keysOf(json: Json): readonly Key[] {
+  const known = keysKnown.get(json)
+  if (known !== undefined) return known
+  const properties = Object.entries(json.properties ?? {})
+  const owns = properties.map(([key]) => folded(key))
+  const keys = properties.flatMap(([key, inner], index) => {
+    const own = owns[index] ?? ''
+    const same = (SAME_MEANING.find((names) => names.includes(own)) ?? []).filter((name) => !owns.includes(name))
+    return typeof inner === 'object' ? [{ key, inner, own, same }] : []
+  })
+  keysKnown.set(json, keys)
+  return keys
 }
 
 function folded(name: string): string {
@@ -282,8 +296,8 @@ const LABEL =
 
 /** The answer in lines `Key: value`, for a form without lists; text goes on to the next label, anything else ends with its line. */
 function labelledLines(text: string, { json, names }: Form): LooseObject | undefined {
-  const properties = propertiesOf(json)
-  if (properties.some(([, { type }]) => type === 'array' || type === 'object')) return undefined
+  const keys = keysOf(json)
+  if (keys.some(({ inner: { type } }) => type === 'array' || type === 'object')) return undefined
   const found: { name: string; value: string }[] = []
   for (const line of text.split('\n')) {
     if (FENCED.test(line)) continue
@@ -293,8 +307,8 @@ function labelledLines(text: string, { json, names }: Form): LooseObject | undef
     else if (last !== undefined) last.value += `\n${line}`
   }
   const answer: LooseObject = Object.create(null)
-  for (const [key, inner] of properties) {
-    const [only, ...more] = found.filter(({ name }) => namesOf(key, json).includes(name))
+  for (const { key, inner, own, same } of keys) {
+    const [only, ...more] = found.filter(({ name }) => name === own || same.includes(name))
     if (only === undefined || more.length > 0) return undefined
     answer[key] = isFree(inner) ? only.value.trim() : new Bare(only.value.trim())
   }
@@ -321,10 +335,12 @@ function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer
 function mended(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
   if (isObject(value) && json.properties !== undefined) {
     const made: LooseObject = {}
-    for (const [key, inner] of propertiesOf(json)) {
-      const values = valuesOf(value, key, json).map((one) => mended(one, inner, [...path, key], twice))
-      if (values.some((one) => !isDeepStrictEqual(one, values[0]))) twice.push([...path, key].join('.'))
-      if (values.length > 0) made[key] = values[0]
+    const named = Object.entries(value).map(([name, held]) => ({ name: folded(name), held }))
+    for (const wanted of keysOf(json)) {
+      const { key, inner } = wanted
+      const [first, ...others] = valuesOf(named, wanted).map((one) => mended(one, inner, [...path, key], twice))
+      if (others.some((one) => !isDeepStrictEqual(one, first))) twice.push([...path, key].join('.'))
+      if (first !== undefined) made[key] = first
     }
     return made
   }
@@ -343,13 +359,10 @@ function mended(value: unknown, json: Json, path: readonly string[], twice: stri
  * What an object holds under a key: every spelling of it. What decides (a choice, a number) may not come under another
  * name of the same meaning as well; of a free text, another name counts only where its own is missing.
  */
-function valuesOf(value: LooseObject, key: string, json: Json): unknown[] {
-  const [own = '', ...same] = namesOf(key, json)
-  const under = (names: readonly string[]) =>
-    Object.entries(value).flatMap(([name, held]) => (names.includes(folded(name)) ? [held] : []))
-  const spelt = under([own])
-  const property = propertiesOf(json).find(([name]) => name === key)?.[1]
-  return spelt.length > 0 && property !== undefined && isFree(property) ? spelt : [...spelt, ...under(same)]
+function valuesOf(named: readonly { name: string; held: unknown }[], { inner, own, same }: Key): unknown[] {
+  const under = (wanted: (name: string) => boolean) => named.flatMap(({ name, held }) => (wanted(name) ? [held] : []))
+  const spelt = under((name) => name === own)
+  return spelt.length > 0 && isFree(inner) ? spelt : [...spelt, ...under((name) => same.includes(name))]
 }
 
 const MARKS = /^[\s"'“”‘’*_`]+|[\s"'“”‘’*_`.!。！]+$/gu

@@ -20,25 +20,35 @@ export type Looked =
 
 /**
  * Answers by question. Keys are keyed hashes, so that they tell nothing of a text; whose content a question holds is its
- * subject. Every step is atomic, may be repeated by the same asker, and leaves nothing without an expiry. Times in ms.
+ * subject. Every step takes several questions at once, is atomic, may be repeated by the same asker, and leaves nothing
+ * without an expiry. Times in ms.
  */
 export interface Memo {
-  /** What is known, or the right to ask, or that somebody else is asking. An answer that is found is its subject's too. */
-  look(key: string, asker: string, leaseMs: number, subject: ThreadRef): Promise<Looked>
   /**
-   * Keeps an answer and ends the lease. False, with nothing kept, if another asker has taken the lapsed lease or the
-   * question was forgotten meanwhile.
+   * By question what is known, or the right to ask, or that somebody else is asking. An answer that is found is its
+   * subject's too.
    */
-  keep(key: string, asker: string, entry: MemoEntry, keepMs: number, subject: ThreadRef): Promise<boolean>
-  /** Notes that an answer that is kept is about this subject as well. */
-  share(key: string, subject: ThreadRef): Promise<void>
+  look(keys: readonly string[], asker: string, leaseMs: number, subject: ThreadRef): Promise<readonly Looked[]>
+  /**
+   * Keeps answers and ends their leases. False, with nothing kept, of a question whose lapsed lease another asker has taken,
+   * or which was forgotten meanwhile.
+   */
+  keep(answers: readonly Kept[], asker: string, keepMs: number, subject: ThreadRef): Promise<readonly boolean[]>
+  /** Notes that answers that are kept are about this subject as well. */
+  share(keys: readonly string[], subject: ThreadRef): Promise<void>
   /** There will be no answer: the next may ask. */
-  giveUp(key: string, asker: string): Promise<void>
-  /** Lengthens the lease to `leaseMs` from now, also a lapsed one that nobody took; false if it is lost. */
-  extend(key: string, asker: string, leaseMs: number): Promise<boolean>
+  giveUp(keys: readonly string[], asker: string): Promise<void>
+  /** Lengthens the leases to `leaseMs` from now, also lapsed ones that nobody took; false of one that is lost. */
+  extend(keys: readonly string[], asker: string, leaseMs: number): Promise<readonly boolean[]>
   /**
    * Erases all that was asked about a subject, answers that it shares with others too, and lets no call keep its answer
    * that is under way; for `quietMs` nothing that is asked about it is kept. Returns how many answers went.
    */
   forget(subject: ThreadRef, quietMs: number): Promise<number>
+}
+
+/** An answer under its question's key. */
+export interface Kept {
+  readonly key: string
+  readonly entry: MemoEntry
 }

@@ -24,6 +24,7 @@ log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u20
 log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
 log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
+for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
 `
 
 let out: string
@@ -69,5 +70,6 @@ describe('the log', () => {
 
   it('tells the same trouble once', () => {
     expect(lines.filter(({ where }) => where === 'again')).toHaveLength(1)
+    expect(lines.filter(({ where }) => where === 'locks')).toHaveLength(1)
   })
 })

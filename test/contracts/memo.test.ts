@@ -49,11 +49,11 @@ memoContract('in memory', async () => {
 describe('the memo in Redis', () => {
   it('leaves nothing without an expiry', async () => {
     const { memo, keys } = redisHere()
-    await memo.look('kept', 'a', 1_000, thread('p1'))
-    await memo.keep('kept', 'a', entryOf(), 10_000, thread('p1'))
-    await memo.look('kept', 'b', 1_000, thread('p2'))
-    await memo.look('asked', 'a', 1_000, thread('p3'))
-    await memo.look('asked', 'b', 1_000, thread('p4'))
+    await memo.look(['kept'], 'a', 1_000, thread('p1'))
+    await memo.keep([{ key: 'kept', entry: entryOf() }], 'a', 10_000, thread('p1'))
+    await memo.look(['kept'], 'b', 1_000, thread('p2'))
+    await memo.look(['asked'], 'a', 1_000, thread('p3'))
+    await memo.look(['asked'], 'b', 1_000, thread('p4'))
     await memo.forget(thread('p5'), 1_000)
     const all = await keys()
     expect(all).toHaveLength(7)
@@ -65,8 +65,8 @@ describe('the memo in Redis', () => {
     const p1 = thread('p1')
     const index = `{${prefix}}:memo:of:default:p1`
     const keep = async (key: string, ms: number) => {
-      await memo.look(key, 'a', 10, p1)
-      await memo.keep(key, 'a', entryOf(), ms, p1)
+      await memo.look([key], 'a', 10, p1)
+      await memo.keep([{ key, entry: entryOf() }], 'a', ms, p1)
     }
     await keep('long', 100_000_000)
     expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
@@ -83,9 +83,10 @@ describe('the memo in Redis', () => {
       const held = await Promise.all((await keys()).map(async (key) => `${key} ${await dumped(key)}`))
       return held.filter((text) => text.includes(secret))
     }
-    await memo.look('k', 'a', 1_000, thread(`${secret}-id`))
-    await memo.keep('k', 'a', entryOf({ answer: { reasoning: secret }, raw: secret }), 60_000, thread(`${secret}-id`))
-    await memo.look('k', 'b', 1_000, thread('a-copy'))
+    await memo.look(['k'], 'a', 1_000, thread(`${secret}-id`))
+    const entry = entryOf({ answer: { reasoning: secret }, raw: secret })
+    await memo.keep([{ key: 'k', entry }], 'a', 60_000, thread(`${secret}-id`))
+    await memo.look(['k'], 'b', 1_000, thread('a-copy'))
     expect(await traces()).not.toHaveLength(0)
     await memo.forget(thread(`${secret}-id`), 0)
     expect(await traces()).toEqual([])

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Memo, MemoEntry } from '../../src/ports/memo.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { Looked, Memo, MemoEntry } from '../../src/ports/memo.ts'
 import { thread } from './samples.ts'
 
 /** A memo apart from those of every other test. */
@@ -23,6 +24,13 @@ export const entryOf = (change: Partial<MemoEntry> = {}): MemoEntry => ({
   ...change,
 })
 
+/** A look for one question. */
+async function lookAt(memo: Memo, key: string, asker: string, leaseMs: number, subject: ThreadRef): Promise<Looked> {
+  const [looked] = await memo.look([key], asker, leaseMs, subject)
+  if (looked === undefined) throw new Error('a look without an answer')
+  return looked
+}
+
 export function memoContract(where: string, make: () => Promise<MemoUnderTest>): void {
   describe(`the memo ${where}`, () => {
     let memo: Memo
@@ -35,9 +43,10 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
     afterEach(async () => {
       for (const subject of [p1, p2]) await memo.forget(subject, 0)
     })
-    const look = (asker: string, subject = p1, key = 'k') => memo.look(key, asker, LEASE, subject)
-    const keep = (asker: string, subject = p1, key = 'k', entry = entryOf()) =>
-      memo.keep(key, asker, entry, KEEP, subject)
+    const look = (asker: string, subject = p1, key = 'k') => lookAt(memo, key, asker, LEASE, subject)
+    const keep = async (asker: string, subject = p1, key = 'k', entry = entryOf()) =>
+      (await memo.keep([{ key, entry }], asker, KEEP, subject))[0]
+    const extend = async (asker: string, key = 'k') => (await memo.extend([key], asker, LEASE))[0]
 
     it('gives the question to the first who looks, and tells the others how long its lease is', async () => {
       expect(await look('a')).toEqual({ state: 'mine' })
@@ -67,12 +76,35 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('a', p1, 'another')).toEqual({ state: 'mine' })
     })
 
+    it('takes many questions at once, and tells each by itself', async () => {
+      await look('a', p1, 'known')
+      await keep('a', p1, 'known')
+      await look('a', p1, 'asked')
+      const keys = ['mine', 'known', 'asked', 'mine too']
+      const looks = await memo.look(keys, 'b', LEASE, p2)
+      expect(looks.map(({ state }) => state)).toEqual(['mine', 'known', 'asked', 'mine'])
+      expect(looks[1]).toEqual({ state: 'known', entry: entryOf() })
+      expect(await memo.extend(['mine', 'asked', 'mine too'], 'b', LEASE)).toEqual([true, false, true])
+      const answers = keys.map((key) => ({ key, entry: entryOf({ raw: key }) }))
+      expect(await memo.keep(answers, 'b', KEEP, p2)).toEqual([true, false, false, true])
+      await memo.share(['mine', 'asked', 'no such question'], p1)
+      expect(await look('c', p1, 'mine too')).toMatchObject({ state: 'known', entry: { raw: 'mine too' } })
+      await memo.giveUp(['asked', 'known'], 'a')
+      expect((await memo.look(keys, 'd', LEASE, p2)).map(({ state }) => state)).toEqual([
+        'known',
+        'known',
+        'mine',
+        'known',
+      ])
+      expect(await memo.forget(p1, 0)).toBe(3)
+    })
+
     it('may be asked the same again by the same asker: a reply may have been lost', async () => {
       await look('a')
       expect(await look('a')).toEqual({ state: 'mine' })
       expect(await keep('a')).toBe(true)
       expect(await keep('a')).toBe(true)
-      await memo.giveUp('k', 'a')
+      await memo.giveUp(['k'], 'a')
       expect((await look('b')).state).toBe('known')
     })
 
@@ -94,17 +126,17 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
 
     it('gives the question to the next when the asker gave it up', async () => {
       await look('a')
-      await memo.giveUp('k', 'a')
+      await memo.giveUp(['k'], 'a')
       expect(await look('b')).toEqual({ state: 'mine' })
     })
 
     it('takes no word from who does not hold the lease', async () => {
       await look('a')
-      await memo.giveUp('k', 'b')
-      expect(await memo.extend('k', 'b', LEASE)).toBe(false)
+      await memo.giveUp(['k'], 'b')
+      expect(await extend('b')).toBe(false)
       expect(await keep('b')).toBe(false)
       expect((await look('c')).state).toBe('asked')
-      expect(await memo.extend('no such question', 'a', LEASE)).toBe(false)
+      expect(await extend('a', 'no such question')).toBe(false)
     })
 
     it('gives the question to the next when the lease has lapsed', async () => {
@@ -112,7 +144,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       await pass(LEASE + 50)
       expect(await look('b')).toEqual({ state: 'mine' })
       expect(await keep('dead')).toBe(false)
-      expect(await memo.extend('k', 'dead', LEASE)).toBe(false)
+      expect(await extend('dead')).toBe(false)
       expect(await keep('b', p1, 'k', entryOf({ model: 'of b' }))).toBe(true)
       expect(await look('c')).toMatchObject({ state: 'known', entry: { model: 'of b' } })
     })
@@ -121,7 +153,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       await look('a')
       for (let beat = 0; beat < 3; beat++) {
         await pass(LEASE * 0.6)
-        expect(await memo.extend('k', 'a', LEASE)).toBe(true)
+        expect(await extend('a')).toBe(true)
       }
       expect((await look('b')).state).toBe('asked')
     })
@@ -157,8 +189,8 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
     it('erases an answer for a subject that shares it without having looked', async () => {
       await look('a', p1)
       await keep('a', p1)
-      await memo.share('k', p2)
-      await memo.share('no such question', p2)
+      await memo.share(['k'], p2)
+      await memo.share(['no such question'], p2)
       expect(await memo.forget(p2, 0)).toBe(1)
       expect(await look('c', p1)).toEqual({ state: 'mine' })
     })
@@ -181,7 +213,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
     it('does not keep the answer of a call that was under way when its subject was forgotten', async () => {
       await look('a')
       await memo.forget(p1, 0)
-      expect(await memo.extend('k', 'a', LEASE)).toBe(false)
+      expect(await extend('a')).toBe(false)
       expect(await keep('a')).toBe(false)
       expect(await look('b')).toEqual({ state: 'mine' })
     })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Memo, MemoEntry } from '../../ports/memo.ts'
+import type { Kept, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
 
 interface Held {
   answer: { readonly entry: MemoEntry; readonly until: number } | null
@@ -46,43 +46,54 @@ export function memoryMemo(clock: Clock): Memo {
     return held
   }
 
+  function look(key: string, asker: string, leaseMs: number, subject: string): Looked {
+    const found = find(key)
+    if (found?.answer != null) {
+      if (!isQuiet(subject)) note(key, found, subject)
+      return { state: 'known', entry: structuredClone(found.answer.entry) }
+    }
+    if (isQuiet(subject)) return { state: 'mine' }
+    const held = found ?? begin(key)
+    note(key, held, subject)
+    const left = held.lease === null || held.lease.asker === asker ? 0 : held.lease.until - clock()
+    if (left > 0) return { state: 'asked', waitMs: left }
+    held.lease = { asker, until: clock() + leaseMs }
+    return { state: 'mine' }
+  }
+  function keep({ key, entry }: Kept, asker: string, keepMs: number, subject: string): boolean {
+    const held = find(key)
+    if (held === undefined) return false
+    if (held.lease?.asker !== asker) return isDeepStrictEqual(held.answer?.entry, entry)
+    held.lease = null
+    held.answer = { entry: structuredClone(entry), until: clock() + keepMs }
+    note(key, held, subject)
+    return true
+  }
+
   return {
-    async look(key, asker, leaseMs, ref) {
-      const subject = nameOf(ref)
-      const found = find(key)
-      if (found?.answer != null) {
-        if (!isQuiet(subject)) note(key, found, subject)
-        return { state: 'known', entry: structuredClone(found.answer.entry) }
+    async look(keys, asker, leaseMs, ref) {
+      return keys.map((key) => look(key, asker, leaseMs, nameOf(ref)))
+    },
+    async keep(answers, asker, keepMs, ref) {
+      return answers.map((answer) => keep(answer, asker, keepMs, nameOf(ref)))
+    },
+    async share(keys, ref) {
+      if (isQuiet(nameOf(ref))) return
+      for (const key of keys) {
+        const held = find(key)
+        if (held?.answer != null) note(key, held, nameOf(ref))
       }
-      if (isQuiet(subject)) return { state: 'mine' }
-      const held = found ?? begin(key)
-      note(key, held, subject)
-      const left = held.lease === null || held.lease.asker === asker ? 0 : held.lease.until - clock()
-      if (left > 0) return { state: 'asked', waitMs: left }
-      held.lease = { asker, until: clock() + leaseMs }
-      return { state: 'mine' }
     },
-    async keep(key, asker, entry, keepMs, ref) {
-      const held = find(key)
-      if (held === undefined) return false
-      if (held.lease?.asker !== asker) return isDeepStrictEqual(held.answer?.entry, entry)
-      held.lease = null
-      held.answer = { entry: structuredClone(entry), until: clock() + keepMs }
-      note(key, held, nameOf(ref))
-      return true
+    async giveUp(keys, asker) {
+      for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)
     },
-    async share(key, ref) {
-      const held = find(key)
-      if (held?.answer != null && !isQuiet(nameOf(ref))) note(key, held, nameOf(ref))
-    },
-    async giveUp(key, asker) {
-      if (questions.get(key)?.lease?.asker === asker) drop(key)
-    },
-    async extend(key, asker, leaseMs) {
-      const held = questions.get(key)
-      if (held?.lease?.asker !== asker) return false
-      held.lease = { asker, until: clock() + leaseMs }
-      return true
+    async extend(keys, asker, leaseMs) {
+      return keys.map((key) => {
+        const held = questions.get(key)
+        if (held?.lease?.asker !== asker) return false
+        held.lease = { asker, until: clock() + leaseMs }
+        return true
+      })
     },
     async forget(ref, quietMs) {
       const subject = nameOf(ref)

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { Memo } from '../../ports/memo.ts'
+import type { Looked, Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
 
 /**
@@ -13,70 +13,104 @@ local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local function note(index, question, ms)
-  local at = now()
-  -- Mostly it stands there already: a look that finds an answer then writes nothing.
-  local noted = redis.call('ZSCORE', index, question)
-  if noted and tonumber(noted) >= at + ms - 1000 then return end
-  redis.call('ZADD', index, 'GT', at + ms, question)
+local function note(index, questions, kept_ms)
+  if #questions == 0 then return end
+  local at, longest, late = now(), 0, {}
+  local noted = redis.call('ZMSCORE', index, unpack(questions))
+  for i, question in ipairs(questions) do
+    -- Mostly it stands there already: a look that finds answers then writes nothing.
+    if not noted[i] or tonumber(noted[i]) < at + kept_ms[i] - 1000 then
+      late[#late + 1] = at + kept_ms[i]
+      late[#late + 1] = question
+      longest = math.max(longest, kept_ms[i])
+    end
+  end
+  if #late == 0 then return end
+  redis.call('ZADD', index, 'GT', unpack(late))
   redis.call('ZREMRANGEBYSCORE', index, '-inf', '(' .. at)
-  if redis.call('PTTL', index) < ms then redis.call('PEXPIRE', index, ms) end
+  if redis.call('PTTL', index) < longest then redis.call('PEXPIRE', index, longest) end
 end
 `
 
+/** By question two keys, its answer and its lease, and one argument. */
 const LOOK = `${NOTE}
-local answer, lease, index, gone = unpack(KEYS)
-local question, asker, lease_ms, record_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local index, gone = KEYS[1], KEYS[2]
+local asker, lease_ms, record_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local noted = redis.call('EXISTS', gone) == 0
-local known = redis.call('GET', answer)
-if known then
-  if noted then note(index, question, redis.call('PTTL', answer)) end
-  return { 'known', known }
+local said, questions, kept_ms = {}, {}, {}
+for i = 1, #ARGV - 3 do
+  local answer, lease = KEYS[2 * i + 1], KEYS[2 * i + 2]
+  local state, detail, keep_ms = 'mine', '', record_ms
+  local known = redis.call('GET', answer)
+  if known then
+    state, detail, keep_ms = 'known', known, redis.call('PTTL', answer)
+  elseif noted then
+    local held = redis.call('HMGET', lease, 'asker', 'until')
+    local left = held[1] and held[1] ~= asker and tonumber(held[2]) - now() or 0
+    if left > 0 then
+      state, detail, keep_ms = 'asked', tostring(left), redis.call('PTTL', lease)
+    else
+      redis.call('HSET', lease, 'asker', asker, 'until', now() + lease_ms)
+      redis.call('PEXPIRE', lease, record_ms)
+    end
+  end
+  questions[i], kept_ms[i] = ARGV[i + 3], keep_ms
+  said[2 * i - 1], said[2 * i] = state, detail
 end
-if not noted then return { 'mine', '' } end
-local held = redis.call('HMGET', lease, 'asker', 'until')
-local left = held[1] and held[1] ~= asker and tonumber(held[2]) - now() or 0
-if left > 0 then
-  note(index, question, redis.call('PTTL', lease))
-  return { 'asked', tostring(left) }
-end
-redis.call('HSET', lease, 'asker', asker, 'until', now() + lease_ms)
-redis.call('PEXPIRE', lease, record_ms)
-note(index, question, record_ms)
-return { 'mine', '' }
+if noted then note(index, questions, kept_ms) end
+return said
 `
 
+/** By question two keys, its answer and its lease, and two arguments, its name and the entry. */
 const KEEP = `${NOTE}
-local answer, lease, index = unpack(KEYS)
-local question, asker, entry, keep_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-if redis.call('HGET', lease, 'asker') ~= asker then
-  return redis.call('GET', answer) == entry and 1 or 0
+local index, asker, keep_ms = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local said, questions, kept_ms = {}, {}, {}
+for i = 1, (#KEYS - 1) / 2 do
+  local answer, lease, question, entry = KEYS[2 * i], KEYS[2 * i + 1], ARGV[2 * i + 1], ARGV[2 * i + 2]
+  if redis.call('HGET', lease, 'asker') == asker then
+    redis.call('SET', answer, entry, 'PX', keep_ms)
+    redis.call('DEL', lease)
+    questions[#questions + 1], kept_ms[#kept_ms + 1] = question, keep_ms
+    said[i] = 1
+  else
+    said[i] = redis.call('GET', answer) == entry and 1 or 0
+  end
 end
-redis.call('SET', answer, entry, 'PX', keep_ms)
-redis.call('DEL', lease)
-note(index, question, keep_ms)
-return 1
+note(index, questions, kept_ms)
+return said
 `
 
 const SHARE = `${NOTE}
-local answer, index, gone = unpack(KEYS)
-local left = redis.call('PTTL', answer)
-if left > 0 and redis.call('EXISTS', gone) == 0 then note(index, ARGV[1], left) end
+local index, gone = KEYS[1], KEYS[2]
+if redis.call('EXISTS', gone) == 1 then return 1 end
+local questions, kept_ms = {}, {}
+for i = 1, #ARGV do
+  local left = redis.call('PTTL', KEYS[i + 2])
+  if left > 0 then questions[#questions + 1], kept_ms[#kept_ms + 1] = ARGV[i], left end
+end
+note(index, questions, kept_ms)
 return 1
 `
 
 const GIVE_UP = `
-if redis.call('HGET', KEYS[1], 'asker') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+for _, lease in ipairs(KEYS) do
+  if redis.call('HGET', lease, 'asker') == ARGV[1] then redis.call('DEL', lease) end
+end
 return 1
 `
 
 const EXTEND = `${NOTE}
-local lease = KEYS[1]
 local asker, lease_ms, record_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-if redis.call('HGET', lease, 'asker') ~= asker then return 0 end
-redis.call('HSET', lease, 'until', now() + lease_ms)
-redis.call('PEXPIRE', lease, record_ms)
-return 1
+local said = {}
+for i, lease in ipairs(KEYS) do
+  said[i] = 0
+  if redis.call('HGET', lease, 'asker') == asker then
+    redis.call('HSET', lease, 'until', now() + lease_ms)
+    redis.call('PEXPIRE', lease, record_ms)
+    said[i] = 1
+  end
+end
+return said
 `
 
 /** At most so many questions of a subject a step; returns how many it took up, and how many answers went. */
@@ -94,13 +128,14 @@ return { #popped / 2, answers }
 `
 
 const SCRIPTS = {
-  memoLook: { lua: LOOK, numberOfKeys: 4 },
-  memoKeep: { lua: KEEP, numberOfKeys: 3 },
-  memoShare: { lua: SHARE, numberOfKeys: 3 },
-  memoGiveUp: { lua: GIVE_UP, numberOfKeys: 1 },
-  memoExtend: { lua: EXTEND, numberOfKeys: 1 },
-  memoForget: { lua: FORGET, numberOfKeys: 4 },
+  memoLook: LOOK,
+  memoKeep: KEEP,
+  memoShare: SHARE,
+  memoGiveUp: GIVE_UP,
+  memoExtend: EXTEND,
+  memoForget: FORGET,
 }
+/** The number of keys is the first argument of each. */
 type Scripts = Record<keyof typeof SCRIPTS, (...args: (string | number)[]) => Promise<unknown>>
 
 /** How long a lapsed lease is remembered, in ms: longer than any call, so that its late answer is kept after all. */
@@ -108,7 +143,8 @@ const LATE_ANSWER_MS = 900_000
 /** Questions forgotten in one step: long enough to be quick, short enough not to hold up Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
-const looked = z.tuple([z.enum(['known', 'mine', 'asked']), z.string()])
+const looked = z.array(z.string())
+const flags = z.array(z.number())
 const forgotten = z.tuple([z.number(), z.number()])
 const memoEntry = z.object({
   answer: z.unknown(),
@@ -121,43 +157,54 @@ const memoEntry = z.object({
 /** The memo in Redis. `under` makes a key of a name; all of them must share one hash tag. */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
   const scripts = client as Redis & Scripts
-  for (const [name, script] of Object.entries(SCRIPTS)) if (!(name in client)) client.defineCommand(name, script)
+  for (const [name, lua] of Object.entries(SCRIPTS)) if (!(name in client)) client.defineCommand(name, { lua })
   const answerAt = (key: string) => under(`memo:answer:${key}`)
   const leaseAt = (key: string) => under(`memo:lease:${key}`)
   const indexOf = (member: string) => under(`memo:of:${member}`)
   const goneAt = (member: string) => under(`memo:gone:${member}`)
 
   return {
-    async look(key, asker, leaseMs, subject) {
+    async look(keys, asker, leaseMs, subject) {
       const member = memberOf(subject)
-      const at = [answerAt(key), leaseAt(key), indexOf(member), goneAt(member)]
-      const said = await scripts.memoLook(...at, key, asker, leaseMs, leaseMs + LATE_ANSWER_MS)
-      const [state, detail] = looked.parse(said)
-      if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
-      return state === 'mine' ? { state } : { state, waitMs: Number(detail) }
+      const at = [indexOf(member), goneAt(member), ...keys.flatMap((key) => [answerAt(key), leaseAt(key)])]
+      const said = await scripts.memoLook(at.length, ...at, asker, leaseMs, leaseMs + LATE_ANSWER_MS, ...keys)
+      return inPairs(looked.parse(said)).map(lookedOf)
     },
-    async keep(key, asker, entry, keepMs, subject) {
-      const at = [answerAt(key), leaseAt(key), indexOf(memberOf(subject))]
-      return (await scripts.memoKeep(...at, key, asker, JSON.stringify(entry), keepMs)) === 1
+    async keep(answers, asker, keepMs, subject) {
+      const at = [indexOf(memberOf(subject)), ...answers.flatMap(({ key }) => [answerAt(key), leaseAt(key)])]
+      const entries = answers.flatMap(({ key, entry }) => [key, JSON.stringify(entry)])
+      return flags.parse(await scripts.memoKeep(at.length, ...at, asker, keepMs, ...entries)).map((flag) => flag === 1)
     },
-    async share(key, subject) {
+    async share(keys, subject) {
       const member = memberOf(subject)
-      await scripts.memoShare(answerAt(key), indexOf(member), goneAt(member), key)
+      const at = [indexOf(member), goneAt(member), ...keys.map(answerAt)]
+      await scripts.memoShare(at.length, ...at, ...keys)
     },
-    async giveUp(key, asker) {
-      await scripts.memoGiveUp(leaseAt(key), asker)
+    async giveUp(keys, asker) {
+      await scripts.memoGiveUp(keys.length, ...keys.map(leaseAt), asker)
     },
-    async extend(key, asker, leaseMs) {
-      return (await scripts.memoExtend(leaseAt(key), asker, leaseMs, leaseMs + LATE_ANSWER_MS)) === 1
+    async extend(keys, asker, leaseMs) {
+      const given = [asker, leaseMs, leaseMs + LATE_ANSWER_MS]
+      const said = await scripts.memoExtend(keys.length, ...keys.map(leaseAt), ...given)
+      return flags.parse(said).map((flag) => flag === 1)
     },
     async forget(subject, quietMs) {
       const member = memberOf(subject)
       for (let erased = 0; ; ) {
         const at = [indexOf(member), goneAt(member), answerAt(''), leaseAt('')]
-        const [taken, answers] = forgotten.parse(await scripts.memoForget(...at, FORGOTTEN_AT_ONCE, quietMs))
+        const [taken, answers] = forgotten.parse(await scripts.memoForget(at.length, ...at, FORGOTTEN_AT_ONCE, quietMs))
         erased += answers
         if (taken < FORGOTTEN_AT_ONCE) return erased
       }
     },
   }
+}
+
+function inPairs(said: readonly string[]): [string, string][] {
+  return Array.from({ length: said.length / 2 }, (_, nth) => [said[2 * nth] ?? '', said[2 * nth + 1] ?? ''])
+}
+
+function lookedOf([state, detail]: readonly [string, string]): Looked {
+  if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
+  return state === 'mine' ? { state } : { state: 'asked', waitMs: Number(detail) }
 }
