@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
+import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
 import { outboxContract } from './outbox.ts'
@@ -45,6 +47,40 @@ describe('an impatient connection', () => {
       await expect(impatient.ping()).rejects.toThrow('WRONGPASS')
     } finally {
       impatient.disconnect()
+    }
+  })
+})
+
+describe('a connection that is told to end', () => {
+  it('ends while it waits for its next try, with what waits on it', async () => {
+    const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'patient')
+    const waiting = expect(lone.get('x')).rejects.toThrow('closed')
+    await vi.waitUntil(() => lone.status === 'reconnecting')
+    const ended = once(lone, 'end')
+    lone.disconnect()
+    await Promise.all([ended, waiting])
+  })
+
+  it('leaves nothing without an answer that was under way before it was lost', async () => {
+    const port = await freePort()
+    const short = await startRedis({ say: () => {}, port })
+    const first = connect(short.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const second = first.duplicate()
+    second.on('error', () => {})
+    await second.ping()
+    const underWay = expect(second.blpop('never', 0)).rejects.toThrow('closed')
+    await short.close()
+    const silent = createServer().listen(port, '127.0.0.1')
+    const sockets: Socket[] = []
+    silent.on('connection', (socket) => sockets.push(socket))
+    try {
+      await vi.waitUntil(() => second.status === 'connect', { timeout: 10_000 })
+      second.disconnect()
+      await underWay
+    } finally {
+      first.disconnect()
+      for (const socket of sockets) socket.destroy()
+      silent.close()
     }
   })
 })

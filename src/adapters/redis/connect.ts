@@ -52,17 +52,35 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   const client: Redis | Cluster =
     cluster.length > 0
       ? clusterClient(cluster.map(addressOf), access, kind, retry)
-      : new Redis({
-          ...access,
-          ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
-          sentinelRetryStrategy: retry,
-          // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
-          enableAutoPipelining: true,
-          maxRetriesPerRequest: null,
-          retryStrategy: retry,
-        })
+      : ending(
+          new Redis({
+            ...access,
+            ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
+            sentinelRetryStrategy: retry,
+            // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
+            enableAutoPipelining: true,
+            maxRetriesPerRequest: null,
+            retryStrategy: retry,
+          }),
+        )
   client.on('error', (error: unknown) => report('trouble:met', { where: 'redis', error }))
   return client as Redis
+}
+
+/**
+ * A client, and its duplicates, that end when they are told to. ioredis forgets to end one that waits for its next try, and
+ * leaves what was under way on a connection before without an answer: whoever waits for either (BullMQ does) waits for ever.
+ */
+function ending(client: Redis): Redis {
+  const [disconnect, duplicate] = [client.disconnect.bind(client), client.duplicate.bind(client)]
+  client.disconnect = (reconnect = false) => {
+    // It does end one that has not begun yet.
+    if (!reconnect && client.status === 'reconnecting') client.status = 'wait'
+    disconnect(reconnect)
+  }
+  client.duplicate = (override) => ending(duplicate(override))
+  client.on('end', () => failWaiting(client as unknown as WithQueues, new Error('the connection was closed')))
+  return client
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
