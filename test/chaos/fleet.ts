@@ -29,6 +29,8 @@ export interface Worker {
   readonly running: boolean
   /** Whether it says that its intake is paused. */
   readonly paused: boolean
+  /** How often it says that its intake goes on. */
+  readonly resumes: number
   readonly httpPort: number
   /** How often it says that it gave up a Kafka consumer for a new one. */
   readonly consumersReplaced: number
@@ -62,6 +64,7 @@ export function workerOf(settings: {
   const log = createWriteStream(logFile, { flags: 'a' })
   let child: ChildProcess | undefined
   let paused = false
+  let resumes = 0
   let httpPort = 0
   let consumersReplaced = 0
   let expected = true
@@ -100,7 +103,10 @@ export function workerOf(settings: {
       createInterface({ input: own.stderr }).on('line', (line) => {
         log.write(`${line}\n`)
         if (line.includes('"intake:paused"')) paused = true
-        if (line.includes('"intake:resumed"')) paused = false
+        if (line.includes('"intake:resumed"')) {
+          paused = false
+          resumes++
+        }
         if (line.includes('"where":"kafka consumer"')) consumersReplaced++
         if (!line.includes('"service:started"')) return
         clearTimeout(deadline)
@@ -132,6 +138,9 @@ export function workerOf(settings: {
     },
     get paused() {
       return paused
+    },
+    get resumes() {
+      return resumes
     },
     get consumersReplaced() {
       return consumersReplaced
