@@ -39,7 +39,9 @@ interface Life {
   readonly consumer: Consumer
   readonly replace: (error: unknown) => void
   assigned: Record<string, number[]>
-  /** Next offset by topic and partition: handled, and not yet known to be committed. */
+  /** How often the group has given it partitions. */
+  generation: number
+  /** Next offset by topic and partition: handled in this generation, and not yet known to be committed. */
   readonly handled: Map<string, { topic: string; partition: number; offset: string }>
   readonly handling: Set<Promise<void>>
   commitTimer: NodeJS.Timeout | undefined
@@ -103,6 +105,7 @@ export function groupReader(deps: {
     const own: Life = {
       consumer,
       assigned: {},
+      generation: 0,
       handled: new Map(),
       handling: new Set(),
       commitTimer: undefined,
@@ -129,8 +132,10 @@ export function groupReader(deps: {
       // Given up while it was joining: it must not hold partitions that nobody reads.
       if (isOver()) return letGo()
       own.assigned = payload.memberAssignment
-      for (const [key, { topic, partition }] of own.handled)
-        if (!isAssigned(own, topic, partition)) own.handled.delete(key)
+      own.generation++
+      // Others may have come further meanwhile: to commit what was handled before would take the group back. What was not
+      // committed is read again.
+      own.handled.clear()
       own.fetching.clear()
       own.silent = 0
       downSince = null
@@ -183,6 +188,7 @@ export function groupReader(deps: {
     const last = batch.messages.at(-1)
     if (last === undefined || closing || life !== own || !isRunning() || isStale()) return
     const { topic, partition } = batch
+    const { generation } = own
     const messages = batch.messages.map(
       (message): Incoming => ({
         topic,
@@ -200,8 +206,8 @@ export function groupReader(deps: {
         { topic, partition, messages, next: String(next), atEnd: next >= BigInt(batch.highWatermark) },
         heartbeat,
       )
-      // Whoever reads the partition now has begun where this consumer's commits ended.
-      if (life !== own || !isAssigned(own, topic, partition)) return
+      // Whoever reads the partition now has begun where the commits ended.
+      if (life !== own || generation !== own.generation) return
       resolveOffset(last.offset)
       own.handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
       commitSoon(own, COMMIT_EVERY_MS)
@@ -305,10 +311,6 @@ export function groupReader(deps: {
       await Promise.race([leave(), new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },
   }
-}
-
-function isAssigned({ assigned }: Life, topic: string, partition: number): boolean {
-  return assigned[topic]?.includes(partition) === true
 }
 
 /** Rejects if the promise has not settled after so many ms. */

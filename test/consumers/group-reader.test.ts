@@ -387,7 +387,7 @@ it('neither resolves nor commits what a consumer had in work when it was replace
   expect([...first.steps, ...last().steps].filter((step) => /^(resolve|commit)/.test(step))).toEqual([])
 })
 
-it('commits again what could not be committed, unless the partition has gone to another', async () => {
+it('commits again what could not be committed, but nothing of before the group formed anew: others may be further', async () => {
   const { reader, world, last, troubles } = setUp()
   const committed = () => last().steps.filter((step) => step.startsWith('commit'))
   await reader.start(nothing)
@@ -399,13 +399,33 @@ it('commits again what could not be committed, unless the partition has gone to 
   world.commits = true
   await vi.advanceTimersByTimeAsync(3_000)
   expect(committed()).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]'])
-  world.commits = false
-  await last().batch()
+  for (const assigned of [{ posts: [0] }, BOTH]) {
+    last().join()
+    world.commits = false
+    await last().batch()
+    await vi.advanceTimersByTimeAsync(3_000)
+    last().join(assigned)
+    world.commits = true
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(committed()).toHaveLength(1)
+  }
+})
+
+it('leaves a batch to be read again that was in work while the group formed anew', async () => {
+  const { reader, last } = setUp()
+  const working = Promise.withResolvers<void>()
+  await reader.start(() => working.promise)
+  last().join()
+  const batch = last().batch()
+  last().join()
+  last().steps.length = 0
+  working.resolve()
+  await batch
   await vi.advanceTimersByTimeAsync(3_000)
-  last().join({ posts: [0] })
-  world.commits = true
-  await vi.advanceTimersByTimeAsync(10_000)
-  expect(committed()).toHaveLength(1)
+  expect(last().steps).toEqual([])
+  await last().batch()
+  await vi.advanceTimersByTimeAsync(250)
+  expect(last().steps).toEqual(['resolve 7', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
 })
 
 it('is paused again after each rebalance', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bullQueues, type QueueSettings } from '../../src/adapters/bullmq/queues.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
@@ -40,7 +40,7 @@ function makeQueues(prefix: string, change: Partial<QueueSettings> = {}, ahead =
       stalledCheckMs: 2_500,
       ...change,
     },
-    clock: () => Date.now() + ahead,
+    clock: () => Math.round(performance.timeOrigin + performance.now()) + ahead,
     report: () => {},
   })
 }
@@ -184,6 +184,32 @@ describe('in BullMQ', () => {
     const noted = notedWork((caseId) => [askOf(caseId)])
     queues.work(noted.work)
     await expect.poll(() => noted.advanced.length, SOON).toBe(2)
+  })
+
+  it('what a worker puts off whose machine’s clock is ahead comes elsewhere when it should', async () => {
+    const [wrong, right] = [queuesHere(), queuesHere()]
+    const real = Date.now.bind(Date)
+    const clock = vi.spyOn(Date, 'now')
+    try {
+      const closed = Promise.withResolvers<void>()
+      wrong.work(
+        notedWork((caseId) => [askOf(caseId)], {
+          async answer() {
+            clock.mockImplementation(() => real() + 320_000)
+            // It fetches nothing more, so that it can't take up again itself what it puts off.
+            wrong.close(1_000).then(closed.resolve, closed.reject)
+            return { end: 'held', delayMs: 200 }
+          },
+        }).work,
+      )
+      await wrong.push(['c'])
+      await closed.promise
+    } finally {
+      clock.mockRestore()
+    }
+    const noted = notedWork(() => [])
+    right.work(noted.work)
+    await expect.poll(() => noted.answered.length, SOON).toBe(1)
   })
 
   it('a killed worker’s case and ask start again elsewhere within 10 s, at no attempt’s cost', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { DelayedError, type Job, Queue, WaitingChildrenError, Worker } from 'bullmq'
+import { DelayedError, type IQueueBackend, type Job, Queue, WaitingChildrenError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog, StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
@@ -107,7 +107,7 @@ export function bullQueues(deps: {
       const advance = await work.advance(job.data.caseId)
       if (advance.next === 'done') return
       if (advance.next === 'later') {
-        await job.moveToDelayed(clock() + advance.delayMs, token)
+        await delayUntil(job, clock() + advance.delayMs, token)
         throw new DelayedError()
       }
       await addAsks(job, advance.asks)
@@ -136,7 +136,7 @@ export function bullQueues(deps: {
         ? { ...job.data, tries: tries + 1, readyAt }
         : { ...job.data, heldMs: heldMs + pauseMs, readyAt },
     )
-    await job.moveToDelayed(readyAt, token)
+    await delayUntil(job, readyAt, token)
     throw new DelayedError()
   }
 
@@ -274,6 +274,12 @@ const GOODBYE_MS = 300
 /** So that what failed together is not tried again together: between half of it and the whole. */
 function jittered(ms: number): number {
   return ms * (1 - Math.random() / 2)
+}
+
+/** `Job.moveToDelayed` counts from this machine's clock, and takes a time before it for that clock's own. */
+async function delayUntil(job: Job, at: number, token = ''): Promise<void> {
+  const { backend } = job as unknown as { readonly backend: Pick<IQueueBackend, 'moveToDelayed'> }
+  await backend.moveToDelayed(idOf(job), at, 0, token, { skipAttempt: true })
 }
 
 function queueName(protocol: string, stage: string): string {
