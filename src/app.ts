@@ -197,10 +197,10 @@ async function assemble(
     orphanLetter: orphanLetter(report),
   })
 
-  const loops: Loop[] = []
+  const loops = new Map<string, Loop>()
   const loop = (name: string, ms: number, task: () => Promise<unknown>) => {
     const started = every(ms, task, (error) => report('trouble:met', { where: name, error }))
-    loops.push(started)
+    loops.set(name, started)
     return started
   }
 
@@ -293,7 +293,13 @@ async function assemble(
     report('slots:counted', { busy: calls.busy, waiting: calls.waiting })
     report('state:counted', { openCases, outbox: size, due, clockLagSeconds })
   })
-  later(() => Promise.all(loops.map((each) => each.stop())))
+  // A run that hangs keeps nobody from finishing what is in flight; it is told of and left behind.
+  later(async () => {
+    const running = new Set(loops.keys())
+    const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
+    await Promise.race([Promise.all(ended), sleep(LOOP_ENDS_MS, undefined, { ref: false })])
+    for (const name of running) report('trouble:met', { where: name, error: new Error('it does not end') })
+  })
 
   const http = await serveHttp(settings.http, {
     metrics: metrics.text,
@@ -364,6 +370,9 @@ function noted(outbox: Outbox, lineage: Lineage): Outbox {
     adopt: async (...how) => afterABeat(await outbox.adopt(...how)),
   }
 }
+
+/** How long what runs again and again may take to come to its end, in ms. */
+const LOOP_ENDS_MS = 500
 
 /** Of the time to drain, what is left for writing down and closing once calls in flight have been cut off, in ms. */
 function closingMs(drain: number): number {

@@ -246,12 +246,15 @@ export function bullQueues(deps: {
 
     async close(graceMs) {
       closing = true
-      const workersGone = Promise.all(workers.map((worker) => worker.close()))
+      const there = new Set(workers)
+      const workersGone = Promise.all(workers.map((worker) => worker.close().then(() => there.delete(worker))))
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
       const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
       await Promise.race([workersGone, force])
       clearTimeout(abort)
       // A worker that will not end is left behind: its jobs' locks lapse, and others do them again.
+      for (const { name } of there)
+        report('trouble:met', { where: `worker ${name}`, error: new Error('it does not end') })
       const queuesGone = Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
       await Promise.race([queuesGone, new Promise<void>((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },
