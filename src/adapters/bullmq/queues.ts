@@ -279,7 +279,10 @@ function jittered(ms: number): number {
   return ms * (1 - Math.random() / 2)
 }
 
-/** `Job.moveToDelayed` counts from this machine's clock, and takes a time before it for that clock's own. */
+/**
+ * `Job.moveToDelayed` counts from this machine's clock, and takes a time before it for that clock's own. What it calls takes
+ * the time as it is; BullMQ's types hide it from all but a job's own methods.
+ */
 async function delayUntil(job: Job, at: number, token = ''): Promise<void> {
   const { backend } = job as unknown as { readonly backend: Pick<IQueueBackend, 'moveToDelayed'> }
   await backend.moveToDelayed(idOf(job), at, 0, token, { skipAttempt: true })

@@ -45,8 +45,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   }
   // ioredis itself fails what waits on a single server only, and there not what was under way on a connection before.
   const retry = (times: number): number => {
-    if (kind === 'impatient' && times % TRIES === 0)
-      failWaiting(client as unknown as WithQueues, new Error(`no answer after ${TRIES} tries`))
+    if (kind === 'impatient' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
     return backOff(times)
   }
   const client: Redis | Cluster =
@@ -79,20 +78,22 @@ function ending(client: Redis): Redis {
     disconnect(reconnect)
   }
   client.duplicate = (override) => ending(duplicate(override))
-  client.on('end', () => failWaiting(client as unknown as WithQueues, new Error('the connection was closed')))
+  client.on('end', () => failWaiting(client, new Error('the connection was closed')))
   return client
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
-/** ioredis keeps them to itself: what waits to be sent, and what was sent before the connection was lost. */
-type WithQueues = {
+/** What waits to be sent, and what was sent before the connection was lost. */
+interface WithQueues {
   flushQueue(error: Error): void
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
 }
 
-function failWaiting(client: WithQueues, error: Error): void {
-  client.flushQueue(error)
-  const sent = client.prevCommandQueue
+/** Both queues are ioredis' own, which its types hide: it has no public way to fail what waits and stay connected. */
+function failWaiting(client: Redis | Cluster, error: Error): void {
+  const queues = client as unknown as WithQueues
+  queues.flushQueue(error)
+  const sent = queues.prevCommandQueue
   for (let item = sent?.shift(); item !== undefined; item = sent?.shift()) item.command.reject(error)
 }
 
