@@ -25,7 +25,7 @@ export function* threads(name: string, count: number, comments: number, from: ()
   }
 }
 
-/** `count` pieces of counterspeech under a name of their own. */
+/** `count` pieces of counterspeech under a name of their own, no two with the same words: what is known costs no call. */
 export function* replies(name: string, count: number, from: () => number): Generator<FileMessage> {
   for (let reply = 0; reply < count; reply++) {
     const id = `${name}-${reply}`
@@ -33,7 +33,7 @@ export function* replies(name: string, count: number, from: () => number): Gener
     yield message('counterspeech', id, from(), {
       id,
       hateSpeech,
-      text: `Please don't say so. ${sentence(reply + 1, 14)}`,
+      text: `Please don't say so, number ${reply}. ${sentence(reply + 1, 14)}`,
     })
   }
 }
