@@ -51,6 +51,9 @@ export function intake(deps: {
   const { reader, intakes, outbox, marks, limits, clock, report } = deps
   const held = new Map<string, StreamMark>()
   const lastTimestamp = new Map<string, number>()
+  /** By partition the number of the last beginning or end of a batch. */
+  const handled = new Map<string, number>()
+  let batches = 0
 
   async function markOf(partition: string): Promise<StreamMark> {
     const known = held.get(partition)
@@ -58,6 +61,17 @@ export function intake(deps: {
     const stored = (await marks.read()).get(partition) ?? UNREAD
     held.set(partition, stored)
     return stored
+  }
+
+  async function note(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
+    try {
+      await marks.write(changed)
+      for (const [partition, mark] of changed) held.set(partition, mark)
+    } catch (error) {
+      // It may have been written all the same: the next one looks.
+      for (const partition of changed.keys()) held.delete(partition)
+      throw error
+    }
   }
 
   async function settle(topic: string, part: readonly Incoming[], take: AnyIntake): Promise<number[]> {
@@ -79,16 +93,20 @@ export function intake(deps: {
     const take = intakes.get(batch.topic)
     if (take === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
     const partition = partitionKey(batch)
-    let mark: StreamMark = { ...(await markOf(partition)), endSince: null }
+    const known = await markOf(partition)
+    let mark: StreamMark = { ...known, endSince: null }
+    handled.set(partition, ++batches)
+    // Before its first effect: a clock that takes the partition for read would go on without the rest.
+    if (take.clocked && known.endSince !== null) await note(new Map([[partition, mark]]))
     for (const part of parts(batch.messages)) {
       for (const createdAt of await settle(batch.topic, part, take)) mark = advanceMark(mark, createdAt)
       await alive()
     }
     if (take.clocked) {
       if (batch.atEnd) mark = { ...mark, endSince: clock(), seenAt: clock() }
-      await marks.write(new Map([[partition, mark]]))
-      held.set(partition, mark)
+      await note(new Map([[partition, mark]]))
     }
+    handled.set(partition, ++batches)
     deps.taken?.()
     lastTimestamp.set(batch.topic, batch.messages.at(-1)?.timestamp ?? clock())
   }
@@ -96,7 +114,7 @@ export function intake(deps: {
   /** Notes which partitions have been read to their end, also those that never had a message, and tells the lag. */
   async function watch(): Promise<void> {
     // What comes while Kafka is asked is not in its answer.
-    const asked = clock()
+    const [asked, before] = [clock(), batches]
     const positions = await reader.positions()
     const changed = new Map<string, StreamMark>()
     const own = new Set(positions.map(partitionKey))
@@ -104,12 +122,12 @@ export function intake(deps: {
     for (const position of positions) {
       if (intakes.get(position.topic)?.clocked !== true) continue
       const partition = partitionKey(position)
+      if ((handled.get(partition) ?? 0) > before) continue
       const mark = await markOf(partition)
       if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
       if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
     }
-    for (const [partition, mark] of changed) held.set(partition, mark)
-    await marks.write(changed)
+    await note(changed)
     for (const topic of intakes.keys()) {
       const parts = positions.filter((position) => position.topic === topic)
       const messages = parts.reduce((sum, { lag }) => sum + lag, 0)

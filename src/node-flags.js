@@ -1,7 +1,8 @@
 // How every process of the service runs. V8 takes what it is given before it collects: without a bound a process that needs
-// 150 MiB grows to 600. Whoever sets a heap of their own (NODE_OPTIONS=--max-old-space-size=…) keeps it.
+// 150 MiB grows to 600. The young space is as large from the beginning: what a call needs is gone before it is collected.
+// Whoever sets a heap of their own (NODE_OPTIONS=--max-old-space-size=…) keeps it.
 export function nodeFlags(nodeOptions = '') {
   const quiet = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
   if (nodeOptions.includes('--max-old-space-size')) return quiet
-  return [...quiet, '--max-old-space-size=192', '--max-semi-space-size=8']
+  return [...quiet, '--max-old-space-size=192', '--min-semi-space-size=16', '--max-semi-space-size=16']
 }

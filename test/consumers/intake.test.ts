@@ -353,6 +353,37 @@ describe('the intake', () => {
       expect(await markOf('posts/0')).toEqual(seen(NOW, mark(T0, null, NOW - 777)))
     })
 
+    it('a partition’s end no more before what came behind it has its first effect', async () => {
+      await stores.marks.write(new Map([['comments/0', mark(T0, null, NOW - 5_000)]]))
+      failing.add('comments')
+      await expect(hand.give(batchOf('comments', [commentJson('c1')]))).rejects.toThrow('comments failed')
+      expect((await markOf('comments/0'))?.endSince).toBeNull()
+    })
+
+    it('the same, after a change that could not be noted', async () => {
+      await stores.marks.write(new Map([['comments/0', mark(T0, null, NOW - 5_000)]]))
+      hand.setPositions([{ topic: 'comments', partition: 0, lag: 1 }])
+      failing.add('marks')
+      await expect(taking.watch()).rejects.toThrow('marks failed')
+      failing.delete('marks')
+      failing.add('comments')
+      await expect(hand.give(batchOf('comments', [commentJson('c1')]))).rejects.toThrow('comments failed')
+      expect((await markOf('comments/0'))?.endSince).toBeNull()
+    })
+
+    it('no end that Kafka told of before a batch came', async () => {
+      hand.reader.positions = async () => {
+        await hand.give(batchOf('comments', [commentJson('c1')]))
+        return [
+          { topic: 'comments', partition: 0, lag: 0 },
+          { topic: 'posts', partition: 0, lag: 0 },
+        ]
+      }
+      await taking.watch()
+      expect((await markOf('comments/0'))?.endSince).toBeNull()
+      expect((await markOf('posts/0'))?.endSince).toBe(NOW)
+    })
+
     it('reads a partition’s mark anew when it comes back from another process', async () => {
       await hand.give(batchOf('comments', [commentJson('c1', { createdAt: at(3) })]))
       hand.setPositions([])

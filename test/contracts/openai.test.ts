@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type OpenAiSettings, openAiModel } from '../../src/adapters/openai/model.ts'
@@ -35,12 +35,12 @@ async function endpoint(
   respond: (response: ServerResponse, body: string) => void,
   answerFormat?: OpenAiSettings['answerFormat'],
 ) {
-  const seen: { headers: IncomingMessage['headers']; body: unknown }[] = []
+  const seen: { headers: IncomingMessage['headers']; body: unknown; port: number | undefined }[] = []
   const server: Server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
-    seen.push({ headers: request.headers, body: JSON.parse(body) })
+    seen.push({ headers: request.headers, body: JSON.parse(body), port: request.socket.remotePort })
     respond(response, body)
   })
   server.listen(0, '127.0.0.1')
@@ -274,6 +274,31 @@ describe('the OpenAI model', () => {
     const failure = await retryOf(model, { timeoutMs: 2_000 })
     expect(failure.code).toBe('unavailable')
     expect(failure.message).not.toContain(SECRET)
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('reads what is packed though it asked for nothing packed: %s', async (encoding, pack) => {
+    const { model, seen } = await endpoint((response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(pack(JSON.stringify(completion()))),
+    )
+    expect(await model.complete(requestOf())).toMatchObject({ text: 'hm' })
+    expect(seen[0]?.headers['accept-encoding']).toBe('identity')
+  })
+
+  it('may be tried later where what is packed is broken', async () => {
+    const { model } = await endpoint((response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}').subarray(0, 12)),
+    )
+    expect((await retryOf(model, { timeoutMs: 2_000 })).code).toBe('unavailable')
+  })
+
+  it('keeps its connection for the next call', async () => {
+    const { model, seen } = await endpoint(json(200, completion()))
+    for (let call = 0; call < 3; call++) await model.complete(requestOf())
+    expect(new Set(seen.map(({ port }) => port)).size).toBe(1)
   })
 
   it('may be tried later where no one listens', async () => {

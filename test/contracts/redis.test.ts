@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import { luaOn } from '../../src/adapters/redis/lua.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
@@ -31,6 +32,40 @@ beforeAll(async () => {
 afterAll(async () => {
   client.disconnect()
   await server.close()
+})
+
+describe('a connection', () => {
+  it.each(['itself', 'its duplicate'])('writes at once what is sent at once: %s', async (which) => {
+    const first = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const lone = which === 'itself' ? first : first.duplicate()
+    try {
+      await lone.ping()
+      const [one, many] = [vi.spyOn(lone.stream, '_write'), vi.spyOn(lone.stream, '_writev')]
+      await Promise.all(Array.from({ length: 50 }, (_, i) => lone.get(`nothing-${i}`)))
+      expect([one.mock.calls.length, many.mock.calls.length]).toEqual([0, 1])
+    } finally {
+      lone.disconnect()
+      first.disconnect()
+    }
+  })
+
+  it('sends a script whole that Redis does not know, and once', async () => {
+    const lone = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    await lone.ping()
+    const sent = vi.spyOn(lone, 'sendCommand')
+    try {
+      const { twice } = luaOn(lone, {
+        twice: { lua: `return { KEYS[1], ARGV[1] .. ARGV[1] } -- ${randomUUID()}`, keys: 1 },
+      })
+      for (let time = 0; time < 3; time++) expect(await twice('key', 'ab')).toEqual(['key', 'abab'])
+      const names = sent.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('eval'))
+      expect(names).toEqual(['evalsha', 'eval', 'evalsha', 'evalsha'])
+      const { wrong } = luaOn(lone, { wrong: { lua: 'return redis.error_reply("NO such luck")' } })
+      await expect(wrong(0)).rejects.toThrow('NO such luck')
+    } finally {
+      lone.disconnect()
+    }
+  })
 })
 
 describe('an impatient connection', () => {

@@ -1,9 +1,9 @@
-import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai'
+import type OpenAI from 'openai'
 import { z } from 'zod'
-import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import { RetryLaterError } from '../../domain/errors.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
-import { boundedFetch, TooLong } from '../bounded-fetch.ts'
+import { endpoint } from './endpoint.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
@@ -45,37 +45,19 @@ const MAX_TEXT_CHARS = 2 ** 17
 
 /** Chat Completions of any server that speaks OpenAI's interface. One request a call; the queue does the retrying. */
 export function openAiModel(settings: OpenAiSettings): Model {
-  const { baseUrl: baseURL, apiKey } = settings
-  const client = new OpenAI({
-    baseURL,
-    apiKey,
-    maxRetries: 0,
-    logLevel: 'off',
-    fetch: boundedFetch(MAX_BODY_BYTES),
-  })
+  const { baseUrl, apiKey } = settings
+  const post = endpoint({ baseUrl, apiKey, path: '/chat/completions', maxBytes: MAX_BODY_BYTES })
   return {
     async complete(request) {
-      try {
-        const { data, response } = await client.chat.completions
-          .create(
-            {
-              model: request.model,
-              messages: request.messages.map(messageOf),
-              temperature: request.temperature,
-              max_tokens: request.maxTokens,
-              ...responseFormat(settings, request),
-            },
-            {
-              signal: request.signal,
-              timeout: request.timeoutMs,
-              headers: { 'x-gavel-call': request.callId },
-            },
-          )
-          .withResponse()
-        return replyOf(data, response.status)
-      } catch (error) {
-        throw translated(error, request)
+      const { callId, signal, timeoutMs } = request
+      const body: OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming = {
+        model: request.model,
+        messages: request.messages.map(messageOf),
+        temperature: request.temperature,
+        max_tokens: request.maxTokens,
+        ...responseFormat(settings, request),
       }
+      return replyOf(await post(body, { signal, timeoutMs, headers: { 'x-gavel-call': callId } }))
     },
   }
 }
@@ -102,11 +84,11 @@ function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {
   }
 }
 
-function replyOf(data: unknown, status: number): ModelReply {
+function replyOf(data: unknown): ModelReply {
   const read = completion.safeParse(data)
   const choice = read.success ? read.data.choices[0] : undefined
   if (!read.success || choice === undefined)
-    throw new RetryLaterError('unavailable', `status ${status} with something that is no completion`)
+    throw new RetryLaterError('unavailable', 'the endpoint sent something that is no completion')
   const { content, refusal } = choice.message
   const tooLong = (content ?? '').length > MAX_TEXT_CHARS
   return {
@@ -126,49 +108,4 @@ function finishOf(reason: string, refusal: string | null): ModelReply['finish'] 
   if (reason === 'content_filter') return 'content-filter'
   if (refusal !== null && refusal !== '') return 'refusal'
   return reason === 'length' ? 'length' : 'stop'
-}
-
-/** Says which of the two failures it is. Messages name the status and never repeat what was sent or received. */
-function translated(error: unknown, request: ModelRequest): Error {
-  if (error instanceof RetryLaterError) return error
-  if (request.signal.aborted)
-    return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: error })
-  if (error instanceof APIConnectionTimeoutError)
-    return new RetryLaterError('timeout', `no answer within ${request.timeoutMs} ms`, { cause: error })
-  if (error instanceof TooLong || (error instanceof Error && error.cause instanceof TooLong))
-    return new RetryLaterError('unavailable', 'the endpoint sent too much', { cause: error })
-  if (error instanceof APIUserAbortError || error instanceof APIConnectionError)
-    return new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause: error })
-  if (error instanceof APIError && error.status !== undefined) {
-    const { status } = error
-    if (status === 429 && error.code !== 'insufficient_quota') {
-      const delayMs = retryAfterMs(error.headers)
-      return new RetryLaterError('rate-limited', 'status 429', {
-        ...(delayMs === undefined ? {} : { delayMs }),
-        costsAttempt: delayMs === undefined,
-        cause: error,
-      })
-    }
-    if (status >= 500 || status === 408 || status === 409)
-      return new RetryLaterError('unavailable', `status ${status}`, { cause: error })
-    const code = error.code === 'content_filter' ? 'content-filter' : 'rejected'
-    return new PermanentError(code, `status ${status}${named(error.code)}`, { cause: error })
-  }
-  return new RetryLaterError('unavailable', 'the endpoint sent something that is no completion', { cause: error })
-}
-
-/** An error's code as the endpoint names it, if it is a name: some endpoints repeat there what they were asked. */
-export function named(code: unknown): string {
-  return typeof code === 'string' && /^[a-z][a-z0-9_.-]{0,63}$/i.test(code) ? ` (${code})` : ''
-}
-
-/** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, however long. */
-function retryAfterMs(headers: Headers | undefined): number | undefined {
-  const exact = Number(headers?.get('retry-after-ms') ?? Number.NaN)
-  if (exact > 0 && Number.isFinite(exact)) return exact
-  const said = headers?.get('retry-after')
-  if (said === null || said === undefined) return undefined
-  const seconds = Number(said)
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(said) - Date.now()
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }

@@ -9,6 +9,7 @@ import {
   booked,
   ROOM_SOON_MS,
 } from '../../ports/budgets.ts'
+import { luaOn } from './lua.ts'
 
 /**
  * By call a hash `budget:ticket:ID` (state, tokens, nanos, 1 to 3: its accounts), by account a hash `budget:account:NAME`
@@ -110,11 +111,10 @@ local key = KEYS[1] .. 'account:' .. ARGV[1] .. ':' .. whole(math.floor(time() /
 return redis.call('HMGET', key, 'tokens', 'nanos', 'tokens-out', 'nanos-out')
 `
 
-type Lua = (...args: (string | number)[]) => Promise<unknown>
-interface Scripts {
-  readonly reserveBudget: Lua
-  readonly settleBudget: Lua
-  readonly totalBudget: Lua
+const SOURCES = {
+  reserve: { lua: RESERVE, keys: 3 },
+  settle: { lua: SETTLE, keys: 2 },
+  total: { lua: TOTAL, keys: 1 },
 }
 
 const refusedReply = z.tuple([
@@ -133,7 +133,7 @@ const KEEP_SETTLED_MS = 60_000
 
 /** Budgets in Redis. `under` puts a name under this Gavel's hash tag; every key expires when its account is closed. */
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
-  const scripts = scriptsOn(client)
+  const scripts = luaOn(client, SOURCES)
   const [open, root] = [under('budget:open'), under('budget:')]
   const ticketKey = (ticket: string) => under(`budget:ticket:${ticket}`)
   const [everything] = accountsOf(settings, { caseId: '', tenant: '' }).filter(({ scope }) => scope === 'total')
@@ -144,7 +144,7 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
       if (accounts.length === 0) return { granted: true }
       const { tokens, nanoUsd } = booked(atMost)
       const reply = reservedReply.parse(
-        await scripts.reserveBudget(
+        await scripts.reserve(
           open,
           ticketKey(ticket),
           root,
@@ -169,15 +169,13 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
 
     async settle(ticket, spent) {
       const { tokens, nanoUsd } = booked(spent)
-      return settledReply.parse(
-        await scripts.settleBudget(open, ticketKey(ticket), ticket, tokens, nanoUsd, KEEP_SETTLED_MS),
-      )
+      return settledReply.parse(await scripts.settle(open, ticketKey(ticket), ticket, tokens, nanoUsd, KEEP_SETTLED_MS))
     },
 
     async total() {
       if (everything === undefined) return null
       const [tokens = 0, nanoUsd = 0, tokensOut = 0, nanoUsdOut = 0] = totalReply.parse(
-        await scripts.totalBudget(root, everything.name, everything.perMs ?? 0),
+        await scripts.total(root, everything.name, everything.perMs ?? 0),
       )
       return {
         used: amountOf({ tokens, nanoUsd }),
@@ -189,15 +187,4 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
 
 function argumentsOf({ name, perMs, limit }: Account, { keepVerdictMs }: BudgetSettings): (string | number)[] {
   return [name, perMs ?? 0, keepVerdictMs, limit.tokens ?? '', limit.nanoUsd ?? '']
-}
-
-function scriptsOn(client: Redis): Scripts {
-  const commands = client as Redis & Scripts
-  const sources = [
-    { name: 'reserveBudget', lua: RESERVE, numberOfKeys: 3 },
-    { name: 'settleBudget', lua: SETTLE, numberOfKeys: 2 },
-    { name: 'totalBudget', lua: TOTAL, numberOfKeys: 1 },
-  ]
-  for (const { name, ...source } of sources) if (!(name in commands)) client.defineCommand(name, source)
-  return commands
 }

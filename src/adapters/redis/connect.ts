@@ -51,13 +51,11 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   const client: Redis | Cluster =
     cluster.length > 0
       ? clusterClient(cluster.map(addressOf), access, kind, retry)
-      : ending(
+      : mended(
           new Redis({
             ...access,
             ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
             sentinelRetryStrategy: retry,
-            // Commands of one turn of the event loop go out in one write: the system calls cost more than the commands.
-            enableAutoPipelining: true,
             maxRetriesPerRequest: null,
             retryStrategy: retry,
           }),
@@ -66,18 +64,48 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   return client as Redis
 }
 
+/** A client, and its duplicates (BullMQ makes some), that write at once what is sent at once, and end when they are told to. */
+function mended(client: Redis): Redis {
+  const duplicate = client.duplicate.bind(client)
+  client.duplicate = (override) => mended(duplicate(override))
+  return ending(inOneWrite(client))
+}
+
 /**
- * A client, and its duplicates, that end when they are told to. ioredis forgets to end one that waits for its next try, and
- * leaves what was under way on a connection before without an answer: whoever waits for either (BullMQ does) waits for ever.
+ * Commands of one turn of the event loop go out in one write: the system calls cost more than the commands. ioredis has
+ * automatic pipelining for it, which keeps each command with its arguments until V8's next full collection (an accessor
+ * defined on each pipeline is a hidden class of its own).
+ */
+function inOneWrite(client: Redis): Redis {
+  const sendCommand = client.sendCommand.bind(client)
+  let corked: Redis['stream'] | null = null
+  const uncork = () => {
+    corked?.uncork()
+    corked = null
+  }
+  client.sendCommand = (command, stream) => {
+    // There is none before the first connection.
+    if (corked === null && client.stream) {
+      corked = client.stream
+      corked.cork()
+      setImmediate(uncork)
+    }
+    return sendCommand(command, stream)
+  }
+  return client
+}
+
+/**
+ * ioredis forgets to end a client that waits for its next try, and leaves what was under way on a connection before without
+ * an answer: whoever waits for either (BullMQ does) waits for ever.
  */
 function ending(client: Redis): Redis {
-  const [disconnect, duplicate] = [client.disconnect.bind(client), client.duplicate.bind(client)]
+  const disconnect = client.disconnect.bind(client)
   client.disconnect = (reconnect = false) => {
     // It does end one that has not begun yet.
     if (!reconnect && client.status === 'reconnecting') client.status = 'wait'
     disconnect(reconnect)
   }
-  client.duplicate = (override) => ending(duplicate(override))
   client.on('end', () => failWaiting(client, new Error('the connection was closed')))
   return client
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { LIMIT_DEFAULTS, type LimitSettings, type Limits, mustFit, type Ticket } from '../../ports/limits.ts'
+import { luaOn } from './lua.ts'
 
 /**
  * Per scope: a hash with the window (calls and tokens in all, and by bucket c123 and t123 from `oldest` to `newest`), a
@@ -181,24 +182,8 @@ end
 return 1
 `
 
-type Lua = (...args: (string | number)[]) => Promise<unknown>
-interface LimitScripts {
-  readonly reserveRoom: Lua
-  readonly settleRoom: Lua
-  readonly keepPlaces: Lua
-}
-
 /** The number of keys is the first argument of each. */
-function scriptsOn(client: Redis): LimitScripts {
-  const commands = client as Redis & LimitScripts
-  const sources: Record<keyof LimitScripts, string> = { reserveRoom: RESERVE, settleRoom: SETTLE, keepPlaces: KEEP }
-  for (const [name, lua] of Object.entries(sources)) if (!(name in commands)) client.defineCommand(name, { lua })
-  return {
-    reserveRoom: commands.reserveRoom.bind(client),
-    settleRoom: commands.settleRoom.bind(client),
-    keepPlaces: commands.keepPlaces.bind(client),
-  }
-}
+const SOURCES = { reserve: { lua: RESERVE }, settle: { lua: SETTLE }, keep: { lua: KEEP } }
 
 const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
 const BUCKETS = 600
@@ -216,7 +201,7 @@ export function redisLimits(
   const { leaseMs, recheckMs, lateMs } = settings
   const width = Math.ceil(settings.windowMs / BUCKETS)
   const span = Math.ceil(settings.windowMs / width)
-  const scripts = scriptsOn(client)
+  const scripts = luaOn(client, SOURCES)
   const keys = {
     ticket: (id: string) => under(`ticket:${id}`),
     window: (scope: string) => under(`window:${scope}`),
@@ -227,7 +212,7 @@ export function redisLimits(
 
   async function end({ id, scopes }: Ticket, tokens: number, callsBack: 0 | 1): Promise<void> {
     const touched = [keys.ticket(id), ...scopes.flatMap((name) => [keys.window(name), keys.places(name)])]
-    await scripts.settleRoom(touched.length, ...touched, id, tokens, callsBack, width, span)
+    await scripts.settle(touched.length, ...touched, id, tokens, callsBack, width, span)
   }
 
   return {
@@ -240,7 +225,7 @@ export function redisLimits(
         ...names.flatMap((name) => [keys.window(name), keys.places(name), keys.line(name), keys.due(name)]),
       ]
       const reply = reserved.parse(
-        await scripts.reserveRoom(
+        await scripts.reserve(
           touched.length,
           ...touched,
           ...[id, asker, tokens, width, span, leaseMs, recheckMs, lateMs],
@@ -260,7 +245,7 @@ export function redisLimits(
       await Promise.all(
         tickets.map(({ id, scopes }) => {
           const touched = [keys.ticket(id), ...scopes.map(keys.places)]
-          return scripts.keepPlaces(touched.length, ...touched, id, leaseMs, settings.windowMs)
+          return scripts.keep(touched.length, ...touched, id, leaseMs, settings.windowMs)
         }),
       )
     },

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Looked, Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
+import { luaOn } from './lua.ts'
 
 /**
  * An answer is a string. A lease is a hash of asker and `until` (Redis time, ms) that outlives its lease, so that a late
@@ -127,16 +128,15 @@ end
 return { #popped / 2, answers }
 `
 
-const SCRIPTS = {
-  memoLook: LOOK,
-  memoKeep: KEEP,
-  memoShare: SHARE,
-  memoGiveUp: GIVE_UP,
-  memoExtend: EXTEND,
-  memoForget: FORGET,
+/** The number of keys is the first argument of most. */
+const SOURCES = {
+  look: { lua: LOOK },
+  keep: { lua: KEEP },
+  share: { lua: SHARE },
+  giveUp: { lua: GIVE_UP },
+  extend: { lua: EXTEND },
+  forget: { lua: FORGET, keys: 4 },
 }
-/** The number of keys is the first argument of each. */
-type Scripts = Record<keyof typeof SCRIPTS, (...args: (string | number)[]) => Promise<unknown>>
 
 /** How long a lapsed lease is remembered, in ms: longer than any call, so that its late answer is kept after all. */
 const LATE_ANSWER_MS = 900_000
@@ -156,8 +156,7 @@ const memoEntry = z.object({
 
 /** The memo in Redis. `under` makes a key of a name; all of them must share one hash tag. */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
-  const scripts = client as Redis & Scripts
-  for (const [name, lua] of Object.entries(SCRIPTS)) if (!(name in client)) client.defineCommand(name, { lua })
+  const scripts = luaOn(client, SOURCES)
   const answerAt = (key: string) => under(`memo:answer:${key}`)
   const leaseAt = (key: string) => under(`memo:lease:${key}`)
   const indexOf = (member: string) => under(`memo:of:${member}`)
@@ -167,32 +166,32 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
     async look(keys, asker, leaseMs, subject) {
       const member = memberOf(subject)
       const at = [indexOf(member), goneAt(member), ...keys.flatMap((key) => [answerAt(key), leaseAt(key)])]
-      const said = await scripts.memoLook(at.length, ...at, asker, leaseMs, leaseMs + LATE_ANSWER_MS, ...keys)
+      const said = await scripts.look(at.length, ...at, asker, leaseMs, leaseMs + LATE_ANSWER_MS, ...keys)
       return inPairs(looked.parse(said)).map(lookedOf)
     },
     async keep(answers, asker, keepMs, subject) {
       const at = [indexOf(memberOf(subject)), ...answers.flatMap(({ key }) => [answerAt(key), leaseAt(key)])]
       const entries = answers.flatMap(({ key, entry }) => [key, JSON.stringify(entry)])
-      return flags.parse(await scripts.memoKeep(at.length, ...at, asker, keepMs, ...entries)).map((flag) => flag === 1)
+      return flags.parse(await scripts.keep(at.length, ...at, asker, keepMs, ...entries)).map((flag) => flag === 1)
     },
     async share(keys, subject) {
       const member = memberOf(subject)
       const at = [indexOf(member), goneAt(member), ...keys.map(answerAt)]
-      await scripts.memoShare(at.length, ...at, ...keys)
+      await scripts.share(at.length, ...at, ...keys)
     },
     async giveUp(keys, asker) {
-      await scripts.memoGiveUp(keys.length, ...keys.map(leaseAt), asker)
+      await scripts.giveUp(keys.length, ...keys.map(leaseAt), asker)
     },
     async extend(keys, asker, leaseMs) {
       const given = [asker, leaseMs, leaseMs + LATE_ANSWER_MS]
-      const said = await scripts.memoExtend(keys.length, ...keys.map(leaseAt), ...given)
+      const said = await scripts.extend(keys.length, ...keys.map(leaseAt), ...given)
       return flags.parse(said).map((flag) => flag === 1)
     },
     async forget(subject, quietMs) {
       const member = memberOf(subject)
       for (let erased = 0; ; ) {
         const at = [indexOf(member), goneAt(member), answerAt(''), leaseAt('')]
-        const [taken, answers] = forgotten.parse(await scripts.memoForget(at.length, ...at, FORGOTTEN_AT_ONCE, quietMs))
+        const [taken, answers] = forgotten.parse(await scripts.forget(...at, FORGOTTEN_AT_ONCE, quietMs))
         erased += answers
         if (taken < FORGOTTEN_AT_ONCE) return erased
       }

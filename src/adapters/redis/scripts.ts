@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { type Lua, luaOn } from './lua.ts'
 
 /**
  * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
@@ -678,33 +679,7 @@ redis.call('HSET', thread, 'seen:' .. protocol, seen)
 return 1
 `
 
-type Lua = (...args: (string | number)[]) => Promise<unknown>
-export interface Scripts {
-  readonly putPost: Lua
-  readonly putComments: Lua
-  readonly expireOrphans: Lua
-  readonly openCases: Lua
-  readonly takeTurns: Lua
-  readonly countDue: Lua
-  readonly resumeHeld: Lua
-  readonly linkReply: Lua
-  readonly recallRevisions: Lua
-  readonly deletePost: Lua
-  readonly takeCase: Lua
-  readonly restartCase: Lua
-  readonly answerAsk: Lua
-  readonly loseCalls: Lua
-  readonly concludeCase: Lua
-  readonly doneEntry: Lua
-  readonly beginLineage: Lua
-  readonly beatLineage: Lua
-  readonly holdLineage: Lua
-  readonly releaseLineage: Lua
-  readonly restoreRevisions: Lua
-  readonly settleRevision: Lua
-}
-
-const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
+const SOURCES = {
   putPost: { lua: PUT_POST, keys: 6 },
   putComments: { lua: PUT_COMMENTS, keys: 5 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
@@ -729,11 +704,6 @@ const SOURCES: Record<keyof Scripts, { lua: string; keys?: number }> = {
   settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
 
-/** The scripts as commands of this connection. Where the number of keys varies, it is the first argument. */
-export function scriptsOn(client: Redis): Scripts {
-  const commands = client as Redis & Scripts
-  for (const [name, { lua, keys }] of Object.entries(SOURCES))
-    if (!(name in commands)) client.defineCommand(name, keys === undefined ? { lua } : { lua, numberOfKeys: keys })
-  const bound = Object.keys(SOURCES).map((name) => [name, commands[name as keyof Scripts].bind(client)])
-  return Object.fromEntries(bound) as Scripts
-}
+export type Scripts = Record<keyof typeof SOURCES, Lua>
+
+export const scriptsOn = (client: Redis): Scripts => luaOn(client, SOURCES)
