@@ -64,9 +64,10 @@ export function intake(deps: {
   }
 
   async function note(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
+    // Whoever writes next begins with these: writes reach the store in their order.
+    for (const [partition, mark] of changed) held.set(partition, mark)
     try {
       await marks.write(changed)
-      for (const [partition, mark] of changed) held.set(partition, mark)
     } catch (error) {
       // It may have been written all the same: the next one looks.
       for (const partition of changed.keys()) held.delete(partition)
@@ -93,9 +94,9 @@ export function intake(deps: {
     const take = intakes.get(batch.topic)
     if (take === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
     const partition = partitionKey(batch)
+    handled.set(partition, ++batches)
     const known = await markOf(partition)
     let mark: StreamMark = { ...known, endSince: null }
-    handled.set(partition, ++batches)
     // Before its first effect: a clock that takes the partition for read would go on without the rest.
     if (take.clocked && known.endSince !== null) await note(new Map([[partition, mark]]))
     for (const part of parts(batch.messages)) {
@@ -122,11 +123,11 @@ export function intake(deps: {
     for (const position of positions) {
       if (intakes.get(position.topic)?.clocked !== true) continue
       const partition = partitionKey(position)
-      if ((handled.get(partition) ?? 0) > before) continue
       const mark = await markOf(partition)
       if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
       if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
     }
+    for (const partition of changed.keys()) if ((handled.get(partition) ?? 0) > before) changed.delete(partition)
     await note(changed)
     for (const topic of intakes.keys()) {
       const parts = positions.filter((position) => position.topic === topic)

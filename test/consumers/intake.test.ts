@@ -7,7 +7,7 @@ import { deadLetter, type Outcome } from '../../src/domain/messages.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import { router } from '../../src/engine/routes.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
-import type { StreamMark } from '../../src/ports/threads.ts'
+import type { StreamMark, StreamMarks } from '../../src/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/ports/topic.ts'
 import { farewellOf, HOUR, MINUTE, RULES, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
@@ -69,6 +69,7 @@ describe('the intake', () => {
   let stores: ReturnType<typeof memoryStores>
   let steps: string[]
   let failing: Set<string>
+  let reading: StreamMarks['read']
   let wall: number
   let told: { [Name in keyof Events]: { name: Name; event: Events[Name] } }[keyof Events][]
   let taking: ReturnType<typeof intake>
@@ -90,6 +91,7 @@ describe('the intake', () => {
     wall = NOW
     told = []
     const { threads, outbox, marks } = stores
+    reading = () => marks.read()
     const routes = router([protocolNamed('rumor')], {})
     const forget = async () => 0
     const deps = {
@@ -112,7 +114,7 @@ describe('the intake', () => {
         ['comments', noted('comments', comments(deps))],
       ]),
       outbox: { ...outbox, putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
-      marks: { read: marks.read, write: (changed) => step('marks', () => marks.write(changed)) },
+      marks: { read: () => reading(), write: (changed) => step('marks', () => marks.write(changed)) },
       limits: LIMITS,
       clock: () => wall,
       report,
@@ -382,6 +384,24 @@ describe('the intake', () => {
       await taking.watch()
       expect((await markOf('comments/0'))?.endSince).toBeNull()
       expect((await markOf('posts/0'))?.endSince).toBe(NOW)
+    })
+
+    it('no end of a partition of which something came while the marks were read', async () => {
+      await stores.marks.write(new Map([['posts/0', mark(T0, null, NOW - 5_000)]]))
+      hand.setPositions([{ topic: 'posts', partition: 0, lag: 0 }])
+      await taking.watch()
+      hand.setPositions([
+        { topic: 'posts', partition: 0, lag: 0 },
+        { topic: 'comments', partition: 0, lag: 0 },
+      ])
+      reading = async () => {
+        reading = () => stores.marks.read()
+        await hand.give(batchOf('posts', [postJson('p1', { createdAt: at(7) })]))
+        return stores.marks.read()
+      }
+      await taking.watch()
+      expect(await markOf('posts/0')).toEqual(seen(NOW, mark(T0 + 7, T0)))
+      expect((await markOf('comments/0'))?.endSince).toBe(NOW)
     })
 
     it('reads a partition’s mark anew when it comes back from another process', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -301,6 +302,13 @@ describe('the OpenAI model', () => {
     expect(new Set(seen.map(({ port }) => port)).size).toBe(1)
   })
 
+  it.each(['KEY-of\nthe endpoint', 'KEY-€'])('names no key with which nothing can be asked: %j', async (apiKey) => {
+    const model = openAiModel({ ...settings('http://127.0.0.1:1/v1'), apiKey })
+    const failure = await refusalOf(model)
+    expect(failure.code).toBe('rejected')
+    expect(`${failure.stack} ${failure.cause}`).not.toContain('KEY')
+  })
+
   it('may be tried later where no one listens', async () => {
     const one = await startUnderstudy()
     await one.close()
@@ -371,6 +379,66 @@ describe('an endpoint that means harm', () => {
     })
     expect(await failureOf(model, { timeoutMs: 20_000 })).toMatchObject({ code })
     expect(sent).toBeLessThan(1_000)
+  })
+
+  it('is hung up on while it unpacks into more than anybody reads', async () => {
+    const { model } = await endpoint((response) =>
+      response.writeHead(200, { 'content-encoding': 'br' }).end(brotliCompressSync(Buffer.alloc(64 * MIB))),
+    )
+    expect(await retryOf(model)).toMatchObject({ code: 'unavailable', message: 'the endpoint sent too much' })
+    const { user } = process.cpuUsage()
+    await sleep(300)
+    expect(process.cpuUsage().user - user).toBeLessThan(150_000)
+  })
+
+  it('may send a text in pieces of one byte', async () => {
+    const text = 'x'.repeat(MIB / 8)
+    const { model } = await endpoint((response) => {
+      for (const byte of Buffer.from(JSON.stringify(choice({ content: text })))) response.write(Buffer.of(byte))
+      response.end()
+    })
+    expect((await model.complete(requestOf({ timeoutMs: 20_000 }))).text).toBe(text)
+  })
+
+  it.each([
+    ['cut off', { 'content-length': '500' }],
+    ['no gzip, though it says so', { 'content-encoding': 'gzip' }],
+  ])('has its status taken where what it says about it can’t be read: %s', async (_, headers) => {
+    const { model } = await endpoint((response) => {
+      response.writeHead(401, headers)
+      response.write('{"error":', () => response.destroy())
+    })
+    expect(await refusalOf(model)).toMatchObject({ code: 'rejected', message: 'status 401' })
+    const busy = await endpoint((response) => {
+      response.writeHead(429, { ...headers, 'retry-after': '7' })
+      response.write('{"error":', () => response.destroy())
+    })
+    expect(await retryOf(busy.model)).toMatchObject({ code: 'rate-limited', delayMs: 7_000 })
+  })
+
+  it('keeps no connection that answers before it has read the question', async () => {
+    const sockets: Socket[] = []
+    const server = createTcpServer((socket) => {
+      sockets.push(socket)
+      socket.once('data', () => {
+        socket.pause()
+        socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\n{}')
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    closing.push(async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    })
+    const model = openAiModel(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
+    const image = `data:image/png;base64,${'A'.repeat(12 * MIB)}`
+    const failure = await failureOf(model, { messages: [{ role: 'user', content: 'Q', images: [image] }] })
+    expect(failure).toMatchObject({ code: 'rejected', message: 'status 413' })
+    const [socket] = sockets
+    const closed = socket && once(socket, 'close')
+    socket?.on('error', () => {}).resume()
+    await closed
   })
 
   it('gets no redirected request: what was asked goes nowhere else', async () => {

@@ -1,5 +1,6 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import OpenAI from 'openai'
 import { z } from 'zod'
@@ -34,47 +35,75 @@ export type Post = (body: object, posting: Posting) => Promise<unknown>
  * that it captures, the whole call, lives until the next full collection: at 200 calls a second 25 ms of each second.
  */
 export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings): Post {
-  let form: ReturnType<typeof makeForm> | null = null
-  async function makeForm() {
-    const client = new OpenAI({ baseURL: baseUrl, apiKey, logLevel: 'off' })
-    const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
-    return { url: new URL(url), headers: { ...Object.fromEntries(req.headers), 'accept-encoding': 'identity' } }
+  let form: Promise<Form> | null = null
+  async function makeForm(): Promise<Form> {
+    try {
+      const client = new OpenAI({ baseURL: baseUrl, apiKey, logLevel: 'off' })
+      const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
+      const headers = { ...Object.fromEntries(req.headers), 'accept-encoding': 'identity' }
+      return { url: new URL(url), headers, ...wayOf(url) }
+    } catch {
+      // What it says may hold the key.
+      throw new PermanentError('rejected', 'requests can not be made with this base URL and API key')
+    }
   }
   return async (body, posting) => {
     // Made when it is needed: a command that asks nothing needs no key.
     form ??= makeForm()
-    const { url, headers } = await form
-    const { status, heads, text } = await exchange(url, { ...headers, ...posting.headers }, body, posting, maxBytes)
-    if (status < 200 || status > 299) throw failureOf(status, heads, text ?? '')
+    const { status, heads, text } = await exchange(await form, body, posting, maxBytes)
+    if (!succeeded(status)) throw failureOf(status, heads, text ?? '')
     if (text === null) throw new RetryLaterError('unavailable', 'the endpoint sent too much')
     return parsed(text) ?? null
   }
 }
 
+interface Form {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly open: typeof http.request
+  readonly agent: http.Agent
+}
+
+/** Servers hang up on an idle connection after five seconds and more: whoever uses it at that moment has lost its call. */
+const IDLE_MS = 4_000
+
+/** As Node's own agent is, proxy and all, but for the time. */
+function impatient(agent: http.Agent): http.AgentOptions {
+  // The types hide what an agent was made with.
+  const { options } = agent as http.Agent & { options?: http.AgentOptions }
+  return { ...options, keepAlive: true, timeout: IDLE_MS }
+}
+
+const ways = {
+  'http:': { open: http.request, agent: new http.Agent(impatient(http.globalAgent)) },
+  'https:': { open: https.request, agent: new https.Agent(impatient(https.globalAgent)) },
+}
+
+function wayOf(url: string): Pick<Form, 'open' | 'agent'> {
+  const { protocol } = new URL(url)
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('a base URL begins with http: or https:')
+  return ways[protocol]
+}
+
 interface Exchanged {
   readonly status: number
   readonly heads: IncomingHttpHeaders
-  /** null where it is longer than anybody reads. */
+  /** null where it is longer than anybody reads, or where what tells of a failure could not be read. */
   readonly text: string | null
 }
 
 function exchange(
-  url: URL,
-  headers: Readonly<Record<string, string>>,
+  { url, headers, open, agent }: Form,
   body: object,
-  { signal, timeoutMs }: Posting,
+  { signal, timeoutMs, headers: own }: Posting,
   maxBytes: number,
 ): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(stopped(signal))
     const sent = JSON.stringify(body)
     const length = { 'content-length': String(Buffer.byteLength(sent)) }
-    const { request: open } = url.protocol === 'https:' ? https : http
-    const request = open(url, { method: 'POST', headers: { ...headers, ...length } })
-    const stop = () => end(stopped(signal))
-    const late = () => end(new RetryLaterError('timeout', `no answer within ${timeoutMs} ms`))
-    const timer = setTimeout(late, timeoutMs)
-    signal.addEventListener('abort', stop, { once: true })
+    const request = open(url, { method: 'POST', agent, headers: { ...headers, ...own, ...length } })
+    let reading: Readable | null = null
     const settled = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)
@@ -82,46 +111,61 @@ function exchange(
     const end = (why: Error) => {
       settled()
       reject(why)
+      reading?.destroy()
       request.destroy()
     }
-    const lost = (cause: Error) =>
-      end(new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause }))
-    request.on('error', lost)
+    const stop = () => end(stopped(signal))
+    const late = () => end(new RetryLaterError('timeout', `no answer within ${timeoutMs} ms`))
+    let lost = (cause: Error) => end(new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause }))
+    const timer = setTimeout(late, timeoutMs)
+    signal.addEventListener('abort', stop, { once: true })
+    request.on('error', (error) => lost(error))
     request.on('response', (response) => {
+      const { statusCode: status = 0, headers: heads } = response
       const done = (text: string | null) => {
         settled()
-        resolve({ status: response.statusCode ?? 0, heads: response.headers, text })
-        if (text === null) request.destroy()
+        resolve({ status, heads, text })
+        if (text !== null && response.complete && request.writableFinished) return
+        // Nobody waits for the rest, of either side.
+        reading?.destroy()
+        request.destroy()
       }
-      read(response, maxBytes, done, lost)
+      if (!succeeded(status)) lost = () => done(null)
+      response.on('error', (error) => lost(error))
+      reading = unpacked(response).on('error', (error) => lost(error))
+      read(reading, maxBytes, done)
     })
     request.end(sent)
   })
 }
 
+const succeeded = (status: number) => status >= 200 && status < 300
+
 const utf8 = new TextDecoder()
 
-/** Calls one of the two, once or more often: with the text, or null for one of more than `maxBytes`. */
-function read(
-  response: IncomingMessage,
-  maxBytes: number,
-  done: (text: string | null) => void,
-  lost: (error: Error) => void,
-): void {
-  const body = unpacked(response).on('error', lost)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  body.on('data', (chunk: Buffer) => {
-    bytes += chunk.byteLength
-    if (bytes <= maxBytes) chunks.push(chunk)
-    else done(null)
+/** Calls `done` with the text, or with null for one of more than `maxBytes`. A text costs its length, in however many pieces. */
+function read(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
+  let held: Buffer = Buffer.alloc(0)
+  let length = 0
+  body.on('data', (piece: Buffer) => {
+    const longer = length + piece.byteLength
+    if (longer > maxBytes) return done(null)
+    if (length === 0) held = piece
+    else {
+      if (longer > held.byteLength) {
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(longer, 2 * held.byteLength)))
+        held.copy(larger, 0, 0, length)
+        held = larger
+      }
+      piece.copy(held, length)
+    }
+    length = longer
   })
-  body.on('end', () => done(utf8.decode(Buffer.concat(chunks))))
-  response.on('error', lost)
+  body.on('end', () => done(utf8.decode(held.subarray(0, length))))
 }
 
 /** Servers pack unasked. */
-function unpacked(response: IncomingMessage) {
+function unpacked(response: IncomingMessage): Readable {
   switch (response.headers['content-encoding']) {
     case 'gzip':
       return response.pipe(createGunzip())
