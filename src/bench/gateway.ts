@@ -1,7 +1,6 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
@@ -40,7 +39,7 @@ interface Phase {
   readonly wholeMs: Percentiles
   /** That, less the model's time as the client sees it; for the plain client, less the model's set latency. */
   readonly overheadMs: Percentiles
-  /** The part of it in which the call was due and the process was busy with others, or its timer late. */
+  /** The part of it in which the call was due and the process was busy with others. */
   readonly lateMs: Percentiles
   /** Processor time of this process, a call. */
   readonly cpuMs: number
@@ -81,23 +80,28 @@ export async function gatewayBench(
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<GatewayReport> {
   const settings = settingsFor(environment)
-  const server = await startModel(plan.latencyMs)
+  const server = await startBeside('model-server', [String(plan.latencyMs)], signal)
+  const { child: arrivals } = await startBeside('arrivals', [], signal)
   const troubles: unknown[] = []
   const report: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
   }
   const redis = connect(settings.redis, report, 'patient')
   try {
-    const client = openAiModel({ baseUrl: server.url, apiKey: 'bench', answerFormat: 'json_schema' })
+    const client = openAiModel({
+      baseUrl: `http://127.0.0.1:${server.said}/v1`,
+      apiKey: 'bench',
+      answerFormat: 'json_schema',
+    })
     const through = gatewayOn(redis, settings, client, report)
     const { rate, seconds, latencyMs } = plan
     const phase = async (name: string, asks: Iterable<Ask>, perSecond: number, send: Send) => {
       say(`${name}: ${perSecond} calls a second for ${seconds} s …`)
       // Made beforehand: to write a question is the protocol's work, not the gateway's.
       const ready = first(asks, Math.ceil(perSecond * (seconds + WARM_UP_SECONDS) * 1.2))
-      await openLoop(ready, perSecond, WARM_UP_SECONDS, send, signal)
+      await openLoop(arrivals, ready, perSecond, WARM_UP_SECONDS, send, signal)
       through.clear()
-      return openLoop(ready, perSecond, seconds, send, signal)
+      return openLoop(arrivals, ready, perSecond, seconds, send, signal)
     }
     const plain = await phase('the plain client', opinions(environment), rate, async (ask) => {
       await client.complete(requestOf(ask, signal))
@@ -117,7 +121,8 @@ export async function gatewayBench(
     }
   } finally {
     redis.disconnect()
-    server.close()
+    server.child.disconnect()
+    arrivals.disconnect()
   }
 }
 
@@ -285,18 +290,23 @@ function requestOf(ask: Ask, signal: AbortSignal): ModelRequest {
   return { ...asked, messages, callId: randomUUID(), timeoutMs: 60_000, signal }
 }
 
-async function startModel(latencyMs: number): Promise<{ url: string; close(): void }> {
-  const file = join(import.meta.dirname, `model-server${import.meta.filename.slice(-3)}`)
-  const child = fork(file, [String(latencyMs)], { execArgv: nodeFlags() })
-  const port = await new Promise<unknown>((resolve, reject) => {
+/** A process of its own, and the first thing it says. */
+async function startBeside(name: string, args: readonly string[], signal: AbortSignal) {
+  const file = join(import.meta.dirname, `${name}${import.meta.filename.slice(-3)}`)
+  const child = fork(file, args, { execArgv: nodeFlags() })
+  const said = await new Promise<unknown>((resolve, reject) => {
     child.once('message', resolve)
-    child.once('exit', (code) => reject(new OperatorError(`The bench's model ended with ${code}.`)))
+    child.once('exit', (code) => reject(new OperatorError(`The bench's ${name} ended with ${code}.`)))
+    signal.addEventListener('abort', () => reject(STOPPED), { once: true })
   })
-  return { url: `http://127.0.0.1:${port}/v1`, close: () => child.disconnect() }
+  return { child, said }
 }
 
-/** Sends at random moments, `perSecond` of them on average, whatever became of those before. */
+const STOPPED = new OperatorError('Stopped before the end.')
+
+/** Sends whenever a call is due, whatever became of those before. */
 async function openLoop(
+  arrivals: ChildProcess,
   asks: Ask[],
   perSecond: number,
   seconds: number,
@@ -304,28 +314,34 @@ async function openLoop(
   signal: AbortSignal,
 ): Promise<Phase> {
   const seen: { whole: number; model: number; late: number }[] = []
-  const failed: unknown[] = []
   const running = new Set<Promise<void>>()
   const cpu = process.cpuUsage()
-  const random = steady(7)
-  const began = performance.now()
-  for (let due = began; due < began + seconds * 1000; due += (-Math.log(1 - random()) * 1000) / perSecond) {
-    const wait = due - performance.now()
-    if (wait > 0) await sleep(Math.ceil(wait))
-    if (signal.aborted) throw new OperatorError('Stopped before the end.')
-    const ask = asks.pop()
-    if (ask === undefined) break
-    const late = performance.now() - due
-    const one = send(ask)
-      .then((model) => {
-        seen.push({ whole: performance.now() - due, model, late })
-      })
-      .catch((error: unknown) => void failed.push(error))
-      .finally(() => running.delete(one))
-    running.add(one)
-  }
+  await new Promise<void>((resolve, reject) => {
+    const ended = () => {
+      arrivals.off('message', arrived)
+      signal.removeEventListener('abort', stop)
+    }
+    const stop = () => {
+      ended()
+      reject(STOPPED)
+    }
+    const arrived = (due: number | null) => {
+      const ask = due === null ? undefined : asks.pop()
+      if (due === null || ask === undefined) {
+        ended()
+        return resolve()
+      }
+      const late = monotonic() - due
+      const one = send(ask)
+        .then((model) => void seen.push({ whole: monotonic() - due, model, late }), reject)
+        .finally(() => running.delete(one))
+      running.add(one)
+    }
+    arrivals.on('message', arrived)
+    signal.addEventListener('abort', stop, { once: true })
+    arrivals.send({ perSecond, seconds })
+  })
   await Promise.all(running)
-  if (failed.length > 0) throw failed[0]
   const { user, system } = process.cpuUsage(cpu)
   return {
     calls: seen.length,
@@ -336,13 +352,7 @@ async function openLoop(
   }
 }
 
-/** Mulberry32: the same arrivals in every run. */
-function steady(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+/** ms of a clock that all processes of the machine share. */
+function monotonic(): number {
+  return Number(process.hrtime.bigint()) / 1e6
 }
