@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { nodeFlags } from './node-flags.js'
+import { nodeEnvironment, nodeFlags } from './node-flags.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -26,6 +26,7 @@ const child = spawn(
   [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)],
   {
     stdio: 'inherit',
+    env: nodeEnvironment(process.env),
   },
 )
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))

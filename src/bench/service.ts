@@ -12,7 +12,7 @@ import { makeTopics } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { FileMessage } from '../evaluation/formats.ts'
-import { nodeFlags } from '../node-flags.js'
+import { nodeEnvironment, nodeFlags } from '../node-flags.js'
 import type { Tick } from './worker.ts'
 
 /** A service that has done its work and has ended, and where its topics can be read. */
@@ -83,10 +83,7 @@ export function forkWorker(
   roles = 'intake,judge,publish',
 ): ChildProcess {
   return fork(join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`), [String(latencyMs), roles], {
-    env: Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined)) as Record<
-      string,
-      string
-    >,
+    env: nodeEnvironment(environment),
     execArgv: nodeFlags(environment.NODE_OPTIONS),
   })
 }
