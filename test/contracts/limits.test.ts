@@ -88,6 +88,19 @@ describe('limits in Redis', () => {
       .toEqual([])
   })
 
+  it('keep a place for its whole lease, however close together it is taken, given back and taken again', async () => {
+    const prefix = randomUUID()
+    const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 60_000, leaseMs: 5_000 })
+    for (let n = 0; n < 20; n++) {
+      const ticket = await grant(limits, 1)
+      for (const key of await client.keys(`*${prefix}*:places:*`)) {
+        expect(await client.pttl(key), key).toBeGreaterThan(4_500)
+      }
+      if (n % 3 === 0) await limits.settle(ticket, 1)
+      if (n === 0) expect(await client.keys(`*${prefix}*:places:*`)).toEqual([])
+    }
+  })
+
   it('stay as small under many calls as under few', async () => {
     const prefix = randomUUID()
     const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 6_000 })

@@ -72,9 +72,9 @@ function mended(client: Redis): Redis {
 }
 
 /**
- * Commands of one turn of the event loop go out in one write: the system calls cost more than the commands. ioredis has
- * automatic pipelining for it, which keeps each command with its arguments until V8's next full collection (an accessor
- * defined on each pipeline is a hidden class of its own).
+ * Commands that one callback and its promises send go out in one write, since a system call costs more than a command, and at
+ * once: they don't wait for what else has arrived. ioredis has automatic pipelining, which keeps each command with its
+ * arguments until V8's next full collection (an accessor defined on each pipeline is a hidden class of its own).
  */
 function inOneWrite(client: Redis): Redis {
   const sendCommand = client.sendCommand.bind(client)
@@ -88,7 +88,7 @@ function inOneWrite(client: Redis): Redis {
     if (corked === null && client.stream) {
       corked = client.stream
       corked.cork()
-      setImmediate(uncork)
+      process.nextTick(uncork)
     }
     return sendCommand(command, stream)
   }

@@ -15,14 +15,17 @@ local function redis_now()
   local time = redis.call('TIME')
   return time[1] * 1000 + time[2] / 1000
 end
-local function slide(window, first, span)
-  local held = redis.call('HMGET', window, 'calls', 'tokens', 'oldest', 'newest')
+-- What the window holds, without what has left it, and what one of its buckets holds.
+local function slide(window, first, span, at)
+  local held = redis.call('HMGET', window, 'calls', 'tokens', 'oldest', 'newest', 'c' .. at, 't' .. at)
   local calls, tokens = tonumber(held[1] or '0'), tonumber(held[2] or '0')
   local oldest, newest = tonumber(held[3] or '0'), tonumber(held[4] or '0')
-  if oldest >= first and newest <= first + 2 * span then return calls, tokens, oldest end
+  local slid = { key = window, calls = calls, tokens = tokens, oldest = oldest, at = at,
+    at_calls = tonumber(held[5] or '0'), at_tokens = tonumber(held[6] or '0') }
+  if oldest >= first and newest <= first + 2 * span then return slid end
   if newest < first or newest > first + 2 * span then
     redis.call('DEL', window)
-    return 0, 0, nil
+    return { key = window, calls = 0, tokens = 0, oldest = nil, at = at, at_calls = 0, at_tokens = 0 }
   end
   local gone = {}
   for bucket = oldest, first - 1 do
@@ -31,19 +34,19 @@ local function slide(window, first, span)
   end
   local left = redis.call('HMGET', window, unpack(gone))
   for i = 1, #left, 2 do
-    calls = calls - (left[i] or 0)
-    tokens = tokens - (left[i + 1] or 0)
+    slid.calls = slid.calls - (left[i] or 0)
+    slid.tokens = slid.tokens - (left[i + 1] or 0)
   end
   redis.call('HDEL', window, unpack(gone))
-  redis.call('HSET', window, 'calls', calls, 'tokens', tokens, 'oldest', first)
-  return calls, tokens, first
+  redis.call('HSET', window, 'calls', slid.calls, 'tokens', slid.tokens, 'oldest', first)
+  slid.oldest = first
+  return slid
 end
-local function record(window, bucket, oldest, calls, tokens, more_calls, more_tokens, keep)
-  redis.call('HSET', window, 'calls', calls + more_calls, 'tokens', tokens + more_tokens,
-    'oldest', math.min(oldest or bucket, bucket), 'newest', bucket)
-  if more_calls ~= 0 then redis.call('HINCRBY', window, 'c' .. bucket, more_calls) end
-  if more_tokens ~= 0 then redis.call('HINCRBY', window, 't' .. bucket, more_tokens) end
-  redis.call('PEXPIRE', window, keep)
+local function record(slid, calls, tokens, keep)
+  redis.call('HSET', slid.key, 'calls', slid.calls + calls, 'tokens', slid.tokens + tokens,
+    'oldest', math.min(slid.oldest or slid.at, slid.at), 'newest', slid.at,
+    'c' .. slid.at, slid.at_calls + calls, 't' .. slid.at, slid.at_tokens + tokens)
+  if slid.at_calls == 0 then redis.call('PEXPIRE', slid.key, keep) end
 end
 `
 
@@ -92,7 +95,8 @@ for i = 1, (#KEYS - 1) / 4 do
   local window, places, line, due = unpack(KEYS, 4 * i - 2, 4 * i + 1)
   local max_calls, max_tokens, max_places =
     tonumber(ARGV[3 * i + 6]), tonumber(ARGV[3 * i + 7]), tonumber(ARGV[3 * i + 8])
-  local calls, tokens, oldest = slide(window, first, span)
+  local slid = slide(window, first, span, bucket)
+  local calls, tokens, oldest = slid.calls, slid.tokens, slid.oldest
   redis.call('ZREMRANGEBYSCORE', places, '-inf', now)
   local in_flight = redis.call('ZCARD', places)
   local rank, length = nil, redis.call('ZCARD', line)
@@ -107,7 +111,7 @@ for i = 1, (#KEYS - 1) / 4 do
     local head = redis.call('ZRANGE', line, 0, 0)[1]
     if head and head ~= me then head_calls, head_tokens = 1, tonumber(string.match(head, '^%d+')) end
   end
-  scopes[i] = { window, places, oldest, calls, tokens }
+  scopes[i] = { slid = slid, places = places, in_flight = in_flight }
   local full = max_places and in_flight >= max_places
   local lacks = max_calls and calls + head_calls + 1 > max_calls
     or max_tokens and tokens + head_tokens + need > max_tokens
@@ -137,10 +141,10 @@ if wait then return { 0, wait, longest } end
 local at = math.floor(now)
 redis.call('SET', ticket, at .. ' ' .. bucket .. ' ' .. need, 'PX', whole + lease)
 for _, scope in ipairs(scopes) do
-  local window, places, oldest, calls, tokens = unpack(scope, 1, 5)
-  record(window, bucket, oldest, calls, tokens, 1, need, whole + 2 * width)
-  redis.call('ZADD', places, now + lease, id)
-  redis.call('PEXPIRE', places, lease)
+  record(scope.slid, 1, need, whole + 2 * width)
+  redis.call('ZADD', scope.places, now + lease, id)
+  -- Once a bucket, which is why it is a little longer; a key whose last member went is a new one.
+  if scope.in_flight == 0 or scope.slid.at_calls == 0 then redis.call('PEXPIRE', scope.places, lease + 2 * width) end
 end
 return { 1, tostring(at) }
 `
@@ -148,9 +152,8 @@ return { 1, tostring(at) }
 /** Used both to settle and to refund (`back` is 1): the ticket goes, so that doing it again does nothing. */
 const SETTLE = `${WINDOW}
 local id, used, back, width, span = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local known = redis.call('GET', KEYS[1])
+local known = redis.call('GETDEL', KEYS[1])
 if not known then return 0 end
-redis.call('DEL', KEYS[1])
 local granted, reserved = string.match(known, '^%S+ (%S+) (%S+)$')
 granted = tonumber(granted)
 local bucket = math.floor(redis_now() / width)
@@ -158,13 +161,11 @@ local more = used - reserved
 for i = 2, #KEYS, 2 do
   local window, places = KEYS[i], KEYS[i + 1]
   redis.call('ZREM', places, id)
-  local calls, tokens, oldest = slide(window, bucket - span, span)
-  local keep = (span + 2) * width
-  if more > 0 then record(window, bucket, oldest, calls, tokens, 0, more, keep)
-  elseif oldest and granted >= oldest and (more < 0 or back > 0) then
-    redis.call('HSET', window, 'calls', calls - back, 'tokens', tokens + more)
-    if back > 0 then redis.call('HINCRBY', window, 'c' .. granted, -back) end
-    if more < 0 then redis.call('HINCRBY', window, 't' .. granted, more) end
+  local slid = slide(window, bucket - span, span, more > 0 and bucket or granted)
+  if more > 0 then record(slid, 0, more, (span + 2) * width)
+  elseif slid.oldest and granted >= slid.oldest and (more < 0 or back > 0) then
+    redis.call('HSET', window, 'calls', slid.calls - back, 'tokens', slid.tokens + more,
+      'c' .. granted, slid.at_calls - back, 't' .. granted, slid.at_tokens + more)
   end
 end
 return 1

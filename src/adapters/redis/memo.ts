@@ -14,9 +14,9 @@ local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local function note(index, questions, kept_ms)
+local function note(at, index, questions, kept_ms)
   if #questions == 0 then return end
-  local at, longest, late = now(), 0, {}
+  local longest, late = 0, {}
   local noted = redis.call('ZMSCORE', index, unpack(questions))
   for i, question in ipairs(questions) do
     -- Mostly it stands there already: a look that finds answers then writes nothing.
@@ -38,27 +38,31 @@ const LOOK = `${NOTE}
 local index, gone = KEYS[1], KEYS[2]
 local asker, lease_ms, record_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local noted = redis.call('EXISTS', gone) == 0
+local at = now()
+local answers = {}
+for i = 3, #KEYS, 2 do answers[#answers + 1] = KEYS[i] end
+local held_answers = redis.call('MGET', unpack(answers))
 local said, questions, kept_ms = {}, {}, {}
-for i = 1, #ARGV - 3 do
-  local answer, lease = KEYS[2 * i + 1], KEYS[2 * i + 2]
+for i, answer in ipairs(answers) do
+  local lease = KEYS[2 * i + 2]
   local state, detail, keep_ms = 'mine', '', record_ms
-  local known = redis.call('GET', answer)
+  local known = held_answers[i]
   if known then
     state, detail, keep_ms = 'known', known, redis.call('PTTL', answer)
   elseif noted then
     local held = redis.call('HMGET', lease, 'asker', 'until')
-    local left = held[1] and held[1] ~= asker and tonumber(held[2]) - now() or 0
+    local left = held[1] and held[1] ~= asker and tonumber(held[2]) - at or 0
     if left > 0 then
       state, detail, keep_ms = 'asked', tostring(left), redis.call('PTTL', lease)
     else
-      redis.call('HSET', lease, 'asker', asker, 'until', now() + lease_ms)
+      redis.call('HSET', lease, 'asker', asker, 'until', at + lease_ms)
       redis.call('PEXPIRE', lease, record_ms)
     end
   end
   questions[i], kept_ms[i] = ARGV[i + 3], keep_ms
   said[2 * i - 1], said[2 * i] = state, detail
 end
-if noted then note(index, questions, kept_ms) end
+if noted then note(at, index, questions, kept_ms) end
 return said
 `
 
@@ -77,7 +81,7 @@ for i = 1, (#KEYS - 1) / 2 do
     said[i] = redis.call('GET', answer) == entry and 1 or 0
   end
 end
-note(index, questions, kept_ms)
+note(now(), index, questions, kept_ms)
 return said
 `
 
@@ -89,7 +93,7 @@ for i = 1, #ARGV do
   local left = redis.call('PTTL', KEYS[i + 2])
   if left > 0 then questions[#questions + 1], kept_ms[#kept_ms + 1] = ARGV[i], left end
 end
-note(index, questions, kept_ms)
+note(now(), index, questions, kept_ms)
 return 1
 `
 
