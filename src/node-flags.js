@@ -8,9 +8,9 @@ export function nodeFlags(nodeOptions = '') {
 }
 
 // glibc gives each thread an arena of its own, and each keeps the most that its thread ever needed at once: after minutes two
-// thirds of what was allocated outside V8's heap was free, and still growing. One arena is as fast here: only V8's compiler
-// and collector, and compression, allocate in other threads. Other C libraries don't know the variable; whoever sets it keeps
-// their own.
+// thirds of what was allocated outside V8's heap was free, and still growing (docs/bench.md). Threads that allocate at the same
+// time wait for one another at one arena: whoever searches large shelves on many cores may want more of them, and whoever sets
+// the variable keeps their own. Other C libraries don't know it.
 /** @param {Readonly<Record<string, string | undefined>>} environment */
 export function nodeEnvironment(environment) {
   return { MALLOC_ARENA_MAX: '1', ...environment }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { memoryLimits } from '../../src/adapters/memory/limits.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { redisLimits } from '../../src/adapters/redis/limits.ts'
@@ -88,16 +89,63 @@ describe('limits in Redis', () => {
       .toEqual([])
   })
 
-  it('keep a place for its whole lease, however close together it is taken, given back and taken again', async () => {
+  it('keep what they count for as long as it counts, however close together or far apart calls come', async () => {
+    const prefix = randomUUID()
+    const [windowMs, leaseMs] = [6_000, 2_000]
+    const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs, leaseMs })
+    // What is left to the keys of a scope, and what must be: until its last call has left the window, until its last place lapses.
+    const left = `
+      local time = redis.call('TIME')
+      local now = time[1] * 1000 + time[2] / 1000
+      local bucket, lapse = redis.call('HGET', KEYS[1], 'newest'), redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+      local leaves = (bucket + 1) * ARGV[1] / 600 + ARGV[1]
+      return { redis.call('PTTL', KEYS[1]), math.floor(leaves - now), redis.call('PTTL', KEYS[2]), math.floor(lapse - now) }`
+    const expireInTime = async () => {
+      for (const { name } of scopes) {
+        const keys = [`window:${name}`, `places:${name}`].map(keysOf(prefix))
+        const said = await client.eval(left, 2, ...keys, windowMs)
+        const [window = 0, leaves, places = 0, lapses] = z.array(z.number()).parse(said)
+        expect(window, name).toBeGreaterThanOrEqual(leaves ?? 0)
+        expect(places, name).toBeGreaterThanOrEqual(lapses ?? 0)
+      }
+    }
+    const stays = await grant(limits, 1)
+    for (let n = 0; n < 60; n++) {
+      const ticket = await grant(limits, 1)
+      await expireInTime()
+      if (n % 7 === 0) await limits.keep([stays])
+      await grant(limits, 1)
+      await expireInTime()
+      if (n % 3 === 0) await sleep(60)
+      if (n % 2 === 0) await limits.settle(ticket, 2)
+    }
+  })
+
+  it('go on as long as they should after the clock went back and on again', async () => {
     const prefix = randomUUID()
     const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 60_000, leaseMs: 5_000 })
-    for (let n = 0; n < 20; n++) {
+    const [window, places] = ['window:model:m', 'places:model:m'].map(keysOf(prefix)) as [string, string]
+    await grant(limits, 1)
+    // What a call some seconds ago leaves, by a clock that went back.
+    const now = Number(await client.hget(window, 'newest'))
+    await client.hset(window, { newest: now - 30, oldest: now - 30 })
+    await client.pexpire(window, 57_000)
+    await client.pexpire(places, 2_000)
+    await grant(limits, 1)
+    expect(await client.pttl(window)).toBeGreaterThan(59_000)
+    expect(await client.pttl(places)).toBeGreaterThan(4_500)
+  })
+
+  it('keep a place for its whole lease where the one before was given back in the same moment', async () => {
+    const prefix = randomUUID()
+    const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 60_000, leaseMs: 5_000 })
+    for (let n = 0; n < 10; n++) {
       const ticket = await grant(limits, 1)
       for (const key of await client.keys(`*${prefix}*:places:*`)) {
         expect(await client.pttl(key), key).toBeGreaterThan(4_500)
       }
-      if (n % 3 === 0) await limits.settle(ticket, 1)
-      if (n === 0) expect(await client.keys(`*${prefix}*:places:*`)).toEqual([])
+      await limits.settle(ticket, 1)
+      expect(await client.keys(`*${prefix}*:places:*`)).toEqual([])
     }
   })
 

@@ -137,7 +137,7 @@ const totalReply = z.array(z.coerce.number()).length(4)
 /** A settled ticket stays this long, so that a reservation sent twice is not booked after it. */
 const KEEP_SETTLED_MS = 60_000
 
-/** Budgets in Redis. `under` puts a name under this Gavel's hash tag; every key expires when its account is closed. */
+/** Budgets in Redis. `under` puts a name under this Gavel's hash tag; every key expires soon after its account is closed. */
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
   const scripts = luaOn(client, SOURCES)
   const [open, root] = [under('budget:open'), under('budget:')]

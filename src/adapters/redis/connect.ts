@@ -72,9 +72,10 @@ function mended(client: Redis): Redis {
 }
 
 /**
- * Commands that one callback and its promises send go out in one write, since a system call costs more than a command, and at
- * once: they don't wait for what else has arrived. ioredis has automatic pipelining, which keeps each command with its
- * arguments until V8's next full collection (an accessor defined on each pipeline is a hidden class of its own).
+ * Commands that are sent together, by a callback or by the promises that it settles, go out in one write, since a system call
+ * costs more than a command, and at once: they don't wait for what else has arrived. ioredis has automatic pipelining, which
+ * keeps each command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden
+ * class of its own).
  */
 function inOneWrite(client: Redis): Redis {
   const sendCommand = client.sendCommand.bind(client)

@@ -20,12 +20,12 @@ local function slide(window, first, span, at)
   local held = redis.call('HMGET', window, 'calls', 'tokens', 'oldest', 'newest', 'c' .. at, 't' .. at)
   local calls, tokens = tonumber(held[1] or '0'), tonumber(held[2] or '0')
   local oldest, newest = tonumber(held[3] or '0'), tonumber(held[4] or '0')
-  local slid = { key = window, calls = calls, tokens = tokens, oldest = oldest, at = at,
+  local slid = { key = window, calls = calls, tokens = tokens, oldest = oldest, newest = newest, at = at,
     at_calls = tonumber(held[5] or '0'), at_tokens = tonumber(held[6] or '0') }
   if oldest >= first and newest <= first + 2 * span then return slid end
   if newest < first or newest > first + 2 * span then
     redis.call('DEL', window)
-    return { key = window, calls = 0, tokens = 0, oldest = nil, at = at, at_calls = 0, at_tokens = 0 }
+    return { key = window, calls = 0, tokens = 0, at = at, at_calls = 0, at_tokens = 0 }
   end
   local gone = {}
   for bucket = oldest, first - 1 do
@@ -42,11 +42,13 @@ local function slide(window, first, span, at)
   slid.oldest = first
   return slid
 end
+-- Keys are told how long to live once a bucket, for a bucket longer. The clock may have gone back to a bucket and on again.
+local function begins(slid) return slid.newest ~= slid.at or slid.at_calls == 0 end
 local function record(slid, calls, tokens, keep)
   redis.call('HSET', slid.key, 'calls', slid.calls + calls, 'tokens', slid.tokens + tokens,
     'oldest', math.min(slid.oldest or slid.at, slid.at), 'newest', slid.at,
     'c' .. slid.at, slid.at_calls + calls, 't' .. slid.at, slid.at_tokens + tokens)
-  if slid.at_calls == 0 then redis.call('PEXPIRE', slid.key, keep) end
+  if begins(slid) then redis.call('PEXPIRE', slid.key, keep) end
 end
 `
 
@@ -143,8 +145,8 @@ redis.call('SET', ticket, at .. ' ' .. bucket .. ' ' .. need, 'PX', whole + leas
 for _, scope in ipairs(scopes) do
   record(scope.slid, 1, need, whole + 2 * width)
   redis.call('ZADD', scope.places, now + lease, id)
-  -- Once a bucket, which is why it is a little longer; a key whose last member went is a new one.
-  if scope.in_flight == 0 or scope.slid.at_calls == 0 then redis.call('PEXPIRE', scope.places, lease + 2 * width) end
+  -- One whose last member went is a new key.
+  if scope.in_flight == 0 or begins(scope.slid) then redis.call('PEXPIRE', scope.places, lease + 2 * width) end
 end
 return { 1, tostring(at) }
 `
@@ -172,13 +174,13 @@ return 1
 `
 
 const KEEP = `
-local id, lease, whole = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local id, lease, whole, width = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if redis.call('PEXPIRE', KEYS[1], whole + lease) == 0 then return 0 end
 local time = redis.call('TIME')
 local ends = time[1] * 1000 + time[2] / 1000 + lease
 for i = 2, #KEYS do
   redis.call('ZADD', KEYS[i], ends, id)
-  redis.call('PEXPIRE', KEYS[i], lease)
+  redis.call('PEXPIRE', KEYS[i], lease + 2 * width)
 end
 return 1
 `
@@ -246,7 +248,7 @@ export function redisLimits(
       await Promise.all(
         tickets.map(({ id, scopes }) => {
           const touched = [keys.ticket(id), ...scopes.map(keys.places)]
-          return scripts.keep(touched.length, ...touched, id, leaseMs, settings.windowMs)
+          return scripts.keep(touched.length, ...touched, id, leaseMs, settings.windowMs, width)
         }),
       )
     },
