@@ -317,6 +317,7 @@ async function openLoop(
   signal: AbortSignal,
 ): Promise<Phase> {
   const seen: { whole: number; model: number; late: number }[] = []
+  const failed: unknown[] = []
   const running = new Set<Promise<void>>()
   const cpu = process.cpuUsage()
   await new Promise<void>((resolve, reject) => {
@@ -336,7 +337,11 @@ async function openLoop(
       }
       const late = monotonic() - due
       const one = send(ask)
-        .then((model) => void seen.push({ whole: monotonic() - due, model, late }), reject)
+        .then((model) => void seen.push({ whole: monotonic() - due, model, late }))
+        .catch((error: unknown) => {
+          failed.push(error)
+          reject(error)
+        })
         .finally(() => running.delete(one))
       running.add(one)
     }
@@ -345,6 +350,8 @@ async function openLoop(
     arrivals.send({ perSecond, seconds })
   })
   await Promise.all(running)
+  // Those that failed when no more was due.
+  if (failed.length > 0) throw failed[0]
   const { user, system } = process.cpuUsage(cpu)
   return {
     calls: seen.length,
