@@ -11,7 +11,7 @@ const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be p
 const DURATION = 'a duration is a number and ms, s, m, h or d, as in "90s"'
 
 /** A duration as people write it, in ms inside. */
-const duration = z
+export const duration = z
   .string(DURATION)
   .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, DURATION)
   .transform((text) => {
@@ -206,6 +206,7 @@ export const settingsSchema = z.strictObject({
   threads: z
     .strictObject({
       maxComments: z.int().min(1).max(10_000),
+      maxPerAuthor: z.int().min(1).nullable(),
       maxTextChars: z.int().min(100),
       orphanWait: duration,
       keepAfterFinal: duration,

@@ -24,6 +24,7 @@ import { redisLimits } from './adapters/redis/limits.ts'
 import { type Lineage, redisLineage } from './adapters/redis/lineage.ts'
 import { redisMemo } from './adapters/redis/memo.ts'
 import { memoryShare } from './adapters/redis/memory.ts'
+import { sharedKey } from './adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
 import {
   budgetSettings,
@@ -38,6 +39,7 @@ import {
   topicsOf,
 } from './assembly.ts'
 import { fences } from './domain/fence.ts'
+import { lots } from './domain/lot.ts'
 import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
 import { reconciler } from './engine/reconcile.ts'
@@ -134,8 +136,9 @@ async function assemble(
   await lineage.begin(positionsOf(progress), progress.alone)
 
   // Protocols, and the gateway between their asks and the model.
-  const fenceKey = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
-  const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
+  const secret = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
+  const lot = lots(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot)
   const metrics = prometheusMetrics({
     protocols,
     topics: inputs,
@@ -152,7 +155,7 @@ async function assemble(
     memo,
     limits: redisLimits(workRedis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
     budgets: redisBudgets(workRedis, keys.under, budgetSettings(settings)),
-    settings: gatewaySettings(settings, fenceKey),
+    settings: gatewaySettings(settings, secret),
     clock,
     report,
   })
@@ -253,7 +256,7 @@ async function assemble(
     downSince = () => reader.downSince
     const taking = intake({
       reader,
-      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, memo, clock }),
+      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, memo, lot, clock }),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
@@ -346,13 +349,6 @@ async function partitionsOf(kafka: ReturnType<typeof kafkaClient>, topics: strin
   } finally {
     await admin.disconnect()
   }
-}
-
-/** A secret that every process on this Redis shares: the first one makes it. */
-async function sharedKey(redis: ReturnType<typeof connect>, name: string): Promise<string> {
-  const fresh = randomBytes(32).toString('hex')
-  await redis.set(name, fresh, 'NX')
-  return (await redis.get(name)) ?? fresh
 }
 
 /**

@@ -9,6 +9,7 @@ import { lanceLibrary } from './adapters/lancedb/library.ts'
 import { memoryBudgets } from './adapters/memory/budgets.ts'
 import { memoryLimits } from './adapters/memory/limits.ts'
 import { memoryMemo } from './adapters/memory/memo.ts'
+import type { Lot } from './domain/lot.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
@@ -112,11 +113,13 @@ export function judgeSettings({ cases }: Settings): JudgeSettings {
   return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
 }
 
-function threadRules({ checkpoints, threads }: Settings): ThreadRules {
+function threadRules({ checkpoints, threads }: Settings, lot: Lot): ThreadRules {
   return {
     window: checkpoints.finalAge,
     counts: checkpoints.counts,
     cap: threads.maxComments,
+    perAuthor: threads.maxPerAuthor,
+    rank: ({ tenant, kind, postId }, id) => lot(`sample ${tenant}/${kind}:${postId}`, id),
     textChars: threads.maxTextChars,
     reopen: checkpoints.reopen,
     orphanWait: threads.orphanWait,
@@ -126,7 +129,6 @@ function threadRules({ checkpoints, threads }: Settings): ThreadRules {
 export function openerSettings(settings: Settings, partitions: () => number): OpenerSettings {
   return {
     checkpoints: settings.checkpoints,
-    threadCap: settings.threads.maxComments,
     clock: settings.clock,
     maxOpen: settings.cases.maxOpen,
     pressedAtDue: settings.cases.pressedAtDue,
@@ -145,11 +147,12 @@ export function intakesOf(
     routes: Router
     library: Pick<Library, 'forget'>
     memo: Pick<Memo, 'forget'>
+    lot: Lot
     clock: Clock
   },
 ): ReadonlyMap<string, AnyIntake> {
-  const { settings, threads, protocols, routes, library, memo, clock } = deps
-  const rules = threadRules(settings)
+  const { settings, threads, protocols, routes, library, memo, lot, clock } = deps
+  const rules = threadRules(settings, lot)
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
   const forget = async (ref: ThreadRef) => {

@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { loadSettings } from '../config/load.ts'
+import { duration } from '../config/schema.ts'
 import type { Pace } from '../producers/replay.ts'
 import { unexpected } from './adapters/log.ts'
 import { ROLES, type Role } from './app.ts'
@@ -37,7 +38,7 @@ import { stack } from './commands/stack.ts'
 import { counted, terminal } from './commands/terminal.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
-import { FORMATS, type Format } from './evaluation/formats.ts'
+import { FORMATS, type Format, faultIn } from './evaluation/formats.ts'
 import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 
 const io = terminal(process.stdout, process.stderr)
@@ -60,10 +61,17 @@ const stopped = new Promise<string>((resolve) => {
 })
 const commandIo = { terminal: io, signal: stopping.signal }
 
+/** Ends the process once its reader has everything: what waits for a slow one would be lost. */
+async function leave(code: number): Promise<never> {
+  const outputs = [process.stdout, process.stderr]
+  await Promise.all(outputs.map((output) => new Promise((resolve) => output.write('', resolve))))
+  process.exit(code)
+}
+
 /** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
-function fail(error: unknown): never {
+function fail(error: unknown): Promise<never> {
   io.say(`gavel: unexpected: ${unexpected(error)}`)
-  process.exit(1)
+  return leave(1)
 }
 process.on('uncaughtException', fail)
 
@@ -120,6 +128,12 @@ const faultsOf = (text: string): Fault[] =>
     if (fault === undefined) throw new InvalidArgumentError(`faults are ${FAULTS.join(', ')}`)
     return fault
   })
+function durationOf(text: string): number {
+  const read = duration.safeParse(text)
+  if (!read.success) throw new InvalidArgumentError(read.error.issues[0]?.message ?? 'must be a duration')
+  return read.data
+}
+
 const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
 const jsonOption = () => new Option('--json', 'results as JSON')
 
@@ -161,8 +175,9 @@ subcommand(program, 'produce <file>', "sends a file's posts and comments to Kafk
         const parts = [`${done.posts} posts`, `${done.comments} comments`, ...others].join(', ')
         io.out(`${done.sent} sent (${parts}) in ${done.seconds.toFixed(1)} s`)
       }
-      for (const { line, why } of done.skipped.slice(0, 20)) io.say(`${file}:${line} ${why}; left out`)
-      if (done.skipped.length > 0) throw new OperatorError(`${done.skipped.length} lines of ${file} were left out.`)
+      for (const bad of done.skipped.slice(0, 20)) io.say(faultIn(file, bad))
+      const leftOut = done.skipped.filter(({ read }) => read !== true).length
+      if (leftOut > 0) throw new OperatorError(`${leftOut} lines of ${file} were left out.`)
     },
   )
 
@@ -179,17 +194,23 @@ subcommand(program, 'verdicts', 'reads the verdicts topic')
 subcommand(program, 'judge <file>', 'judges the subjects of a file right here, without Kafka or Redis')
   .requiredOption('--protocol <name>', 'by which protocol')
   .addOption(formatOption())
+  .option(
+    '--final-age <duration>',
+    'leave out comments that came later after their post than this, as a stream does (24h, 90m); without it threads are judged whole',
+    durationOf,
+  )
   .option('--transcript', 'the whole argument of each verdict')
   .addOption(jsonOption())
   .addHelpText('after', '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json')
   .action(
     async (
       file: string,
-      options: { protocol: string; format: Format; transcript?: boolean; json?: boolean },
+      options: { protocol: string; format: Format; finalAge?: number; transcript?: boolean; json?: boolean },
       command: Command,
     ) => {
-      const { protocol, format, transcript = false, json = false } = options
-      const done = await judgeFile(settingsOf(command), file, { protocol, format, transcript, json }, commandIo)
+      const { protocol, format, finalAge = Number.POSITIVE_INFINITY, transcript = false, json = false } = options
+      const how = { protocol, format, finalAge, transcript, json }
+      const done = await judgeFile(settingsOf(command), file, how, commandIo)
       const { verdicts: judged, undecided, refused, unrouted } = done
       io.say(`${counted(judged, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
       if (unrouted > 0) io.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)
@@ -500,12 +521,12 @@ program
 try {
   await program.parseAsync()
   // Clients of Kafka and of models may hold sockets open for a while; what had to be written has been written.
-  process.exit(0)
+  await leave(0)
 } catch (error) {
-  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2)
+  if (error instanceof CommanderError) await leave(error.exitCode === 0 ? 0 : 2)
   if (error instanceof OperatorError) {
     io.say(`gavel: ${error.message}`)
-    process.exit(1)
+    await leave(1)
   }
-  fail(error)
+  await fail(error)
 }

@@ -5,6 +5,7 @@ import { topicsOf } from '../assembly.ts'
 import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 import { makeProtocols } from '../protocols/make.ts'
@@ -224,7 +225,9 @@ function only(name: string): Record<string, string> {
 }
 
 function protocolOf(settings: Settings, name: string): Protocol {
-  const found = makeProtocols(settings.protocols, fences('bench', 1_000)).find((protocol) => protocol.name === name)
+  const found = makeProtocols(settings.protocols, fences('bench', 1_000), lots('bench')).find(
+    (protocol) => protocol.name === name,
+  )
   if (found === undefined) throw new OperatorError(`No protocol is called ${name}, or the settings switch it off.`)
   return found
 }

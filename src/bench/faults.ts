@@ -9,6 +9,7 @@ import { readTopic } from '../commands/read-topic.ts'
 import { table } from '../commands/terminal.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { post as postSchema } from '../domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { router } from '../engine/routes.ts'
@@ -158,7 +159,7 @@ function readCallLog(file: string): CallRecord[] {
 
 /** `PROTOCOL SUBJECT` of everything that must be judged, by the routes. */
 function subjectsOf(load: readonly FileMessage[], settings: Settings): ReadonlySet<string> {
-  const routes = router(makeProtocols(settings.protocols, fences('bench', 1_000)), settings.routes)
+  const routes = router(makeProtocols(settings.protocols, fences('bench', 1_000), lots('bench')), settings.routes)
   const routed = postSchema.omit({ authorSince: true })
   const pairs = load.flatMap(({ type, key, value }) => {
     if (type === 'comment') return []

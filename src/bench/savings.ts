@@ -3,6 +3,7 @@ import type { Settings } from '../../config/schema.ts'
 import { intake } from '../../consumers/intake.ts'
 import { memoryQueues } from '../adapters/memory/queues.ts'
 import { memoryStores } from '../adapters/memory/stores.ts'
+import { memoryTopics } from '../adapters/memory/topics.ts'
 import {
   gatewaySettings,
   intakesOf,
@@ -15,15 +16,15 @@ import {
 import { table } from '../commands/terminal.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { addUsage, noUsage, verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
-import { type FileMessage, type Format, fileMessages } from '../evaluation/formats.ts'
+import { type FileMessage, type Format, faultIn, fileMessages } from '../evaluation/formats.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { Outbox } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
-import type { TopicReader } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { applyPreset, rumorSettings } from '../protocols/rumor/settings.ts'
 import { understudyModel } from './model.ts'
@@ -82,7 +83,7 @@ export async function savingsBench(
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<SavingsReport> {
   const messages: FileMessage[] = []
-  for await (const message of fileMessages(file, format, ({ line, why }) => say(`${file}:${line} ${why}; left out`)))
+  for await (const message of fileMessages(file, format, (bad) => say(faultIn(file, bad))))
     if (message.type === 'post' || message.type === 'comment') messages.push(message)
   const threads = messages.filter(({ type }) => type === 'post').length
   if (threads === 0) throw new OperatorError(`${file} holds no posts.`)
@@ -164,7 +165,8 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
-  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars))
+  const lot = lots('bench')
+  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars), lot)
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })
@@ -183,10 +185,19 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(changed) }),
   )
   const routes = router(protocols, {})
-  const { reader, send } = hand()
+  const topics = memoryTopics()
   const taking = intake({
-    reader,
-    intakes: intakesOf(TOPICS, { settings: changed, threads, protocols, routes, library, memo: parts.memo, clock }),
+    reader: topics.reader,
+    intakes: intakesOf(TOPICS, {
+      settings: changed,
+      threads,
+      protocols,
+      routes,
+      library,
+      memo: parts.memo,
+      lot,
+      clock,
+    }),
     outbox,
     marks,
     limits: { maxBytes: changed.intake.maxMessageBytes, maxAheadMs: changed.intake.maxAhead },
@@ -223,7 +234,9 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
       streamNow = at
       await judgeDue()
       if (message === undefined) continue
-      await send(message)
+      const { type, key, value } = message
+      const topic = type === 'post' ? TOPICS.posts : TOPICS.comments
+      await topics.send(topic, [{ key, value: Buffer.from(JSON.stringify(value)) }])
       await judgeDue()
     }
     if (troubles.length > 0)
@@ -243,27 +256,6 @@ function momentsOf(messages: readonly FileMessage[], { checkpoints }: Settings) 
     return [{ at, message }, ...[...checkpoints.ages, checkpoints.finalAge].map((age) => ({ at: at + age }))]
   })
   return moments.sort((a, b) => a.at - b.at)
-}
-
-/** A reader that is handed one message at a time. */
-function hand() {
-  let handle: Parameters<TopicReader['start']>[0] = async () => {}
-  const reader: TopicReader = {
-    async start(given) {
-      handle = given
-    },
-    positions: async () => [],
-    setPaused() {},
-    downSince: null,
-    async close() {},
-  }
-  const send = async ({ type, key, line, value }: FileMessage) => {
-    const topic = type === 'post' ? TOPICS.posts : TOPICS.comments
-    const bytes = Buffer.from(JSON.stringify(value))
-    const message = { topic, partition: 0, offset: String(line), key, value: bytes, headers: {}, timestamp: 0 }
-    await handle({ topic, partition: 0, messages: [message], next: '0', atEnd: false }, async () => {})
-  }
-  return { reader, send }
 }
 
 /** Takes verdicts out of the outbox, and adds up their bills. */

@@ -8,6 +8,7 @@ import { startApp } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { post as postSchema } from '../domain/thread.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
 import { router } from '../engine/routes.ts'
@@ -104,7 +105,7 @@ const routedPost = postSchema.omit({ authorSince: true })
 
 /** What of the event is judged, and by which protocols: what the routes say of each message. */
 async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
-  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000)), settings.routes)
+  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000), lots('demo')), settings.routes)
   const subjects = new Map<string, Subject>()
   for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
     if (type === 'comment') {

@@ -7,6 +7,7 @@ import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redi
 import { libraryOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { printable, type Terminal } from './terminal.ts'
 
@@ -43,7 +44,9 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   try {
-    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).map(({ name }) => name)
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars), lots('doctor')).map(
+      ({ name }) => name,
+    )
     if (names.length > 0)
       return [{ what: 'settings and prompts', state: 'well', detail: `protocols: ${names.join(', ')}` }]
     return [
@@ -64,7 +67,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
     const wanted = new Set(
-      makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).flatMap(
+      makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars), lots('doctor')).flatMap(
         ({ shelves = [] }) => shelves,
       ),
     )

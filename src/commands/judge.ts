@@ -3,6 +3,7 @@ import { intake } from '../../consumers/intake.ts'
 import { imageLoader } from '../adapters/images.ts'
 import { memoryQueues } from '../adapters/memory/queues.ts'
 import { memoryStores } from '../adapters/memory/stores.ts'
+import { memoryTopics } from '../adapters/memory/topics.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
 import {
   gatewaySettings,
@@ -16,16 +17,16 @@ import {
 } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
-import { type BadLine, type FileMessage, type Format, fileMessages } from '../evaluation/formats.ts'
+import { type BadLine, type FileMessage, type Format, faultIn, fileMessages } from '../evaluation/formats.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { Outbox, OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
-import type { Batch, Incoming, TopicReader } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { startUnderstudy } from '../stack/understudy/server.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'
@@ -37,6 +38,15 @@ export interface Judged {
   readonly refused: number
   /** Subjects in which the protocol finds nothing to judge. */
   readonly unrouted: number
+}
+
+export interface JudgeOptions {
+  readonly protocol: string
+  readonly format: Format
+  readonly transcript: boolean
+  readonly json: boolean
+  /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
+  readonly finalAge: number
 }
 
 /** Messages handled at once. */
@@ -51,7 +61,7 @@ const TOPIC_OF = { post: TOPICS.posts, comment: TOPICS.comments, counterspeech: 
 export async function judgeFile(
   settings: Settings,
   file: string,
-  options: { protocol: string; format: Format; transcript: boolean; json: boolean },
+  options: JudgeOptions,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Judged> {
   const { terminal } = io
@@ -78,17 +88,20 @@ export async function judgeFile(
 }
 
 async function judgeWith(
-  settings: Settings,
+  given: Settings,
   file: string,
-  options: { protocol: string; format: Format; transcript: boolean; json: boolean },
+  options: JudgeOptions,
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
   const clock = Date.now
-  const protocols = makeProtocols(
-    settings.protocols,
-    fences(settings.fences.key || 'one run', settings.fences.maxChars),
-  ).filter(({ name }) => name === options.protocol)
+  // A stream ends a thread at an age; a file holds it whole.
+  const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
+  const secret = settings.fences.key || 'one run'
+  const lot = lots(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot).filter(
+    ({ name }) => name === options.protocol,
+  )
   if (protocols.length === 0)
     throw new OperatorError(
       `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
@@ -102,7 +115,7 @@ async function judgeWith(
     model: openAiModel(settings.openai),
     loadImage: imageLoader(imageSettings(settings)),
     ...parts,
-    settings: gatewaySettings(settings, 'one run'),
+    settings: gatewaySettings(settings, secret),
     clock,
     report,
   })
@@ -126,6 +139,7 @@ async function judgeWith(
       routes,
       library: { forget: async () => 0 },
       memo: parts.memo,
+      lot,
       clock,
     }),
     outbox,
@@ -142,8 +156,8 @@ async function judgeWith(
       skipped,
     ),
   )
-  for (const { line: number, why } of skipped) terminal.say(`${file}:${number} ${why}; left out`)
-  counts.refused += skipped.length
+  for (const bad of skipped) terminal.say(faultIn(file, bad))
+  counts.refused += skipped.filter(({ read }) => read !== true).length
 
   const dueCases = opener({
     routes,
@@ -164,7 +178,7 @@ async function judgeWith(
       },
       outbox,
       counts,
-      { ...options, file },
+      { ...options, file, lineOf: feed.lineOf },
       { terminal, signal },
       async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
     )
@@ -189,15 +203,20 @@ async function collect(
   openDue: () => Promise<number>,
   outbox: Outbox,
   counts: Counts,
-  options: { file: string; transcript: boolean; json: boolean },
+  options: {
+    file: string
+    lineOf: ReturnType<typeof feeding>['lineOf']
+    transcript: boolean
+    json: boolean
+  },
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   left: () => Promise<number>,
 ): Promise<void> {
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
-      const { offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
+      const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
       counts.refused++
-      terminal.say(`${options.file}:${offset} ${reason}: ${printable(detail, 200)}; left out`)
+      terminal.say(`${options.file}:${options.lineOf(topic, offset)} ${reason}: ${printable(detail, 200)}; left out`)
       return
     }
     const decided = verdict.parse(JSON.parse(entry.verdict))
@@ -224,41 +243,30 @@ async function collect(
   }
 }
 
-/** A reader whose batches come from a file. */
+/** Topics that are fed from a file, and the lines from which their records came. */
 function feeding() {
-  let handle: Parameters<TopicReader['start']>[0] = async () => {}
-  const fed = new Set<string>()
-  const send = async (topic: string, messages: readonly Incoming[]) => {
-    const batch: Batch = { topic, partition: 0, messages, next: '0', atEnd: true }
-    await handle(batch, async () => {})
-    fed.add(topic)
-  }
-  const reader: TopicReader = {
-    async start(given) {
-      handle = given
-    },
-    // What was read to its end stays there, however long its judging takes.
-    positions: async () => [...fed].map((topic) => ({ topic, partition: 0, lag: 0 })),
-    setPaused() {},
-    downSince: null,
-    async close() {},
-  }
+  const topics = memoryTopics()
+  const lines = new Map<string, number>()
   return {
-    reader,
+    reader: topics.reader,
+    /** The line of the file, from 1, that a record was made of. */
+    lineOf: (topic: string, offset: string) => lines.get(`${topic}/${offset}`),
     /** Posts before comments in each part of the file, as a stream has them mostly. */
     async all(messages: AsyncIterable<Omit<FileMessage, 'type'> & { topic: string }>): Promise<void> {
-      let pending: Incoming[] = []
+      let pending: (Omit<FileMessage, 'type'> & { topic: string })[] = []
       const flush = async () => {
         const byTopic = Map.groupBy(pending, ({ topic }) => topic)
         pending = []
         for (const topic of Object.values(TOPICS)) {
-          const part = byTopic.get(topic)
-          if (part !== undefined) await send(topic, part)
+          const part = byTopic.get(topic) ?? []
+          if (part.length === 0) continue
+          const records = part.map(({ key, value }) => ({ key, value: Buffer.from(JSON.stringify(value)) }))
+          const offsets = await topics.send(topic, records)
+          for (const [at, { line }] of part.entries()) lines.set(`${topic}/${offsets[at]}`, line)
         }
       }
-      for await (const { topic, key, line: at, value } of messages) {
-        const bytes = Buffer.from(JSON.stringify(value))
-        pending.push({ topic, partition: 0, offset: String(at), key, value: bytes, headers: {}, timestamp: 0 })
+      for await (const message of messages) {
+        pending.push(message)
         if (pending.length >= BATCH) await flush()
       }
       await flush()

@@ -10,10 +10,12 @@ import { keysUnder } from '../adapters/redis/keys.ts'
 import { redisLineage } from '../adapters/redis/lineage.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
+import { sharedKey } from '../adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from '../adapters/redis/threads.ts'
-import { farewellOf, intakesOf, libraryOf, openerSettings, topicsOf } from '../assembly.ts'
+import { farewellOf, intakesOf, libraryOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import { lots } from '../domain/lot.ts'
 import { deadLetter, OUTCOMES, type Outcome } from '../domain/messages.ts'
 import { type Post, snapshot, type ThreadRef } from '../domain/thread.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
@@ -91,12 +93,13 @@ export async function recover(
     const marks = redisMarks(client, keys)
     const recovery = redisRecovery(client, keys, keep)
     const memo = redisMemo(client, keys.under)
-    // Nothing is asked here: the key under which questions are fenced is never used.
-    const protocols = makeProtocols(settings.protocols, fences('unused', settings.fences.maxChars))
+    const secret = settings.fences.key || (await sharedKey(client, keys.fence))
+    const lot = lots(secret)
+    const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot)
     const routes = router(protocols, settings.routes)
-    const intakes = intakesOf(topics, { settings, threads, protocols, routes, library, memo, clock })
+    const intakes = intakesOf(topics, { settings, threads, protocols, routes, library, memo, lot, clock })
     const farewell = farewellOf(protocols, clock)
-    const { checkpoints, threadCap } = openerSettings(settings, () => 0)
+    const { checkpoints } = settings
 
     if (!options.dryRun) {
       const stoodStill = await lineage.hold()
@@ -286,7 +289,7 @@ export async function recover(
               : last?.revision === revision
                 ? last.seen
                 : null
-          const now = seenIn(snapshotOf(protocol, state, state.post, { checkpoints, threadCap }))
+          const now = seenIn(snapshotOf(protocol, state, state.post, { checkpoints }).subject)
           const sealed = protocol.subject === 'thread' && final && !settings.checkpoints.reopen
           if (nothingNew(before, now, sealed))
             await recovery.settle(ref, {

@@ -35,6 +35,13 @@ export async function verdicts(
   if (count === 0 && !options.follow) io.terminal.say('No verdicts stand on the topic.')
 }
 
+/** What became of the comments, where there were any: `18 of 23 comments (cap 2, late 3)`. */
+export function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
+  if (accepted === 0) return []
+  const reasons = Object.entries(leftOut).flatMap(([reason, count]) => (count === 0 ? [] : [`${reason} ${count}`]))
+  return [`${judged} of ${accepted} comments${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`]
+}
+
 /** A verdict as one line for a person. */
 export function line(of: Verdict): string {
   const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
@@ -48,6 +55,7 @@ export function line(of: Verdict): string {
     of.label === null ? (of.decidedBy === 'none' ? 'undecided' : 'scored') : printable(of.label, 30),
     `by ${of.decidedBy}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
+    ...countsIn(of),
     `${of.usage.calls} calls${degraded}`,
   ]
   return parts.join('  ')

@@ -24,6 +24,8 @@ export interface Ask<Answer = unknown> {
   readonly lookup?: Lookup
   /** Set where this is many small questions, asked together to save calls. */
   readonly pieces?: Pieces<Answer>
+  /** Ids of what is asked about, in the order of its numbers in the question, where it is one comment or several. */
+  readonly about?: readonly string[]
 }
 
 /**
@@ -58,9 +60,15 @@ export function lookup(stage: string, wanted: Lookup): Ask<Found> {
   return { stage, role: 'library', messages: [], answer: found, temperature: 0, maxTokens: 0, lookup: wanted }
 }
 
-/** How an ask ended: an answer that fits its schema, or the name of its failure. Never a default. */
+/** How an ask ended: an answer that fits its schema and the model that gave it, or the name of its failure. */
 export type Answered<Answer> =
-  | { readonly ok: true; readonly answer: Answer }
+  | {
+      readonly ok: true
+      readonly answer: Answer
+      readonly model: string
+      /** Set where the pieces of the question were answered by several models: the model of each, empty where one has none. */
+      readonly models?: readonly string[]
+    }
   | { readonly ok: false; readonly code: string; readonly detail: string }
 
 /** The name of a failure, as it stands in `degraded`. */

@@ -14,6 +14,10 @@ export const caseRecord = z.object({
   supersedes: z.string().nullable(),
   /** The subject as it stood: each protocol reads its own shape out of it. */
   subject: z.unknown(),
+  /** Comments that the thread had accepted, and those among them that the subject lacks. */
+  comments: z
+    .object({ accepted: z.number().int(), cap: z.number().int(), late: z.number().int(), author: z.number().int() })
+    .default({ accepted: 0, cap: 0, late: 0, author: 0 }),
   /** It was opened while more was due than could be judged in time. */
   pressed: z.boolean().default(false),
   /** What the protocol kept from the revision before, if anything. */
@@ -62,6 +66,8 @@ export const journalEntry = z.object({
   /** Time this ask was held back by somebody's Retry-After, in ms. */
   heldMs: z.number(),
   memo: z.boolean(),
+  /** Set where the pieces of a question were answered by several models: the model of each. */
+  models: z.array(z.string()).optional(),
   /** Set where a question in pieces was not sent as it stands: the pieces sent, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })

@@ -44,6 +44,8 @@ export const snapshot = z.object({
   comments: z.array(comment),
   /** Comments that the thread's cap left out. */
   leftOut: z.number().int(),
+  /** Comments that their authors' share of the thread had no room for. */
+  overAuthor: z.number().int().optional(),
 })
 export type Snapshot = z.infer<typeof snapshot>
 

@@ -16,6 +16,39 @@ export const versions = z.object({ script: z.number().int(), prompts: z.string()
 /** What a case is judged by, pinned when it opens: the script's number, hashes of prompts and settings. */
 export type Versions = z.infer<typeof versions>
 
+/**
+ * What became of the comments that a thread has accepted: each was judged or left out for one reason. `cap` beyond the most
+ * that a thread keeps or a protocol draws; `late` after the final age; `folded` the same words as another's; `author` beyond
+ * what one author may weigh; `unscored` no readable score; `load` not asked about under load.
+ */
+export const commentCounts = z.object({
+  accepted: z.number().int(),
+  judged: z.number().int(),
+  leftOut: z.object({
+    cap: z.number().int(),
+    late: z.number().int(),
+    folded: z.number().int(),
+    author: z.number().int(),
+    unscored: z.number().int(),
+    load: z.number().int(),
+  }),
+})
+export type CommentCounts = z.infer<typeof commentCounts>
+
+export function noComments(): CommentCounts {
+  return { accepted: 0, judged: 0, leftOut: { cap: 0, late: 0, folded: 0, author: 0, unscored: 0, load: 0 } }
+}
+
+/** What a script made of a snapshot's comments; what it names neither here nor as judged had no readable score. */
+const weighed = z.object({
+  judged: z.number().int(),
+  folded: z.number().int(),
+  author: z.number().int(),
+  cap: z.number().int(),
+  load: z.number().int(),
+})
+export type WeighedCounts = z.infer<typeof weighed>
+
 /** What a protocol's script returns: the decision and its grounds, before ids, times and costs are known. */
 export const ruling = z.object({
   label: z.string().nullable(),
@@ -31,6 +64,10 @@ export const ruling = z.object({
   }),
   /** What was left out, and why, in words. */
   degraded: z.array(z.string()),
+  /** By role: models that it rests on and that were not asked for this revision. */
+  models: z.record(z.string(), z.string()).optional(),
+  /** Of the snapshot's comments; absent where all of them, if there were any, were judged. */
+  comments: weighed.optional(),
 })
 export type Ruling = z.infer<typeof ruling>
 
@@ -54,7 +91,9 @@ export const verdict = z.object({
   revision: z.number().int(),
   final: z.boolean(),
   supersedes: z.string().nullable(),
-  ...ruling.shape,
+  ...ruling.omit({ models: true, comments: true }).shape,
+  // Earlier versions did not count.
+  counts: commentCounts.default(noComments),
   usage,
   models: z.record(z.string(), z.string()),
   versions,
@@ -93,6 +132,8 @@ const turn = z.object({
   startedAt: z.string(),
   ms: z.number(),
   memo: z.boolean(),
+  /** What it was asked about, where that is several things under one question: their ids, in the order of their numbers. */
+  about: z.array(z.string()).optional(),
   /** Set where only some pieces of the question were sent, the others being known: their numbers from 0, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })

@@ -2,6 +2,7 @@ import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../do
 import {
   addUsage,
   type ChatMessage,
+  type CommentCounts,
   type RecordedMessage,
   type Ruling,
   type Transcript,
@@ -27,6 +28,7 @@ export function verdictOf(ended: Ended): Verdict {
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
+  const { models, comments, ...decided } = ruling
   return {
     schema: 1,
     id: record.id,
@@ -36,9 +38,13 @@ export function verdictOf(ended: Ended): Verdict {
     revision: record.revision,
     final: record.final,
     supersedes: record.supersedes,
-    ...ruling,
+    ...decided,
+    counts: countsOf(record, ruling),
     usage,
-    models: Object.fromEntries(entries.filter((entry) => entry.model !== '').map((entry) => [entry.role, entry.model])),
+    models: {
+      ...models,
+      ...Object.fromEntries(entries.filter(({ model }) => model !== '').map((one) => [one.role, one.model])),
+    },
     versions: record.versions,
     timing: {
       createdAt: iso(record.createdAt),
@@ -51,10 +57,31 @@ export function verdictOf(ended: Ended): Verdict {
   }
 }
 
+/** What became of the thread's comments: what its store left out, then what the script did, and the rest had no score. */
+function countsOf(
+  { comments: { accepted, cap, late, author } }: CaseRecord,
+  { comments, decidedBy }: Ruling,
+): CommentCounts {
+  const shown = accepted - cap - late - author
+  const nothing = { judged: 0, folded: 0, author: 0, cap: 0, load: 0 }
+  const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : shown }
+  const unscored = shown - weighed.judged - weighed.folded - weighed.author - weighed.cap - weighed.load
+  return {
+    accepted,
+    judged: weighed.judged,
+    leftOut: {
+      ...{ cap: cap + weighed.cap, late, folded: weighed.folded },
+      ...{ author: author + weighed.author, unscored, load: weighed.load },
+    },
+  }
+}
+
 /** Time with the model and time on hold along the slowest ask of each round, in ms. */
 function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: number; heldMs: number } {
   const slowest = new Map<number, { ms: number; heldMs: number }>()
-  for (const { key, round } of asked) {
+  for (const { key, round, ask } of asked) {
+    // The library's shelves are ours: what they take is overhead.
+    if (ask.lookup !== undefined) continue
     const entry = journal.get(key)
     const soFar = slowest.get(round)
     if (entry !== undefined && (soFar === undefined || entry.ms + entry.heldMs > soFar.ms + soFar.heldMs))
@@ -95,6 +122,7 @@ export function transcriptOf(
       startedAt: iso(entry.startedAt),
       ms: entry.ms,
       memo: entry.memo,
+      ...(asked.ask.about === undefined ? {} : { about: [...asked.ask.about] }),
       ...(entry.sent === undefined ? {} : { sent: entry.sent }),
     }
   })

@@ -295,7 +295,7 @@ function journalled(
   settled: Settled,
   around: { calls: readonly Call[]; startedAt: number; heldMs: number },
 ): JournalEntry {
-  const { answer, failed, raw, model, usage, ms, memo, sent } = settled
+  const { answer, failed, raw, model, models, usage, ms, memo, sent } = settled
   return {
     stage: ask.stage,
     role: ask.role,
@@ -309,6 +309,7 @@ function journalled(
     ms,
     heldMs: around.heldMs,
     memo,
+    ...(models === undefined ? {} : { models: [...models] }),
     ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
   }
 }
@@ -322,11 +323,18 @@ function named(calls: readonly Call[], key: string) {
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
-export function farewell(record: Omit<CaseRecord, 'subject' | 'carry' | 'deadline' | 'pressed'>): {
+export function farewell(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'pressed'>): {
   verdict: Verdict
   transcript: string
 } {
-  const bare: CaseRecord = { ...record, pressed: false, subject: null, carry: null, deadline: 0 }
+  const bare: CaseRecord = {
+    ...record,
+    comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+    pressed: false,
+    subject: null,
+    carry: null,
+    deadline: 0,
+  }
   const { ruling } = undecided('deleted')
   const ended: Ended = {
     record: bare,

@@ -14,8 +14,6 @@ import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
   readonly checkpoints: CheckpointSettings
-  /** Most comments a thread keeps. */
-  readonly threadCap: number
   readonly clock: StreamClockSettings
   /** Cases that one tenant may have open at once; all together may an eighth more. What is due beyond that waits in the store. */
   readonly maxOpen: number
@@ -115,7 +113,7 @@ export function opener(deps: {
       // Nothing but an edit changes a post by itself.
       final: protocol.subject === 'thread' ? atFinalAge : true,
       supersedes: revision === 1 ? null : id(revision - 1),
-      subject: snapshotOf(protocol, state, post, settings),
+      ...snapshotOf(protocol, state, post, settings),
       pressed,
       carry: before?.carry ?? null,
       versions: versionsOf(protocol),
@@ -162,15 +160,24 @@ export function versionSeenBy(protocol: Protocol, state: ThreadState): number {
   return protocol.subject === 'thread' ? state.version : state.postVersion
 }
 
-/** The subject as a protocol judges it now. */
+/** The subject as a protocol judges it now, and what became of the comments that the thread has had. */
 export function snapshotOf(
   protocol: Protocol,
   state: ThreadState,
   post: Post,
-  settings: Pick<OpenerSettings, 'checkpoints' | 'threadCap'>,
-): Snapshot {
-  if (protocol.subject !== 'thread') return { post: seenBy(protocol, post), comments: [], leftOut: 0 }
-  const { checkpoints, threadCap } = settings
+  { checkpoints }: Pick<OpenerSettings, 'checkpoints'>,
+): { readonly subject: Snapshot; readonly comments: CaseRecord['comments'] } {
+  if (protocol.subject !== 'thread')
+    return {
+      subject: { post: seenBy(protocol, post), comments: [], leftOut: 0 },
+      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+    }
   const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)
-  return { post, comments, leftOut: state.accepted > threadCap ? state.accepted - state.comments.length : 0 }
+  const { overAuthor } = state
+  const cap = state.accepted - overAuthor - state.comments.length
+  const late = state.late + state.comments.length - comments.length
+  return {
+    subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor },
+  }
 }

@@ -58,5 +58,6 @@ function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
       `the journal has ${entry?.stage}/${entry?.role} at ${key}, the script asks ${ask.stage}/${ask.role}`,
     )
   if (entry.failed !== undefined) return { ok: false, ...entry.failed }
-  return { ok: true, answer: ask.answer.parse(entry.answer) }
+  const { model, models } = entry
+  return { ok: true, answer: ask.answer.parse(entry.answer), model, ...(models === undefined ? {} : { models }) }
 }

@@ -45,10 +45,17 @@ export interface LabelledItem {
   readonly label: string
 }
 
-/** A line that is no message, by its number in the file. */
+/** What is wrong with a line, by its number in the file. */
 export interface BadLine {
   readonly line: number
   readonly why: string
+  /** It was read all the same, `why` says how; else it was left out. */
+  readonly read?: true
+}
+
+/** What is wrong with a line of a file, and what became of it, for a person. */
+export function faultIn(file: string, { line, why, read }: BadLine): string {
+  return `${file}:${line} ${why}${read === true ? '' : '; left out'}`
 }
 
 /**
@@ -132,15 +139,15 @@ async function* threadMessages(
   const read = THREADS[format]
   const messages: Timed[] = []
   for await (const { line, json } of jsonLines(file, bad)) {
-    const thread = read(json, line)
+    const thread = read(json, line, (why) => bad({ line, why, read: true }))
     if (thread === null) bad({ line, why: `is no thread of ${format}` })
     else messages.push(...thread)
   }
   yield* messages.sort((a, b) => a.createdAt - b.createdAt)
 }
 
-/** By format: the messages of one line, null if it is none of that format. */
-const THREADS: Record<ThreadFormat, (json: unknown, line: number) => Timed[] | null> = {
+/** By format: the messages of one line, null if it is none of that format; what was mended on the way is said. */
+const THREADS: Record<ThreadFormat, (json: unknown, line: number, say: (why: string) => void) => Timed[] | null> = {
   rumoureval2017: rumourEval,
   'covid19-rumor': covid19,
 }
@@ -183,14 +190,22 @@ function isTime(ms: number): boolean {
   return Math.abs(ms) <= 8.64e15
 }
 
-/** The data set has no time of the post and no ids of comments: the post stands a second before its first comment. */
-function covid19(json: unknown, line: number): Timed[] | null {
+/**
+ * The data set has no time of the post and no ids of comments: the post stands a second before its first comment. Where a time
+ * is something else (`0`, a piece of a text), the comment takes that of the one before it in the file.
+ */
+function covid19(json: unknown, line: number, say: (why: string) => void): Timed[] | null {
   const read = covidThread.safeParse(json)
   if (!read.success) return null
   const { id, claim, comments } = read.data
-  const times = comments.map(({ t }) => Date.parse(t))
-  if (times.some((time) => !Number.isFinite(time))) return null
-  const first = times.length === 0 ? Date.UTC(2020, 0, 1) : times.reduce((a, b) => Math.min(a, b))
+  const given = comments.map(({ t }) => (TWEETED.test(t) ? Date.parse(t) : Number.NaN))
+  const known = given.find((time) => Number.isFinite(time)) ?? Date.UTC(2020, 0, 1)
+  const times: number[] = []
+  for (const [index, time] of given.entries()) {
+    times.push(Number.isFinite(time) ? time : (times.at(-1) ?? known))
+    if (!Number.isFinite(time)) say(`comment ${index + 1} has no readable time: it takes that of the one before it`)
+  }
+  const first = times.reduce((a, b) => Math.min(a, b), known)
   return [
     message('post', id, line, first - 1000, { id, text: claim }),
     ...comments.map(({ text }, index) =>
@@ -198,6 +213,9 @@ function covid19(json: unknown, line: number): Timed[] | null {
     ),
   ]
 }
+
+/** `Fri Mar 13 20:28:53 +0000 2020`. */
+const TWEETED = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{2}:\d{2}:\d{2} [+-]\d{4} \d{4}$/
 
 /** One text of a labelled data set, as its reader finds it. */
 interface Sample {

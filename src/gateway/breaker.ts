@@ -43,6 +43,8 @@ export interface Breaker {
   allow(model: string): Allowed
   /** The same for the nth model of a chain at the nth attempt, or for another where that one is kept away from. */
   pick(chain: readonly string[], attempt: number): Allowed
+  /** The model that `pick` would choose now, whether it may be called or not. */
+  preferred(chain: readonly string[], attempt: number): string
   /** How the call ended, as reported. Counts once, and not if the model's state has changed since the pass was given. */
   note(pass: Pass, outcome: string): void
   states(): ReadonlyMap<string, BreakerState>
@@ -114,23 +116,29 @@ export function breaker(deps: {
     return { ok: true, pass }
   }
 
+  /** The model whose turn it is, else one that may be called; where none may, the first, and when one may again. */
+  function choose(chain: readonly string[], attempt: number, now: number): { model: string; retryInMs: number } {
+    const at = Math.min(attempt, chain.length) - 1
+    const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
+      const state = stateOf(model, now)
+      return { model, is: state.is, retryInMs: waitFor(state, now) }
+    })
+    const [first] = inTurn
+    if (first === undefined) throw new Error('a chain without models')
+    // The first may be half-open: its probes come from those who would rather have it.
+    const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
+    const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
+    return chosen ?? { model: first.model, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
+  }
+
   return {
     allow: (model) => allow(model),
 
+    preferred: (chain, attempt) => choose(chain, attempt, clock()).model,
     pick(chain, attempt) {
       const now = clock()
-      const at = Math.min(attempt, chain.length) - 1
-      const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
-        const state = stateOf(model, now)
-        return { model, is: state.is, retryInMs: waitFor(state, now) }
-      })
-      const [preferred] = inTurn
-      if (preferred === undefined) throw new Error('a chain without models')
-      // The preferred one may be half-open: its probes come from those who would rather have it.
-      const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
-      const chosen = free.find((each) => each === preferred || each.is === 'closed') ?? free[0]
-      if (chosen !== undefined) return allow(chosen.model, now)
-      return { ok: false, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
+      const { model, retryInMs } = choose(chain, attempt, now)
+      return retryInMs === 0 ? allow(model, now) : { ok: false, retryInMs }
     },
 
     note(pass, outcome) {

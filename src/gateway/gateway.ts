@@ -115,14 +115,15 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     async ask(ask, asking) {
       const { roles } = settings
       const chain = roles[`${asking.protocol}.${ask.role}`] ?? roles[ask.role] ?? roles.default ?? []
-      const preferred = chain[Math.min(asking.attempt, chain.length) - 1]
-      if (preferred === undefined) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
+      if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
       const { subject, signal, deadline } = asking
       const messagesOf = (asked: Ask) => withImages(withFormat(asked), loadImage, signal)
-      if (once === null || !asking.remember)
-        return { ...(await pay(ask, chain, await messagesOf(ask), asking)), memo: false }
+      if (once === null || !asking.remember) {
+        const { asked: _, ...paid } = await pay(ask, chain, await messagesOf(ask), asking)
+        return { ...paid, memo: false }
+      }
       const { saved, ...settled } = await once(ask, {
-        model: preferred,
+        model: breakers.preferred(chain, asking.attempt),
         subject,
         signal,
         deadline,
@@ -171,6 +172,7 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
     answer: reading.readable ? reading.answer : null,
     ...(reading.readable ? {} : { failed: { code: reading.code, detail: reading.why } }),
     raw: reply.text,
+    asked: name,
     model: reply.model,
     usage: answered
       .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, prices[name]) }))

@@ -24,14 +24,19 @@ export interface Paid {
   readonly answer: unknown
   readonly failed?: { readonly code: string; readonly detail: string }
   readonly raw: string | null
+  /** The model under the name by which it was asked; another than was looked up where that one has just become unavailable. */
+  readonly asked: string
+  /** The model as it names itself. */
   readonly model: string
   readonly usage: Usage
   readonly ms: number
 }
 
-export interface Remembered extends Paid {
+export interface Remembered extends Omit<Paid, 'asked'> {
   /** No call was made for it. */
   readonly memo: boolean
+  /** Set where the pieces of the question were answered by several models: the model of each, empty where one has no answer. */
+  readonly models?: readonly string[]
   /** Set where a question in pieces was not sent as it stands: the pieces sent, call by call. */
   readonly sent?: readonly (readonly number[])[]
   /** Tokens that these answers took when they were paid for. */
@@ -131,7 +136,7 @@ export function askOnce(deps: {
         const messages = mine.length === 1 && mine[0] !== undefined ? mine[0].messages : await asking.messagesOf(asked)
         const paid = await asking.pay(asked, messages)
         calls.push({ paid, pieces })
-        take(mine, entriesOf(ask, paid, mine.length))
+        take(mine, entriesOf(ask, paid, mine.length), paid.asked === asking.model)
       } finally {
         stop()
         await giveUp(mine)
@@ -139,22 +144,23 @@ export function askOnce(deps: {
     }
 
     /** The answers go on at once; whoever asks elsewhere waits for the lease, and finds them kept. */
-    function take(units: readonly Unit[], entries: readonly (MemoEntry | null)[]): void {
+    function take(units: readonly Unit[], entries: readonly (MemoEntry | null)[], asLookedUp: boolean): void {
       const kept: Kept[] = []
-      const tooLong: string[] = []
+      // Too long, or another model's answer than the one that the question names.
+      const unkept: string[] = []
       for (const [index, { key }] of units.entries()) {
         given.add(key)
         const entry = entries[index] ?? null
         if (entry === null) continue
         known.set(key, entry)
-        const small = bounded(entry, settings.maxBytes)
-        if (small === null) tooLong.push(key)
+        const small = asLookedUp ? bounded(entry, settings.maxBytes) : null
+        if (small === null) unkept.push(key)
         else kept.push({ key, entry: small })
         end(key, entry)
       }
       // Whatever goes wrong here: answers are paid for, and must not be lost because they can't be kept for others.
       if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, asking.subject).catch(trouble)
-      if (tooLong.length > 0) void memo.giveUp(tooLong, asker).catch(trouble)
+      if (unkept.length > 0) void memo.giveUp(unkept, asker).catch(trouble)
     }
 
     /** Lets the next ask what has no answer yet. */
@@ -372,13 +378,16 @@ function settled(
   const [one] = answers.values()
   if (one === undefined) {
     if (last === undefined) throw new Error('an ask settled without an answer or a call')
-    return { ...last, ...around }
+    const { asked: _, ...failed } = last
+    return { ...failed, ...around }
   }
   const { model } = last ?? one
   if (ask.pieces === undefined)
     return { answer: one.answer, raw: last === undefined ? one.raw : last.raw, model, ...around }
   const answer = ask.pieces.join(new Map([...answers].map(([place, entry]) => [place, entry.answer])))
-  return { answer, raw: last?.raw ?? null, model, ...around }
+  const models = Array.from({ length: ask.pieces.count }, (_, place) => answers.get(place)?.model ?? '')
+  const several = models.some((one) => one !== '' && one !== model)
+  return { answer, raw: last?.raw ?? null, model, ...(several ? { models } : {}), ...around }
 }
 
 /** What a promise resolves to, null if it takes longer; rejects with the signal's reason when that is aborted. */

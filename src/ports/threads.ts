@@ -32,6 +32,10 @@ export interface ThreadRules {
   readonly counts: readonly number[]
   /** Most comments a thread keeps: those with the smallest ranks, a fixed sample whatever their order. */
   readonly cap: number
+  /** Most comments of one author that it keeps, by the same ranks and before that sample; null is no limit. */
+  readonly perAuthor: number | null
+  /** A comment's fixed place in the draw, which nobody can foresee. */
+  readonly rank: (thread: ThreadRef, id: string) => number
   /** A comment in the window that comes after the final snapshot opens another revision. */
   readonly reopen: boolean
   /** Longest text kept of a post or comment, in characters. */
@@ -59,8 +63,15 @@ export interface ThreadState {
   /** Null while only comments have come. */
   readonly post: Post | null
   readonly comments: readonly Comment[]
-  /** Comments accepted, whether kept or sampled out; one that comes again after it was sampled out counts again. */
+  /**
+   * Comments accepted and not deleted, whether kept or sampled out; one that comes again after it was sampled out counts
+   * again, and one that is deleted after it still counts.
+   */
   readonly accepted: number
+  /** Of these, the ones that their authors' share had no room for. */
+  readonly overAuthor: number
+  /** Comments that came after the thread's window, and are not among the accepted. */
+  readonly late: number
   /** Raised by each change. */
   readonly version: number
   /** Raised by each change of the post itself. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Fence } from '../domain/fence.ts'
+import type { Lot } from '../domain/lot.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** What a protocol is made of. */
@@ -8,6 +9,8 @@ export interface ProtocolParts {
   /** The files of `config/prompts/NAME/`, by name without `.md`. */
   readonly prompts: ReadonlyMap<string, string>
   readonly fence: Fence
+  /** Draws by which a protocol samples and breaks ties. */
+  readonly lot: Lot
   /** The files of another folder under `config/`, by name with their ending. */
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }

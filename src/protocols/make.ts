@@ -2,6 +2,7 @@ import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
+import type { Lot } from '../domain/lot.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { ProtocolKind } from './kind.ts'
 import { PROTOCOLS } from './registry.ts'
@@ -10,6 +11,7 @@ import { PROTOCOLS } from './registry.ts'
 export function makeProtocols(
   settings: Settings['protocols'],
   fence: Fence,
+  lot: Lot,
   kinds: readonly ProtocolKind[] = PROTOCOLS,
 ): Protocol[] {
   const faults: string[] = []
@@ -17,7 +19,7 @@ export function makeProtocols(
     const { enabled, ...own } = settings[kind.name] ?? { enabled: false }
     if (!enabled) return []
     try {
-      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, files: loadFiles })]
+      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, lot, files: loadFiles })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
         faults.push(line.startsWith('config/') ? line : `config/prompts/${kind.name}/${line}`)

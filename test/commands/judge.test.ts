@@ -4,9 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
-import { transcript, verdict } from '../../src/domain/verdict.ts'
+import { snapshot } from '../../src/domain/thread.ts'
+import { noComments, type Turn, transcript, verdict } from '../../src/domain/verdict.ts'
 import { tell } from '../support/pipeline.ts'
 
 const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
@@ -22,7 +24,7 @@ interface Ended {
 /** The command line as a person types it, in a process of its own, without any server or key. */
 function gavel(...args: string[]): Promise<Ended> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH }, cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: 60_000 }
+  const options = { env: { PATH: process.env.PATH }, cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: 240_000 }
   const lines = (text: string) => text.split('\n').filter((line) => line !== '')
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, stdout, stderr) => {
@@ -75,7 +77,7 @@ test('judges a file to its end, however long that takes', async () => {
   const judged = await judgeFile(
     { ...settings, cases: { ...settings.cases, maxOpen: 1 } },
     file,
-    { protocol: 'rumor', format: 'gavel', transcript: false, json: true },
+    { protocol: 'rumor', format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
     { terminal, signal: AbortSignal.timeout(4_000) },
   )
   expect(judged.verdicts).toBe(3)
@@ -96,21 +98,105 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
   expect(ended.said.at(-1)).toBe('2 subjects without anything that rumor judges.')
 })
 
-test.for(['rumoureval2017', 'covid19-rumor'])('judges threads of the public format %s', async (format, context) => {
-  const data = join(DATA, format, 'threads.jsonl')
-  if (!existsSync(data)) {
-    tell(`SKIPPED: ${data} is not there; gavel judge --format ${format} was not run on real threads.`)
-    return context.skip('../shared/data is not there')
+/** Ids of comments that have a stance in one of these transcripts: by the numbers in the answers, and what each was about. */
+function scoredIn(turns: readonly Turn[]): Set<string> {
+  return new Set(
+    turns.flatMap(({ stage, answer, about = [] }) => {
+      if (stage !== 'stance') return []
+      const read = z.object({ scores: z.array(z.object({ comment: z.number() })) }).parse(answer)
+      return read.scores.map(({ comment: number }) => about[number - 1] ?? '')
+    }),
+  )
+}
+
+test.for([
+  ['rumoureval2017', 155, 2_327],
+  ['covid19-rumor', 300, 6_268],
+] as const)(
+  'judges every comment of every thread of the public format %s',
+  { timeout: 240_000 },
+  async ([format, threads, comments], context) => {
+    const data = join(DATA, format, 'threads.jsonl')
+    if (!existsSync(data)) {
+      tell(`SKIPPED: ${data} is not there; gavel judge --format ${format} was not run on real threads.`)
+      return context.skip('../shared/data is not there')
+    }
+    const apart = join(folder, 'apart.yaml')
+    writeFileSync(
+      apart,
+      'threads: { maxPerAuthor: null }\nprotocols: { rumor: { foldNearIdentical: false, perAuthor: null } }\n',
+    )
+    const ended = await gavel(
+      'judge',
+      data,
+      '--protocol',
+      'rumor',
+      '--format',
+      format,
+      '--json',
+      '--transcript',
+      '--config',
+      apart,
+    )
+    expect(ended.code).toBe(0)
+    const judged = ended.out.map((line) => z.object({ verdict, transcript }).parse(JSON.parse(line)))
+    expect(new Set(judged.map((one) => one.verdict.subjectId)).size).toBe(threads)
+    expect(judged).toHaveLength(threads)
+    expect(judged.reduce((sum, one) => sum + one.verdict.counts.accepted, 0)).toBe(comments)
+    for (const { verdict: decided, transcript: argued } of judged) {
+      const { accepted, judged: all, leftOut } = decided.counts
+      expect({ all, leftOut }).toEqual({ all: accepted, leftOut: noComments().leftOut })
+      const shown = snapshot.parse(argued.subject).comments.map(({ id }) => id)
+      expect(scoredIn(argued.turns)).toEqual(new Set(shown))
+      expect(shown).toHaveLength(accepted)
+    }
+  },
+)
+
+test('a reader that is slow gets every line', { timeout: 240_000 }, async () => {
+  const lines = Array.from({ length: 60 }, (_, at) =>
+    post(`p${at}`, { text: `the bridge has fallen ${'x'.repeat(4_000)}` }),
+  )
+  const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
+  const command = ['judge', fileOf(...lines), '--protocol', 'rumor', '--json', '--transcript']
+  const child = spawn(process.execPath, [...flags, ...command], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  // Nobody reads before the last verdict has been written.
+  const said = new Promise<void>((resolve) => {
+    let text = ''
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+      if (text.includes('60 verdicts')) resolve()
+    })
+  })
+  await said
+  const out: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
+  const [code] = await once(child, 'close')
+  expect(code).toBe(0)
+  expect(Buffer.concat(out).toString().trimEnd().split('\n')).toHaveLength(60)
+})
+
+test('takes threads whole, whatever their age, and cuts them where it is told to, and says so', async () => {
+  const lines = [
+    post('p'),
+    comment('c1', 'p'),
+    comment('c2', 'p', { createdAt: '2025-03-01T12:00:00Z', text: 'it is fake' }),
+  ]
+  const counted = async (...options: string[]) => {
+    const ended = await gavel('judge', fileOf(...lines), '--protocol', 'rumor', '--json', ...options)
+    return verdictsIn(ended)[0]?.counts
   }
-  const threads = readFileSync(data, 'utf8').trim().split('\n').slice(0, 5)
-  const ids = threads.map((line) => (JSON.parse(line) as { id: string }).id)
-  const ended = await gavel('judge', fileOf(...threads), '--protocol', 'rumor', '--format', format, '--json')
-  expect(ended.code).toBe(0)
-  expect(
-    verdictsIn(ended)
-      .map(({ subjectId }) => subjectId)
-      .sort(),
-  ).toEqual(ids.sort())
+  expect(await counted()).toEqual({ ...noComments(), accepted: 2, judged: 2 })
+  expect(await counted('--final-age', '24h')).toEqual({
+    accepted: 2,
+    judged: 1,
+    leftOut: { ...noComments().leftOut, late: 1 },
+  })
+  const line = (await gavel('judge', fileOf(...lines), '--protocol', 'rumor', '--final-age', '24h')).out[0]
+  expect(line).toContain('1 of 2 comments (late 1)')
+  const wrong = await gavel('judge', fileOf(...lines), '--protocol', 'rumor', '--final-age', 'soon')
+  expect(wrong).toMatchObject({ code: 2 })
+  expect(wrong.said.join()).toContain('a duration is a number and ms, s, m, h or d')
 })
 
 test.for([

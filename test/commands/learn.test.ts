@@ -333,7 +333,13 @@ describe('gavel learn', () => {
   /** Judges posts, and leaves verdicts and transcripts in a file. */
   async function judged(name: string, ...posts: object[]) {
     out.length = 0
-    const options = { protocol: 'safety', format: 'gavel' as const, transcript: true, json: true }
+    const options = {
+      protocol: 'safety',
+      format: 'gavel' as const,
+      finalAge: Number.POSITIVE_INFINITY,
+      transcript: true,
+      json: true,
+    }
     await judgeFile(settings(), file(`${name}.posts`, ...posts), options, io())
     const path = file(name, ...out)
     const read = out.map((line) => {

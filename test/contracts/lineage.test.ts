@@ -8,6 +8,7 @@ import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { ThreadRules } from '../../src/ports/threads.ts'
 import type { LocalServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { tell } from '../support/pipeline.ts'
@@ -15,7 +16,10 @@ import { tell } from '../support/pipeline.ts'
 const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }
 const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
-const RULES = { window: 1e9, counts: [], cap: 10, reopen: true, textChars: 1_000, orphanWait: 1_000 }
+const RULES: ThreadRules = {
+  ...{ window: 1e9, counts: [], cap: 10, perAuthor: null, reopen: true, textChars: 1_000, orphanWait: 1_000 },
+  rank: () => 0,
+}
 
 let server: LocalServer
 let client: Redis
@@ -45,7 +49,14 @@ async function rolledBack(during: () => Promise<unknown>): Promise<void> {
 function recordOf(revision: number): CaseRecord {
   return {
     ...{ id: `rumor~p~r${revision}`, protocol: 'rumor', tenant: 'default', subjectId: 'p', kind: 'post', revision },
-    ...{ final: true, supersedes: null, subject: null, pressed: false, carry: null },
+    ...{
+      final: true,
+      supersedes: null,
+      subject: null,
+      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+      pressed: false,
+      carry: null,
+    },
     versions: { script: 1, prompts: '', settings: '' },
     ...{ createdAt: 1_000, receivedAt: 1_000, openedAt: 1_000, deadline: 1e15 },
   }

@@ -66,7 +66,14 @@ async function asker(number: number): Promise<void> {
           calls++
           const reply = await model.complete(requestOf({ callId: randomUUID(), timeoutMs: 30_000 }))
           const read = view.parse(JSON.parse(reply.text ?? ''))
-          return { answer: read, raw: reply.text, model: reply.model, usage: { ...noUsage(), calls: 1 }, ms: 1 }
+          return {
+            answer: read,
+            raw: reply.text,
+            asked: 'gpt-x',
+            model: reply.model,
+            usage: { ...noUsage(), calls: 1 },
+            ms: 1,
+          }
         },
       })
       const text = JSON.stringify(answer)

@@ -1,4 +1,5 @@
 import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
+import { lots } from '../../src/domain/lot.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/domain/thread.ts'
 import { noUsage, verdictId } from '../../src/domain/verdict.ts'
 import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
@@ -14,6 +15,8 @@ export const RULES: ThreadRules = {
   window: HOUR,
   counts: [],
   cap: 100,
+  perAuthor: null,
+  rank: (_, id) => lots('key')('a scope', id),
   textChars: 8_000,
   reopen: true,
   orphanWait: 10 * MINUTE,
@@ -65,6 +68,7 @@ export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial
     final: false,
     supersedes: revision === 1 ? null : id(revision - 1),
     subject: { post: state.post, comments: state.comments, leftOut: 0 },
+    comments: { accepted: state.accepted, cap: 0, late: 0, author: 0 },
     pressed: false,
     carry: state.revisions.get(protocol)?.carry ?? null,
     versions: { script: 1, prompts: 'p', settings: 's' },

@@ -251,7 +251,86 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost(after)
         await put([...beyond, ...within], RULES, after)
         expect(await kept(before)).toEqual(await kept(after))
-        expect((await readThread(stores, before)).accepted).toBe(5)
+        for (const ref of [before, after])
+          expect(await readThread(stores, ref)).toMatchObject({ accepted: 5, late: 5, overAuthor: 0 })
+      })
+
+      it('the number of those from beyond the window, each record of them counted once', async () => {
+        await putPost()
+        const at = (offset: number) => ({ place: { partition: 3, offset: String(offset), timestamp: offset } })
+        const late = (id: string, offset: number) => ({ ...said(id, { createdAt: T0 + 2 * HOUR }), ...at(offset) })
+        expect(await put([late('a', 1), late('b', 2)])).toEqual(['late', 'late'])
+        expect(await put([late('a', 1), late('b', 2), late('c', 3)])).toEqual(['duplicate', 'duplicate', 'late'])
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 0, late: 3, comments: [] })
+      })
+
+      it('no count of a comment that was deleted: nine deleted and one new are one, and pass no checkpoint of ten', async () => {
+        const rules = { ...RULES, counts: [10] }
+        await putPost(p1, {}, rules)
+        const nine = Array.from({ length: 9 }, (_, index) => said(`gone${index}`))
+        await put(nine, rules)
+        await put(
+          nine.map(({ comment: { id } }) => unsaid(id)),
+          rules,
+        )
+        await put([unsaid('gone0'), unsaid('never was'), said('new')], rules)
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 1, countStage: 0, dueSince: null })
+      })
+
+      describe('of one author', () => {
+        const rules: ThreadRules = { ...RULES, perAuthor: 3 }
+        const of = (author: string, count: number) =>
+          Array.from({ length: count }, (_, index) => said(`${author}${index}`, { author }))
+        const byRank = (ids: readonly string[]) => ids.toSorted((a, b) => RULES.rank(p1, a) - RULES.rank(p1, b))
+
+        it('the comments with the smallest ranks, and counts the others', async () => {
+          await putPost()
+          expect(await put([...of('x', 10), ...of('y', 2), said('nobody')], rules)).toEqual(
+            Array.from({ length: 13 }, () => 'judged'),
+          )
+          const share = byRank(of('x', 10).map(({ comment: { id } }) => id)).slice(0, 3)
+          expect(new Set(await kept())).toEqual(new Set([...share, 'y0', 'y1', 'nobody']))
+          expect(await readThread(stores, p1)).toMatchObject({ accepted: 13, overAuthor: 7 })
+        })
+
+        it('the same ones in whatever order and batches they came, also beside a cap', async () => {
+          const all = [...of('x', 12), ...of('y', 4), ...Array.from({ length: 5 }, (_, at) => said(`nobody${at}`))]
+          const capped = { ...rules, cap: 8 }
+          await putPost(thread('straight'))
+          await put(all, capped, thread('straight'))
+          const sample = await kept(thread('straight'))
+          let round = 0
+          const orders = fc.shuffledSubarray(all, { minLength: all.length })
+          await fc.assert(
+            fc.asyncProperty(orders, fc.integer({ min: 1, max: 21 }), async (order, size) => {
+              const ref = thread(`authors ${round++}`)
+              await putPost(ref)
+              for (let start = 0; start < order.length; start += size)
+                await put(order.slice(start, start + size), capped, ref)
+              expect(await kept(ref)).toEqual(sample)
+              const { accepted, overAuthor, comments } = await readThread(stores, ref)
+              expect(accepted).toBe(21)
+              expect(accepted - overAuthor).toBeGreaterThanOrEqual(comments.length)
+            }),
+            { numRuns: 20 },
+          )
+        })
+
+        it('room for another where one was deleted, or came to be another author’s', async () => {
+          await putPost()
+          await put(of('x', 3), rules)
+          await put([unsaid('x0'), said('x1', { author: 'z' })], rules)
+          await put([said('x7', { author: 'x' }), said('x8', { author: 'x' })], rules)
+          expect(await kept()).toEqual(['x1', 'x2', 'x7', 'x8'])
+          expect(await readThread(stores, p1)).toMatchObject({ accepted: 4, overAuthor: 0 })
+        })
+
+        it('no more than that while their post has not come', async () => {
+          await put(of('x', 10), rules)
+          await putPost()
+          expect(await kept()).toHaveLength(3)
+          expect(await readThread(stores, p1)).toMatchObject({ accepted: 10, overAuthor: 7 })
+        })
       })
 
       it('the same sample when a comment that was sampled out comes again', async () => {

@@ -27,7 +27,11 @@ const ask = (stage: string, content: string): Ask<{ word: string }> => ({
   temperature: 0,
   maxTokens: 10,
 })
-const concluded = (rationale: string, label: string | null = 'good'): Conclusion => ({
+const concluded = (
+  rationale: string,
+  label: string | null = 'good',
+  change: Partial<Conclusion['ruling']> = {},
+): Conclusion => ({
   ruling: {
     label,
     scores: {},
@@ -36,6 +40,7 @@ const concluded = (rationale: string, label: string | null = 'good'): Conclusion
     rounds: 1,
     evidence: { support: [], oppose: [], precedents: [] },
     degraded: label === null ? [rationale] : [],
+    ...change,
   },
   carry: { rationale },
 })
@@ -168,6 +173,48 @@ async function only(
     bytes: Buffer.byteLength(argued),
   }
 }
+
+describe('a verdict counts', () => {
+  const stored = { accepted: 20, cap: 5, late: 3, author: 2 }
+  const countsWith = async (change: Partial<Conclusion['ruling']>, label: string | null = 'good') => {
+    function* script(): Script {
+      yield* round([ask('word', 'first')])
+      return concluded('done', label, change)
+    }
+    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script }) }, { comments: stored })
+    await workOff(worker(), id)
+    const { counts } = (await only(published)).verdict
+    expect(counts.judged + Object.values(counts.leftOut).reduce((sum, one) => sum + one, 0)).toBe(counts.accepted)
+    return counts
+  }
+
+  test('what the thread and the script left out, by reason, and the rest as without a score', async () => {
+    const weighed = { judged: 4, folded: 2, author: 1, cap: 1, load: 1 }
+    expect(await countsWith({ comments: weighed })).toEqual({
+      accepted: 20,
+      judged: 4,
+      leftOut: { cap: 6, late: 3, folded: 2, author: 3, unscored: 1, load: 1 },
+    })
+  })
+
+  test('all comments that were shown as judged, where the script says nothing of them', async () => {
+    expect(await countsWith({})).toMatchObject({ judged: 10, leftOut: { unscored: 0 } })
+  })
+
+  test('none as judged where nothing was decided', async () => {
+    expect(await countsWith({}, null)).toMatchObject({ judged: 0, leftOut: { unscored: 10 } })
+  })
+
+  test('the models that a kept decision rests on beside those that were asked', async () => {
+    function* script(): Script {
+      yield* round([ask('word', 'first')])
+      return concluded('done', 'good', { models: { debater: 'm-2025', speaker: 'm-2025' } })
+    }
+    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script }) })
+    await workOff(worker(), id)
+    expect((await only(published)).verdict.models).toEqual({ debater: 'm-2025', speaker: 'm-2026' })
+  })
+})
 
 describe('a case on its way', () => {
   test('asks round after round and ends in one verdict with its whole argument', async () => {
@@ -634,6 +681,25 @@ describe('a look into the library', () => {
     expect(requests).toEqual([])
     expect(argued.turns).toMatchObject([{ stage: 'word', role: 'library', messages: [], calls: [] }])
     expect(JSON.stringify(argued.turns[0]?.answer)).toContain('text of a1')
+  })
+
+  test('takes no time of a model’s: what shelves take is overhead', async () => {
+    let wait = () => {}
+    const library: Pick<Library, 'find' | 'embedder'> = {
+      embedder: 'e',
+      async find() {
+        wait()
+        return { shelves: [], weak: null, tokens: 7 }
+      },
+    }
+    const { worker, id, clock, published } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    wait = () => {
+      clock.now += 10_000
+    }
+    await workOff(worker(), id)
+    const { verdict: decided, transcript: argued } = await only(published)
+    expect(decided.timing).toMatchObject({ modelMs: 0, overheadMs: 10_000 })
+    expect(argued.turns).toMatchObject([{ ms: 10_000 }])
   })
 
   test('is tried again where that may help, and then has failed', async () => {

@@ -50,7 +50,6 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
     report() {},
     settings: {
       checkpoints,
-      threadCap: 100,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       maxOpen,
       pressedAtDue: 1_000,
@@ -86,6 +85,22 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
 }
 
 const p1 = thread('p1')
+
+describe('a case of a thread', () => {
+  test('knows how many comments there were, and how many of them its snapshot lacks', async () => {
+    const { threads, put, openAll, caseOf } = setUp([rumor])
+    await put(p1)
+    const of = (author: string, count: number) =>
+      Array.from({ length: count }, (_, at) => said(`${author}${at}`, { author }))
+    const late = [said('l1', { createdAt: T0 + 25 * HOUR }), said('l2', { createdAt: T0 + 26 * HOUR })]
+    await threads.putComments(p1, [...of('x', 9), ...of('y', 2), ...late], T0, { ...rules, perAuthor: 4, cap: 5 })
+    streamNow = T0 + 24 * HOUR
+    await openAll()
+    const { subject, comments } = await caseOf('rumor~p1~r1')
+    expect(subject).toMatchObject({ comments: { length: 5 }, leftOut: 1, overAuthor: 5 })
+    expect(comments).toEqual({ accepted: 13, cap: 1, late: 2, author: 5 })
+  })
+})
 
 describe('a protocol of posts', () => {
   test('opens at once and for good, before any checkpoint of the threads', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../src/domain/thread.ts'
-import { noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
+import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
 import { isOver, nothingNew, publishedRevisions, seenIn } from '../../src/engine/recover.ts'
 
 const HOUR = 3_600_000
@@ -29,6 +29,7 @@ function verdictOf(change: Partial<Verdict> & { besides?: boolean; decidedAt?: n
     rounds: 1,
     evidence: { support: [], oppose: [], precedents: [] },
     degraded: [],
+    counts: noComments(),
     usage: noUsage(),
     models: {},
     versions: { script: 1, prompts: '', settings: '' },

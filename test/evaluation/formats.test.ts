@@ -258,15 +258,47 @@ describe('public data as it is', () => {
     },
   )
 
+  it('covid19-rumor: a comment whose time is none takes that of the one before it, and it is said', async () => {
+    const at = (minute: number) => `Fri Mar 13 20:${minute}:00 +0000 2020`
+    const times = ['0', at(11), 'a piece of a text', at(14), '0', '2020-03-13']
+    const comments = times.map((t, index) => ({ t, text: `words ${index + 1}` }))
+    const file = fileOf([{ id: 'thread', claim: 'a claim', comments }])
+    const { got, bad } = await all((complain) => fileMessages(file, 'covid19-rumor', complain))
+    const minutes = got.map(({ value }) => [value.text, new Date(String(value.createdAt)).toISOString().slice(14, 19)])
+    expect(minutes).toEqual([
+      ['a claim', '10:59'],
+      ...[
+        ['words 1', '11:00'],
+        ['words 2', '11:00'],
+        ['words 3', '11:00'],
+      ],
+      ...[
+        ['words 4', '14:00'],
+        ['words 5', '14:00'],
+        ['words 6', '14:00'],
+      ],
+    ])
+    expect(bad).toEqual(
+      [1, 3, 5, 6].map((number) => ({
+        line: 1,
+        why: `comment ${number} has no readable time: it takes that of the one before it`,
+        read: true,
+      })),
+    )
+  })
+
   it.for(['rumoureval2017', 'covid19-rumor'] as const)(
-    '%s: threads as posts and comments by time, but for the few whose times are none',
+    '%s: every thread as a post and its comments, by time',
     async (format, context) => {
       if (!existsSync(data)) return context.skip(skipped)
       const file = join(data, format, 'threads.jsonl')
       const { got, bad } = await all((complain) => fileMessages(file, format, complain))
-      const threads = rowsOf(file).length
-      expect(bad.length).toBeLessThan(threads / 50)
-      expect(got.filter(({ type }) => type === 'post')).toHaveLength(threads - bad.length)
+      expect(bad.every(({ read }) => read === true)).toBe(true)
+      const counts = { rumoureval2017: [155, 2_327], 'covid19-rumor': [300, 6_268] }[format]
+      expect([
+        got.filter(({ type }) => type === 'post').length,
+        got.filter(({ type }) => type === 'comment').length,
+      ]).toEqual(counts)
       const times = got.map(({ createdAt }) => createdAt ?? Number.NaN)
       expect(times).toEqual(times.toSorted((a, b) => a - b))
     },

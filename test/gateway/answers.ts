@@ -44,6 +44,8 @@ const STANCE = { reason: 'r', score: 0.8 }
 const risk = (said: unknown) => `{"reasoning":"r","score":${said}}`
 const RISK = { reasoning: 'r', score: 0.8 }
 const item = (comment: unknown, score: unknown) => `{"comment":${comment},"reason":"r","score":${score}}`
+/** The first of two entries, where the other's value can't be read. */
+const FIRST_ALONE = { scores: [{ comment: 1, reason: 'r', score: 0.5 }] }
 const ONE = { scores: [{ comment: 1, reason: 'r', score: 0.5 }] }
 const REPORT = {
   reasoning: 'r',
@@ -531,8 +533,8 @@ const LISTS: Row[] = [
     `{"scores":[${item(1, 0.5)},${item('"1"', -0.5)}]}`,
     'unreadable',
   ],
-  ['one score of a batch out of range', 'batch', `{"scores":[${item(1, 0.5)},${item(2, 5)}]}`, 'unreadable'],
-  ['a comment without its score', 'batch', `{"scores":[${item(1, 0.5)},{"comment":2,"reason":"r"}]}`, 'unreadable'],
+  ['one score of a batch out of range', 'batch', `{"scores":[${item(1, 0.5)},${item(2, 5)}]}`, FIRST_ALONE],
+  ['a comment without its score', 'batch', `{"scores":[${item(1, 0.5)},{"comment":2,"reason":"r"}]}`, FIRST_ALONE],
   ['a batch with dots for the rest', 'batch', `{"scores":[${item(1, 0.5)}, ...]}`, 'unreadable'],
   [
     'more precedents than were shown',
@@ -788,7 +790,7 @@ const SMALL: Row[] = [
     'unreadable',
   ],
   ['a batch that begins at nought', 'batch', `{"scores":[${item(0, 0)},${item(1, 1)}]}`, 'unreadable'],
-  ['a batch whose scores count with the comments', 'batch', `{"scores":[${item(1, 1)},${item(2, 2)}]}`, 'unreadable'],
+  ['a batch whose scores count beyond the scale', 'batch', `{"scores":[${item(1, 2)},${item(2, 3)}]}`, 'unreadable'],
   [
     'a number with more noughts than a scale has',
     'coherence',
@@ -796,7 +798,7 @@ const SMALL: Row[] = [
     'unreadable',
   ],
   ['a number beyond all numbers', 'coherence', '{"reasoning":"r","score":53e6833696}', 'unreadable'],
-  ['a number a hair beyond its scale', 'stance', stance('1.0000000000000011'), 'unreadable'],
+  ['a number a hair beyond its scale', 'stance', stance('1.0000000000000011'), { ...STANCE, score: 1 }],
   ['a number with noughts behind it', 'stance', stance('1.0000000000000000'), { ...STANCE, score: 1 }],
   ['a risk with an exponent of nought', 'risk', risk('2.5678930487107876E-0'), 'unreadable'],
   ['a risk of next to nothing', 'risk', risk('2.500001678934333e-12'), { ...RISK, score: 2.500001678934333e-12 }],

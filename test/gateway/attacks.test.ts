@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { fences } from '../../src/domain/fence.ts'
+import { lots } from '../../src/domain/lot.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { Protocol } from '../../src/engine/script.ts'
@@ -17,7 +18,9 @@ const fence = fences('a key', MAX)
 
 function made(name: string, over: object = {}): Protocol {
   const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
-  const protocol = makeProtocols(given as typeof settings.protocols, fence).find((one) => one.name === name)
+  const protocol = makeProtocols(given as typeof settings.protocols, fence, lots('key')).find(
+    (one) => one.name === name,
+  )
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
 }

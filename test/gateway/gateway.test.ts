@@ -504,6 +504,22 @@ describe('a model that does not answer', () => {
     expect(requests.at(-1)?.model).toBe('large')
   })
 
+  test('leaves nothing to be remembered under its name: a fallback’s answer is the fallback’s', async () => {
+    const lost = Array.from({ length: 4 }, gone)
+    const { put, pass, requests } = setUp([...lost, reply({ model: 'large-2026' }), reply({ model: 'small-2026' })], {
+      ...over,
+      memo: { keepMs: 60_000, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 },
+    })
+    for (let call = 0; call < 4; call++) await expect(put(ask, { remember: true })).rejects.toThrow()
+    expect(await put(ask, { remember: true })).toMatchObject({ model: 'large-2026', memo: false })
+    // The outage does not pay for it again…
+    expect(await put(ask, { remember: true })).toMatchObject({ model: 'large-2026', memo: true })
+    pass(1_100)
+    // …and once it is over the preferred model is asked.
+    expect(await put(ask, { remember: true })).toMatchObject({ model: 'small-2026', memo: false })
+    expect(requests.slice(4).map(({ model }) => model)).toEqual(['large', 'small'])
+  })
+
   test('and has no next is waited for, at no attempt’s cost', async () => {
     const { put, requests } = setUp([gone(), gone(), gone(), gone()], { ...over, roles: { default: ['small'] } })
     for (let call = 0; call < 4; call++) await expect(put()).rejects.toMatchObject({ costsAttempt: true })

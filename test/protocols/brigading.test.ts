@@ -10,13 +10,13 @@ import type { Circumstances } from '../../src/engine/script.ts'
 import { fileMessages } from '../../src/evaluation/formats.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
-import { weigh } from '../../src/protocols/rumor/brigading.ts'
+import { utterancesOf, weigh } from '../../src/protocols/rumor/brigading.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
-import { nearIdentical } from '../../src/protocols/rumor/near-identical.ts'
+import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { answer } from '../../src/stack/understudy/answer.ts'
 import { tell } from '../support/pipeline.ts'
-import { drive } from './drive.ts'
+import { drive, plainLot } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 const made = (settings: Partial<RumorSettings> = {}) =>
@@ -24,11 +24,29 @@ const made = (settings: Partial<RumorSettings> = {}) =>
     settings: { ...shipped, ...settings },
     prompts: promptsOf('rumor'),
     fence: fences('key', 4000),
+    lot: plainLot,
     files: () => new Map<string, string>(),
   })
 
 const said = (...texts: string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
+/** Comments that count once, where all of them take one side. */
+const nearIdentical = (comments: readonly Comment[]) =>
+  misspeltAlike(sameWords(comments)).map((group) => group.flatMap(({ comments: same }) => same).sort(byTimeThenId))
 const groupsOf = (...texts: string[]) => nearIdentical(said(...texts)).length
+
+type Switches = Pick<RumorSettings, 'foldNearIdentical' | 'perAuthor'>
+/** Weighed as what the scores say of each text; without any, as if all said the same as strongly. */
+const weighedAs = (
+  comments: readonly Comment[],
+  switches: Switches = shipped,
+  scoreOf: (text: string) => number = () => 0.5,
+) => {
+  const heard = utterancesOf(comments, switches).map((utterance) => ({
+    utterance,
+    score: scoreOf(utterance.comments[0]?.text ?? ''),
+  }))
+  return weigh(heard, switches, byTimeThenId)
+}
 
 /** Ten words and more: long enough for decoration and misspellings not to count. */
 const LONG = 'The old bridge has fallen into the river this morning and nobody was hurt'
@@ -180,11 +198,8 @@ describe('near-identical comments', () => {
           .sort((a, b) => a.lot - b.lot)
           .map(({ comment }) => comment)
         expect(nearIdentical(shuffled)).toEqual(nearIdentical(comments))
-        const order = (weighed: ReturnType<typeof weigh>) => ({
-          ...weighed,
-          comments: [...weighed.comments].sort(byTimeThenId),
-        })
-        expect(order(weigh(shuffled, shipped))).toEqual(order(weigh(comments, shipped)))
+        const byWords = (text: string) => (text.length % 21) / 10 - 1
+        expect(weighedAs(shuffled, shipped, byWords)).toEqual(weighedAs(comments, shipped, byWords))
       }),
       { numRuns: 200 },
     )
@@ -221,6 +236,40 @@ describe('near-identical comments', () => {
   })
 })
 
+describe('texts that say the opposite', () => {
+  test.each<[string, string, string]>([
+    [
+      'a letter of a Turkish verb',
+      'bugün sabah saat dokuzda belediye başkanı da oraya geliyor dediler',
+      'bugün sabah saat dokuzda belediye başkanı da oraya gelmiyor dediler',
+    ],
+    ['refuted and reputed', `${LONG}, as refuted here`, `${LONG}, as reputed here`],
+    ['infected and injected', `${LONG}, he was infected`, `${LONG}, he was injected`],
+    ['two names a letter apart', `${LONG}, says Marten`, `${LONG}, says Martin`],
+  ])('are scored apart where they differ in %s, and both weigh on two sides', (_what, a, b) => {
+    expect(sameWords(said(a, b))).toHaveLength(2)
+    const weighed = weighedAs(said(a, b), shipped, (text) => (text === a ? 0.9 : -0.9))
+    expect(weighed.comments.map(({ comment, score }) => [comment.id, score])).toEqual([
+      ['c0', 0.9],
+      ['c1', -0.9],
+    ])
+    expect(weighed.folded).toBe(0)
+  })
+
+  test('a quotation with a word of its own is scored by itself', () => {
+    expect(sameWords(said(LONG, `FALSE: "${LONG}"`, `"${LONG}"`)).map(({ comments }) => comments.length)).toEqual([
+      2, 1,
+    ])
+  })
+
+  test('a misspelt copy on the same side is folded once both are scored, under the stronger words', () => {
+    const copy = LONG.replace('bridge', 'brigde')
+    const weighed = weighedAs(said(copy, LONG), shipped, (text) => (text === LONG ? 0.9 : 0.1))
+    expect(weighed.comments.map(({ comment, score }) => [comment.text, score])).toEqual([[LONG, 0.9]])
+    expect(weighed).toMatchObject({ folded: 1, says: ['2 near-identical comments counted once (c1 stands for them)'] })
+  })
+})
+
 /** Small changes of the kinds that copy-paste floods make. */
 const changes: readonly ((text: string, salt: number) => string)[] = [
   (text) => text.toUpperCase(),
@@ -254,14 +303,14 @@ describe('a copy-paste flood of 500 comments with small changes', () => {
   ])('by %s counts as one comment', (_who, author) => {
     fc.assert(
       fc.property(fc.nat(100_000), (seed) => {
-        const { comments } = weigh([...honest, ...flood(500, seed, author)], shipped)
-        expect(comments.map(({ id }) => id)).toEqual([...honest.map(({ id }) => id), 'f0'])
+        const { comments } = weighedAs([...honest, ...flood(500, seed, author)])
+        expect(comments.map(({ comment }) => comment.id)).toEqual([...honest.map(({ id }) => id), 'f0'])
       }),
       { numRuns: 10 },
     )
   })
 
-  test('moves the sides by at most one comment, and is scored in one call', () => {
+  test('moves the sides by at most one comment, and is scored in few calls', () => {
     const snapshot = (comments: Comment[]): Snapshot => ({
       post: { id: 'p', text: 'The bridge has fallen.', createdAt: 0 },
       comments,
@@ -273,8 +322,10 @@ describe('a copy-paste flood of 500 comments with small changes', () => {
     const { asked, conclusion } = judged([...honest, ...flood(500, 1, (at) => `author-${at}`)])
     const moved = (side: 'support' | 'oppose') => (conclusion.ruling.scores[side] ?? 0) - (without.scores[side] ?? 0)
     expect(moved('support') + moved('oppose')).toBeLessThanOrEqual(1)
-    expect(asked.filter(({ ask }) => ask.stage === 'stance')).toHaveLength(1)
+    const scored = asked.flatMap(({ ask }) => (ask.stage === 'stance' ? (ask.about ?? []) : []))
+    expect(scored.length).toBeLessThanOrEqual(honest.length + 25)
     expect(conclusion.ruling.degraded).toEqual(['500 near-identical comments counted once (f0 stands for them)'])
+    expect(conclusion.ruling.comments).toMatchObject({ judged: honest.length + 1, folded: 499 })
   })
 })
 
@@ -287,49 +338,61 @@ describe('one author', () => {
       ...(author === undefined ? {} : { author }),
     }))
   const nine = Array.from({ length: 9 }, (_, at) => `words ${at}`)
-  const ids = (weighed: ReturnType<typeof weigh>) => weighed.comments.map(({ id }) => id)
+  const ids = (weighed: ReturnType<typeof weigh>) => weighed.comments.map(({ comment }) => comment.id)
+  const ofLength = (text: string) => -text.length / 100
 
-  test('is weighed with the earliest comments, and it is said', () => {
-    const weighed = weigh(by('x', ...nine), shipped)
-    expect(ids(weighed)).toEqual(['x0', 'x1', 'x2'])
-    expect(weighed.folded).toEqual(['author x: 9 comments, at most 3 weighed'])
+  test('is weighed with the strongest comments, and it is said and counted', () => {
+    const texts = ['Hello', 'checking', 'more soon', 'It is fake, I was there and the bridge stands']
+    const weighed = weighedAs(by('x', ...texts), shipped, ofLength)
+    expect(ids(weighed)).toEqual(['x1', 'x2', 'x3'])
+    expect(weighed.says).toEqual(['author x: 4 comments, at most 3 weighed'])
+    expect(weighed).toMatchObject({ folded: 0, author: 1 })
   })
 
   test('is told from another, and nobody is told from nobody', () => {
-    expect(ids(weigh([...by('x', 'a', 'b'), ...by('y', 'c', 'd')], shipped))).toHaveLength(4)
-    expect(ids(weigh(by(undefined, ...nine), shipped))).toHaveLength(9)
+    expect(ids(weighedAs([...by('x', 'a', 'b'), ...by('y', 'c', 'd')]))).toHaveLength(4)
+    expect(ids(weighedAs(by(undefined, ...nine)))).toHaveLength(9)
   })
 
   test('who repeats a comment has used up one', () => {
-    expect(ids(weigh(by('x', 'a', 'A', 'a!', 'b', 'c'), shipped))).toEqual(['x0', 'x3', 'x4'])
+    const weighed = weighedAs(by('x', 'a', 'A', 'a!', 'b', 'c'))
+    expect(ids(weighed)).toEqual(['x0', 'x3', 'x4'])
+    expect(weighed).toMatchObject({ folded: 2, author: 0 })
   })
 
   test('who has no room leaves the voice to the next who said the same', () => {
     const other: Comment = { id: 'y', text: 'WORDS 7', createdAt: 100, author: 'y' }
-    const weighed = weigh([...by('x', ...nine), other], shipped)
+    const weighed = weighedAs([...by('x', ...nine), other])
     expect(ids(weighed)).toEqual(['x0', 'x1', 'x2', 'y'])
-    expect(weighed.folded).toContain('2 near-identical comments counted once (y stands for them)')
+    expect(weighed.says).toContain('2 near-identical comments counted once (y stands for them)')
+    expect(weighed).toMatchObject({ folded: 1, author: 5 })
   })
 
   test('each switch can be off by itself, and `paper` has both off', () => {
     const comments = by('x', 'a', 'A', 'b', 'c', 'd')
-    expect(ids(weigh(comments, { foldNearIdentical: false, perAuthor: 3 }))).toEqual(['x0', 'x1', 'x2'])
-    expect(ids(weigh(comments, { foldNearIdentical: true, perAuthor: null }))).toEqual(['x0', 'x2', 'x3', 'x4'])
-    expect(weigh(comments, { foldNearIdentical: false, perAuthor: null })).toEqual({ comments, folded: [] })
+    expect(ids(weighedAs(comments, { foldNearIdentical: false, perAuthor: 3 }))).toEqual(['x0', 'x1', 'x2'])
+    expect(ids(weighedAs(comments, { foldNearIdentical: true, perAuthor: null }))).toEqual(['x0', 'x2', 'x3', 'x4'])
+    const off = weighedAs(comments, { foldNearIdentical: false, perAuthor: null })
+    expect(off).toEqual({
+      comments: comments.map((comment) => ({ comment, score: 0.5 })),
+      folded: 0,
+      author: 0,
+      says: [],
+    })
   })
 
   test('many of them, and many groups, are named as far as three and counted from there', () => {
     const comments = [...'abcde'].flatMap((author, more) =>
       by(author, ...nine.slice(0, 4 + more).map((w) => `${w} ${author}`)),
     )
-    expect(weigh(comments, { ...shipped, foldNearIdentical: false }).folded).toEqual([
+    expect(weighedAs(comments, { ...shipped, foldNearIdentical: false }).says).toEqual([
       'author e: 8 comments, at most 3 weighed',
       'author d: 7 comments, at most 3 weighed',
       'author c: 6 comments, at most 3 weighed',
       '2 more authors: 9 comments, at most 3 weighed of each',
     ])
     const copies = said(...'aabbccddeee')
-    expect(weigh(copies, shipped).folded).toEqual([
+    expect(weighedAs(copies).says).toEqual([
       '3 near-identical comments counted once (c8 stands for them)',
       '2 near-identical comments counted once (c0 stands for them)',
       '2 near-identical comments counted once (c2 stands for them)',
@@ -340,16 +403,16 @@ describe('one author', () => {
   test('of any name is named harmlessly and shortly', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 80 }), (author) => {
-        const [line = ''] = weigh(by(author, ...nine), shipped).folded
+        const [line = ''] = weighedAs(by(author, ...nine)).says
         expect(line).toMatch(/^author [\p{L}\p{N}@:/_.#~·-]{1,41}…?: 9 comments, at most 3 weighed$/u)
         expect(line.isWellFormed()).toBe(true)
       }),
     )
-    expect(weigh(by('y'.repeat(99), ...nine), shipped).folded[0]).toBe(
+    expect(weighedAs(by('y'.repeat(99), ...nine)).says[0]).toBe(
       `author ${'y'.repeat(40)}…: 9 comments, at most 3 weighed`,
     )
     const evil = '<img src=x>\u202e\nauthor root: all is well'
-    expect(weigh(by(evil, ...nine), shipped).folded[0]).toBe(
+    expect(weighedAs(by(evil, ...nine)).says[0]).toBe(
       'author ·img·src·x···author·root:·all·is·well: 9 comments, at most 3 weighed',
     )
   })

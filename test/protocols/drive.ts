@@ -1,5 +1,6 @@
 import type { Answered, Ask } from '../../src/domain/ask.ts'
 import type { Fence } from '../../src/domain/fence.ts'
+import { type Lot, lots } from '../../src/domain/lot.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { Conclusion, Script } from '../../src/engine/script.ts'
 
@@ -9,6 +10,19 @@ export interface Asked {
   readonly order: number
   readonly ask: Ask
 }
+
+/** A reply of another model than {@link MODEL}. */
+export class By {
+  readonly model: string
+  readonly reply: unknown
+  constructor(model: string, reply: unknown) {
+    this.model = model
+    this.reply = reply
+  }
+}
+
+/** Who answers, where a reply doesn't say. */
+export const MODEL = 'the model'
 
 /** A reply that is a failure and no answer. */
 export class Failed {
@@ -51,7 +65,8 @@ function replyTo(asked: Asked, replies: Replies, index: number): unknown {
 
 function answered({ ask }: Asked, reply: unknown): Answered<unknown> {
   if (reply instanceof Failed) return { ok: false, code: reply.code, detail: reply.detail }
-  return { ok: true, answer: ask.answer.parse(reply) }
+  const [model, said] = reply instanceof By ? [reply.model, reply.reply] : [MODEL, reply]
+  return { ok: true, answer: ask.answer.parse(said), model }
 }
 
 /** `ROUND.ORDER stage role (part)` of every ask, in order. */
@@ -63,6 +78,9 @@ function line({ round, order, ask }: Asked): string {
   const part = ask.part === undefined ? '' : ` (${ask.part})`
   return `${round}.${order} ${ask.stage} ${ask.role}${part}`
 }
+
+/** Draws under a key of the tests' own. */
+export const plainLot: Lot = lots('tests')
 
 /** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`. */
 export const plainFence: Fence = (kind, text, item) => `<${item === undefined ? kind : `${kind} ${item}`}|${text}>`

@@ -9,7 +9,7 @@ import type { Protocol } from '../../src/engine/script.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
 import type { HateSettings } from '../../src/protocols/hate/settings.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
-import { type Asked, calls, drive, Failed, plainFence, type Replies, wordsOf } from './drive.ts'
+import { type Asked, calls, drive, Failed, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
 
 const defaults: HateSettings = {
   preset: 'none',
@@ -33,6 +33,7 @@ const made = (settings: Partial<HateSettings> = {}, files = shipped, fence = pla
     settings: { ...defaults, ...settings },
     prompts,
     fence,
+    lot: plainLot,
     files: (folder) => (folder === 'perspectives' ? files : new Map()),
   })
 
@@ -301,7 +302,7 @@ describe('Algorithms 1 and 2', () => {
     const [a, b] = [protocol.script(item('AAA'), null), protocol.script(item('BBB'), null)]
     a.next()
     b.next()
-    const both = [{ ok: true as const, answer: found }]
+    const both = [{ ok: true as const, answer: found, model: '' }]
     const [inA, inB] = [a.next(both), b.next(both)]
     const words = (step: typeof inA) => JSON.stringify(step.done ? null : step.value.map(({ messages }) => messages))
     expect(words(inA)).toContain('<text|AAA>')
@@ -883,7 +884,7 @@ describe('a platform’s own perspective', () => {
     expect(hash(edited)).not.toBe(hash(files))
     expect(hash(files, { perspectives: [...NAMES] })).toBe(hash(shipped))
     const reworded = new Map(prompts).set('judge', `${prompts.get('judge')}\nBe brief.`)
-    const parts = { settings: defaults, fence: plainFence, files: () => shipped }
+    const parts = { settings: defaults, fence: plainFence, lot: plainLot, files: () => shipped }
     expect(hate.make({ ...parts, prompts: reworded }).promptsHash).not.toBe(hash(shipped))
   })
 })
@@ -895,6 +896,7 @@ describe('faults in perspective files', () => {
         settings: { ...defaults, ...settings },
         prompts: own,
         fence: plainFence,
+        lot: plainLot,
         files: () => new Map(Object.entries(files)),
       })
       return []

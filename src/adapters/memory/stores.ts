@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
 import type { Outcome } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../../domain/thread.ts'
@@ -22,6 +21,8 @@ interface HeldThread {
   readonly comments: Map<string, Comment | null>
   readonly orphans: Map<string, Origin>
   accepted: number
+  overAuthor: number
+  late: number
   version: number
   postVersion: number
   nextAge: number | null
@@ -91,6 +92,8 @@ export function memoryStores(clock: Clock): {
       comments: new Map(),
       orphans: new Map(),
       accepted: 0,
+      overAuthor: 0,
+      late: 0,
       version: 0,
       postVersion: 0,
       nextAge: null,
@@ -142,6 +145,7 @@ export function memoryStores(clock: Clock): {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
       thread.orphans.delete(id)
+      if (old !== undefined) thread.accepted--
       if (thread.post === null && !due.has(nameOf(thread.ref)))
         due.set(nameOf(thread.ref), change.createdAt + rules.orphanWait)
       return { outcome: 'deleted', again: thread.final && old !== undefined }
@@ -150,17 +154,36 @@ export function memoryStores(clock: Clock): {
     if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment))
       return { outcome: 'duplicate', again: false }
     if (old === null) return { outcome: 'deleted', again: false }
-    if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window)
+    if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window) {
+      thread.late++
       return { outcome: 'late', again: false }
-    thread.comments.set(id, comment)
-    if (old !== undefined) return { outcome: 'updated', again: thread.final }
+    }
+    if (old !== undefined) {
+      thread.comments.set(id, comment)
+      return { outcome: 'updated', again: thread.final }
+    }
     thread.accepted++
+    const kept = hasRoom(thread, comment, rules)
+    if (kept) thread.comments.set(id, comment)
     if (thread.post === null) {
-      thread.orphans.set(id, origin)
+      if (kept) thread.orphans.set(id, origin)
       if (!due.has(nameOf(thread.ref))) due.set(nameOf(thread.ref), comment.createdAt + rules.orphanWait)
       return { outcome: 'orphan', again: false }
     }
     return thread.final ? { outcome: 'late', again: true } : { outcome: 'judged', again: false }
+  }
+
+  /** Whether its author's share has room for a comment, where one of larger rank may have made it. */
+  function hasRoom(thread: HeldThread, { id, author }: Comment, { perAuthor, rank }: ThreadRules): boolean {
+    if (author === undefined || perAuthor === null) return true
+    const own = [...thread.comments].flatMap(([key, comment]) => (comment?.author === author ? [key] : []))
+    if (own.length < perAuthor) return true
+    thread.overAuthor++
+    const [last = id] = own.sort((a, b) => rank(thread.ref, b) - rank(thread.ref, a))
+    if (rank(thread.ref, id) >= rank(thread.ref, last)) return false
+    thread.comments.delete(last)
+    thread.orphans.delete(last)
+    return true
   }
 
   const threadStore: ThreadStore = {
@@ -203,6 +226,7 @@ export function memoryStores(clock: Clock): {
         if (comment !== null && comment.createdAt > post.createdAt + rules.window) {
           thread.comments.delete(id)
           thread.accepted--
+          thread.late++
         }
       if (threaded) passCounts(thread, now, rules)
       return 'judged'
@@ -211,7 +235,7 @@ export function memoryStores(clock: Clock): {
     async putComments(ref, changes, now, rules) {
       const thread = threadOf(ref)
       const ended = changes.map((change) => putComment(thread, change, rules))
-      const kept = [...thread.comments.keys()].sort((a, b) => rank(a) - rank(b))
+      const kept = [...thread.comments.keys()].sort((a, b) => rules.rank(ref, a) - rules.rank(ref, b))
       for (const id of kept.slice(rules.cap)) {
         thread.comments.delete(id)
         thread.orphans.delete(id)
@@ -286,6 +310,8 @@ export function memoryStores(clock: Clock): {
         post: thread.post,
         comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
         accepted: thread.accepted,
+        overAuthor: thread.overAuthor,
+        late: thread.late,
         version: thread.version,
         postVersion: thread.postVersion,
         nextAge: thread.nextAge,
@@ -503,8 +529,4 @@ export function memoryStores(clock: Clock): {
 /** Below every time of the stream, in the order in which it became due. */
 function atOnce(now: number): number {
   return now - 1e15
-}
-
-function rank(id: string): number {
-  return createHash('sha256').update(id).digest().readUIntBE(0, 6)
 }

@@ -171,6 +171,7 @@ export function redisOutbox(
             keys.lost(id),
             keys.comments(member),
             keys.sample(member),
+            keys.authors(member),
             keys.revisions(member),
             entry.id,
             GROUP,

@@ -37,6 +37,8 @@ export interface Keys {
   thread(member: string): string
   comments(member: string): string
   sample(member: string): string
+  /** Sorted set: a thread's comments by author. */
+  authors(member: string): string
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
   revisions(member: string): string
@@ -63,6 +65,7 @@ export function keysUnder(prefix: string): Keys {
     thread: (member) => `${root}:thread:${member}`,
     comments: (member) => `${root}:comments:${member}`,
     sample: (member) => `${root}:sample:${member}`,
+    authors: (member) => `${root}:authors:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
     replies: (member) => `${root}:replies:${member}`,

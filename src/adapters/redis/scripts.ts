@@ -3,8 +3,9 @@ import { type Lua, luaOn } from './lua.ts'
 
 /**
  * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
- * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted), stage (count checkpoints
- * passed), v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
+ * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted and not deleted), late
+ * (comments after the window), crowd (comments that their authors' share had no room for), stage (count checkpoints passed),
+ * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
  * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
  * reads its comments), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol
  * is paused), carry:.
@@ -124,6 +125,20 @@ local function taken(last, place)
 end
 `
 
+/**
+ * A thread's comments by author: a sorted set of equal scores, whose members AUTHOR:RANK:ID (AUTHOR a hash of 16 characters,
+ * RANK of 15 digits) stand in the order of their ranks.
+ */
+const AUTHORS = `
+local function by_author(author, rank, id) return author .. ':' .. string.format('%015.0f', rank) .. ':' .. id end
+local function ranks_of(author) return '[' .. author .. ':', '(' .. author .. ';' end
+local function drop_from_author(authors, sample, id, json)
+  local author = json and string.match(json, '^{"by":"([%w_-]+)"')
+  local rank = author and redis.call('ZSCORE', sample, id)
+  if rank then redis.call('ZREM', authors, by_author(author, rank, id)) end
+end
+`
+
 /** A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. */
 const RECALL = `
 local function recall(thread, revisions)
@@ -146,13 +161,13 @@ redis.call('PEXPIRE', thread, ARGV[1])
 return 1
 `
 
-const PUT_POST = `${DUE_NOW}${RECALL}${TAKEN}
-local thread, due, orphans, comments, sample, revisions = unpack(KEYS)
+const PUT_POST = `${DUE_NOW}${RECALL}${TAKEN}${AUTHORS}
+local thread, due, orphans, comments, sample, revisions, authors = unpack(KEYS)
 local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep, place = unpack(ARGV)
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
 if held[4] then return 'deleted' end
 if held[1] == post or taken(held[5], place) then return 'duplicate' end
-if threaded == '0' then redis.call('DEL', orphans, comments, sample) end
+if threaded == '0' then redis.call('DEL', orphans, comments, sample, authors) end
 if threaded == '0' and judged_at_once == '0' and not held[1] then
   not_due(due, member)
   redis.call('HSET', thread, 'unrouted', 1)
@@ -172,8 +187,7 @@ elseif redis.call('HDEL', thread, 'solo') == 1 then
 end
 if held[1] then
   due_now(thread, due, member, now)
-  redis.call('PERSIST', comments)
-  redis.call('PERSIST', sample)
+  for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
   return 'updated'
 end
 if threaded == '1' then redis.call('HSET', thread, 'next', first_due) end
@@ -187,8 +201,10 @@ local said = redis.call('HGETALL', comments)
 for i = 1, #said, 2 do
   local created = cjson.decode(said[i + 1]).createdAt
   if created and created > tonumber(at) + tonumber(window) then
+    drop_from_author(authors, sample, said[i], said[i + 1])
     redis.call('HDEL', comments, said[i])
     redis.call('ZREM', sample, said[i])
+    redis.call('HINCRBY', thread, 'late', 1)
     n = n - 1
   end
 end
@@ -197,17 +213,37 @@ if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3
 return 'judged'
 `
 
-const PUT_COMMENTS = `${DUE_NOW}${TAKEN}
-local thread, comments, sample, due, orphans = unpack(KEYS)
-local member, now, window, cap, reopen, orphan_wait, counts = unpack(ARGV, 1, 7)
+const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}
+local thread, comments, sample, due, orphans, authors = unpack(KEYS)
+local member, now, window, cap, per_author, reopen, orphan_wait, counts = unpack(ARGV, 1, 8)
 local TOMBSTONE = '{}'
 local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace')
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
 local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
-local outcomes, changed, again = {}, false, false
-for i = 8, #ARGV, 7 do
-  local kind, id, created, rank, json, origin, place = unpack(ARGV, i, i + 6)
+local outcomes, changed, again, late, crowd = {}, false, false, 0, 0
+local function leave_out(id)
+  redis.call('HDEL', comments, id)
+  redis.call('HDEL', orphans, id)
+end
+-- Of one author the comments with the smallest ranks, whatever their order.
+local function has_room(author, rank, id)
+  if per_author == '' or author == '' then return true end
+  local from, to = ranks_of(author)
+  if redis.call('ZLEXCOUNT', authors, from, to) >= tonumber(per_author) then
+    crowd = crowd + 1
+    local largest = redis.call('ZREVRANGEBYLEX', authors, to, from, 'LIMIT', 0, 1)[1]
+    if by_author(author, rank, id) > largest then return false end
+    local other = string.sub(largest, #author + 18)
+    redis.call('ZREM', authors, largest)
+    redis.call('ZREM', sample, other)
+    leave_out(other)
+  end
+  redis.call('ZADD', authors, 0, by_author(author, rank, id))
+  return true
+end
+for i = 9, #ARGV, 8 do
+  local kind, id, created, rank, json, origin, place, author = unpack(ARGV, i, i + 7)
   local outcome
   local old = redis.call('HGET', comments, id)
   if gone then outcome = 'deleted'
@@ -216,28 +252,38 @@ for i = 8, #ARGV, 7 do
   elseif kind == 'deleted' then
     if old == TOMBSTONE then outcome = 'duplicate'
     else
+      drop_from_author(authors, sample, id, old)
       redis.call('HSET', comments, id, TOMBSTONE)
       redis.call('ZADD', sample, rank, id)
       redis.call('HDEL', orphans, id)
       outcome, changed = 'deleted', true
+      if old then n = n - 1 end
       again = again or (final and old)
       if not at then due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait)) end
     end
   elseif old == json then outcome = 'duplicate'
   elseif old == TOMBSTONE then outcome = 'deleted'
-  elseif at and tonumber(created) > at + tonumber(window) then outcome = 'late'
+  elseif at and tonumber(created) > at + tonumber(window) then
+    outcome = 'late'
+    late = late + 1
   else
-    redis.call('HSET', comments, id, json)
     changed = true
     if old then
+      drop_from_author(authors, sample, id, old)
+      if author ~= '' then redis.call('ZADD', authors, 0, by_author(author, redis.call('ZSCORE', sample, id) or rank, id)) end
+      redis.call('HSET', comments, id, json)
       outcome = 'updated'
       again = again or final
     else
-      redis.call('ZADD', sample, rank, id)
       n = n + 1
+      local kept = has_room(author, rank, id)
+      if kept then
+        redis.call('HSET', comments, id, json)
+        redis.call('ZADD', sample, rank, id)
+      end
       if not at then
         outcome = 'orphan'
-        redis.call('HSET', orphans, id, origin)
+        if kept then redis.call('HSET', orphans, id, origin) end
         due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait))
       elseif final then
         outcome = 'late'
@@ -248,31 +294,33 @@ for i = 8, #ARGV, 7 do
   if place ~= '' and not taken(last, place) then last = place end
   outcomes[#outcomes + 1] = outcome
 end
+if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
+if crowd > 0 then redis.call('HINCRBY', thread, 'crowd', crowd) end
+if last and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last) end
 if changed then
-  if last then redis.call('HSET', thread, 'commentPlace', last) end
   local over = redis.call('ZCARD', sample) - tonumber(cap)
   if over > 0 then
-    local out = redis.call('ZPOPMAX', sample, over)
-    for i = 1, #out, 2 do
-      redis.call('HDEL', comments, out[i])
-      redis.call('HDEL', orphans, out[i])
+    local out = redis.call('ZREVRANGE', sample, 0, over - 1)
+    for _, id in ipairs(out) do
+      drop_from_author(authors, sample, id, redis.call('HGET', comments, id))
+      leave_out(id)
     end
+    redis.call('ZREMRANGEBYRANK', sample, -over, -1)
   end
   redis.call('HSET', thread, 'n', n)
   redis.call('HINCRBY', thread, 'v', 1)
   if again and reopen == '1' then
     due_now(thread, due, member, now)
-    redis.call('PERSIST', comments)
-    redis.call('PERSIST', sample)
+    for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
   elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
   local left = redis.call('PTTL', thread)
-  if left > 0 then for _, key in ipairs({ comments, sample }) do redis.call('PEXPIRE', key, left) end end
+  if left > 0 then for _, key in ipairs({ comments, sample, authors }) do redis.call('PEXPIRE', key, left) end end
 end
 return outcomes
 `
 
 const EXPIRE_ORPHANS = `${DUES}
-local thread, comments, sample, due, orphans, outbox = unpack(KEYS)
+local thread, comments, sample, due, orphans, outbox, authors = unpack(KEYS)
 if redis.call('HEXISTS', thread, 'post') == 1 then return 0 end
 for _, field in ipairs({ 'gone', 'unrouted' }) do
   if redis.call('HEXISTS', thread, field) == 1 then
@@ -285,7 +333,7 @@ if waiting ~= tonumber(ARGV[2]) then return -1 end
 for i = 3, #ARGV, 2 do
   redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', ARGV[i], 'letter', ARGV[i + 1])
 end
-redis.call('DEL', thread, comments, sample, orphans)
+redis.call('DEL', thread, comments, sample, orphans, authors)
 not_due(due, ARGV[1])
 return waiting
 `
@@ -303,7 +351,7 @@ end
 `
 
 const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}${SAME_DATA}
-local thread, due, open, case_prefix, held_prefix, comments, sample, paused, lineage = unpack(KEYS)
+local thread, due, open, case_prefix, held_prefix, comments, sample, authors, paused, lineage = unpack(KEYS)
 local member, version, asks, next_due, final, now, keep, waiting, held, known, beat = unpack(ARGV, 1, 11)
 local opened = {}
 if not same_data(lineage, known, beat) then return opened end
@@ -349,7 +397,9 @@ end
 if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   local busy = is_due(due, member) or waits(thread)
-  if not busy then for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep) end end
+  if not busy then
+    for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep) end
+  end
 end
 return opened
 `
@@ -446,7 +496,7 @@ return { #members, woken }
  * publisher, the farewell waits in the tombstone.
  */
 const DELETE_POST = `${DUES}${OPEN_COUNTS}
-local thread, comments, sample, due, orphans, open, outbox, case_prefix = unpack(KEYS, 1, 8)
+local thread, comments, sample, authors, due, orphans, open, outbox, case_prefix = unpack(KEYS, 1, 9)
 local member, keep = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
 for i = 3, #ARGV, 5 do
@@ -468,8 +518,8 @@ for _, field in ipairs(fields) do
     elseif redis.call('EXISTS', case_prefix .. id) == 1 then unpublished[string.sub(field, 6)] = id end
   end
 end
-redis.call('DEL', thread, comments, sample, orphans)
-for i = 9, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('DEL', thread, comments, sample, authors, orphans)
+for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
 not_due(due, member)
 redis.call('HSET', thread, 'gone', 1)
 for i = 3, #ARGV, 5 do
@@ -545,7 +595,7 @@ return 1
 `
 
 const DONE = `${DUE_NOW}${WAITS}
-local outbox, due, thread, case, journal, lost, comments, sample, revisions = unpack(KEYS)
+local outbox, due, thread, case, journal, lost, comments, sample, authors, revisions = unpack(KEYS)
 local entry, group, id, protocol, member, keep_journal, keep_thread, keep_revisions, now = unpack(ARGV)
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
@@ -570,9 +620,9 @@ end
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
 local busy = is_due(due, member) or waits(thread)
 if redis.call('HEXISTS', thread, 'final') == 1 and not busy then
-  for _, key in ipairs({ thread, comments, sample }) do redis.call('PEXPIRE', key, keep_thread) end
+  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep_thread) end
 else
-  for _, key in ipairs({ thread, comments, sample }) do redis.call('PERSIST', key) end
+  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PERSIST', key) end
 end
 return 1
 `
@@ -680,10 +730,10 @@ return 1
 `
 
 const SOURCES = {
-  putPost: { lua: PUT_POST, keys: 6 },
-  putComments: { lua: PUT_COMMENTS, keys: 5 },
-  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 6 },
-  openCases: { lua: OPEN, keys: 9 },
+  putPost: { lua: PUT_POST, keys: 7 },
+  putComments: { lua: PUT_COMMENTS, keys: 6 },
+  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 7 },
+  openCases: { lua: OPEN, keys: 10 },
   takeTurns: { lua: TAKE_TURNS, keys: 2 },
   countDue: { lua: COUNT_DUE, keys: 1 },
   resumeHeld: { lua: RESUME, keys: 3 },
@@ -695,7 +745,7 @@ const SOURCES = {
   answerAsk: { lua: ANSWER, keys: 2 },
   loseCalls: { lua: LOSE_CALLS, keys: 2 },
   concludeCase: { lua: CONCLUDE, keys: 5 },
-  doneEntry: { lua: DONE, keys: 9 },
+  doneEntry: { lua: DONE, keys: 10 },
   beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
   beatLineage: { lua: BEAT_LINEAGE, keys: 1 },
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },

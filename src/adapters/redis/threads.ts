@@ -51,6 +51,7 @@ export function redisThreads(
           keys.comments(member),
           keys.sample(member),
           keys.revisions(member),
+          keys.authors(member),
           member,
           JSON.stringify(value),
           value.createdAt,
@@ -74,14 +75,16 @@ export function redisThreads(
         keys.sample(member),
         keys.due,
         keys.orphans(member),
+        keys.authors(member),
         member,
         now,
         rules.window,
         rules.cap,
+        rules.perAuthor ?? '',
         rules.reopen ? 1 : 0,
         rules.orphanWait,
         rules.counts.join(','),
-        ...changes.flatMap(argumentsOf),
+        ...changes.flatMap((change) => argumentsOf(change, (id) => rules.rank(ref, id))),
       )
       return z.array(outcome).length(changes.length).parse(given)
     },
@@ -107,6 +110,7 @@ export function redisThreads(
           keys.thread(member),
           keys.comments(member),
           keys.sample(member),
+          keys.authors(member),
           keys.due,
           keys.orphans(member),
           keys.open,
@@ -158,6 +162,8 @@ export function redisThreads(
         post: held.post === undefined ? null : post.parse(JSON.parse(held.post)),
         comments,
         accepted: Number(held.n ?? 0),
+        overAuthor: Number(held.crowd ?? 0),
+        late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
         // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
@@ -182,6 +188,7 @@ export function redisThreads(
         keys.held(''),
         keys.comments(member),
         keys.sample(member),
+        keys.authors(member),
         keys.paused,
         keys.lineage,
         member,
@@ -239,6 +246,7 @@ export function redisThreads(
           keys.due,
           keys.orphans(member),
           keys.outbox,
+          keys.authors(member),
           member,
           letters.length,
           ...letters.flatMap(({ key, letter }) => [key, letter]),
@@ -278,20 +286,23 @@ function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {
   )
 }
 
-function argumentsOf(change: CommentChange): (string | number)[] {
+function argumentsOf(change: CommentChange, rank: (id: string) => number): (string | number)[] {
   const place = placeOf(change.place)
-  if (change.kind === 'deleted') return ['deleted', change.id, change.createdAt, rank(change.id), '', '', place]
+  if (change.kind === 'deleted') return ['deleted', change.id, change.createdAt, rank(change.id), '', '', place, '']
   const { id, ...kept } = change.comment
-  return ['said', id, kept.createdAt, rank(id), JSON.stringify(kept), JSON.stringify(change.origin), place]
+  const by = kept.author === undefined ? '' : authorHash(kept.author)
+  // The scripts look for it at the beginning.
+  const json = JSON.stringify(by === '' ? kept : { by, ...kept })
+  return ['said', id, kept.createdAt, rank(id), json, JSON.stringify(change.origin), place, by]
+}
+
+/** Short, and without the signs that names hold. */
+function authorHash(author: string): string {
+  return createHash('sha256').update(author).digest('base64url').slice(0, 16)
 }
 
 function placeOf(place: Place | undefined): string {
   return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
-}
-
-/** A comment's fixed lot in the draw for the sample: 48 bits of its id's hash. */
-function rank(id: string): number {
-  return createHash('sha256').update(id).digest().readUIntBE(0, 6)
 }
 
 const mark = z.object({

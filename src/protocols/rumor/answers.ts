@@ -1,11 +1,16 @@
 import { z } from 'zod'
+import { boundedScore } from '../score.ts'
 
 /** Equation 1: the range of a stance score; 0 means that the comment contradicts common knowledge. */
-const score = z.number().min(-1).max(1)
+const score = boundedScore(-1, 1)
 
 export const stanceAnswer = z.object({ reason: z.string(), score })
 
-/** Scores for the comments numbered 1 to `count`: at least one, each number at most once. */
+/**
+ * Scores for the comments numbered 1 to `count`. An entry whose reason or score can't be read is left out, so that it costs no
+ * other. A number that is none of these, or that comes twice, makes the whole answer unreadable: nobody knows which comments
+ * the others are meant for.
+ */
 export function stanceBatchAnswer(count: number): StanceBatchAnswer {
   const known = batchAnswers.get(count)
   if (known !== undefined) return known
@@ -17,13 +22,21 @@ export function stanceBatchAnswer(count: number): StanceBatchAnswer {
 type StanceBatchAnswer = ReturnType<typeof batchAnswerOf>
 const batchAnswers = new Map<number, StanceBatchAnswer>()
 
+const numbered = z.array(z.looseObject({ comment: z.int() }))
+
 function batchAnswerOf(count: number) {
-  return z.object({
-    scores: z
-      .array(z.object({ comment: z.int().min(1).max(count), reason: z.string(), score }))
-      .min(1)
-      .refine((items) => new Set(items.map((item) => item.comment)).size === items.length, 'a comment is scored twice'),
-  })
+  const entry = z.object({ comment: z.int().min(1).max(count), reason: z.string(), score })
+  const readable = (given: unknown, context: z.RefinementCtx): unknown => {
+    const entries = numbered.safeParse(given)
+    if (!entries.success) return given
+    const numbers = entries.data.map(({ comment }) => comment)
+    if (numbers.some((number) => number < 1 || number > count) || new Set(numbers).size < numbers.length) {
+      context.addIssue({ code: 'custom', message: `comments are not numbered 1 to ${count}, each once` })
+      return z.NEVER
+    }
+    return entries.data.filter((one) => entry.safeParse(one).success)
+  }
+  return z.object({ scores: z.preprocess(readable, z.array(entry).min(1)) })
 }
 
 export const subjectivityAnswer = z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) })

@@ -1,12 +1,24 @@
-import type { Comment } from '../../domain/thread.ts'
-import { nearIdentical } from './near-identical.ts'
+import { byTimeThenId, type Comment } from '../../domain/thread.ts'
+import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
 import type { RumorSettings } from './settings.ts'
+import type { Tie } from './sides.ts'
 
-/** The comments that count, and what was folded or left out, in words. */
+/** An utterance and its stance score; null where nobody is asked for scores. */
+export interface Heard {
+  readonly utterance: Utterance
+  readonly score: number | null
+}
+
+/** The comments that weigh, and what became of the others. */
 export interface Weighed {
-  /** In order of time, then id. */
-  readonly comments: readonly Comment[]
-  readonly folded: readonly string[]
+  /** In order of time, then id, each with the score of what it says. */
+  readonly comments: readonly { readonly comment: Comment; readonly score: number | null }[]
+  /** Comments for which another one stands. */
+  readonly folded: number
+  /** Comments beyond what their authors may weigh. */
+  readonly author: number
+  /** What was folded or left out, in words. */
+  readonly says: readonly string[]
 }
 
 /** Groups and authors that are named one by one; the rest are counted. */
@@ -14,45 +26,64 @@ const NAMED = 3
 /** Longest id or name of a stranger's choosing in a verdict's words, in characters. */
 const NAME_CHARS = 40
 
+/** What is asked about: each comment by itself, or what many say in the same words once. */
+export function utterancesOf(
+  comments: readonly Comment[],
+  { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
+): Utterance[] {
+  return foldNearIdentical ? sameWords(comments) : comments.map((comment) => ({ comments: [comment], words: [] }))
+}
+
 /**
- * What many hands can't make more of by repeating it: near-identical comments count once, and of one author at most
- * `perAuthor` count, the earliest, so that what comes later displaces nothing. A group is the voice of its earliest comment
- * whose author has room; comments without an author are not capped.
+ * What many hands can't make more of by repeating it: of one side, near-identical comments count once, and of one author the
+ * `perAuthor` strongest, so that three empty words don't silence what the author has to say. A group has the voice of its
+ * first comment whose author has room, the strongest words before others, then the earliest; comments without an author are
+ * not capped.
  */
 export function weigh(
-  comments: readonly Comment[],
+  heard: readonly Heard[],
   { foldNearIdentical, perAuthor }: Pick<RumorSettings, 'foldNearIdentical' | 'perAuthor'>,
+  tie: Tie,
 ): Weighed {
-  if (!foldNearIdentical && perAuthor === null) return { comments, folded: [] }
-  const groups = foldNearIdentical ? nearIdentical(comments) : comments.map((comment) => [comment])
+  const bySign = [...Map.groupBy(heard, ({ score }) => Math.sign(score ?? 0)).values()]
+  const groups = bySign.flatMap((side) => grouped(side, foldNearIdentical))
+  const strongestFirst = groups.toSorted(
+    (a, b) => Math.abs(b.score ?? 0) - Math.abs(a.score ?? 0) || tie(a.first, b.first),
+  )
+  const written = Map.groupBy(
+    groups.flatMap(({ comments }) => comments),
+    ({ author }) => author,
+  )
   const spoken = new Map<string, number>()
-  const written = new Map<string, number>()
   const silenced = new Set<string>()
-  const kept = new Set<Comment>()
-  const copies: { group: readonly Comment[]; voice: Comment }[] = []
-  for (const { author } of comments) if (author !== undefined) written.set(author, (written.get(author) ?? 0) + 1)
-  const hasRoom = ({ author }: Comment) =>
-    author === undefined || perAuthor === null || (spoken.get(author) ?? 0) < perAuthor
-  for (const group of groups) {
-    const voice = group.find(hasRoom)
+  const voices: { comment: Comment; score: number | null }[] = []
+  const copies: { count: number; voice: Comment }[] = []
+  let [folded, beyond] = [0, 0]
+  for (const { comments, score } of strongestFirst) {
+    const voice = comments.find(
+      ({ author }) => author === undefined || perAuthor === null || (spoken.get(author) ?? 0) < perAuthor,
+    )
     if (voice === undefined) {
-      for (const { author } of group) if (author !== undefined) silenced.add(author)
+      beyond += comments.length
+      for (const { author } of comments) if (author !== undefined) silenced.add(author)
       continue
     }
-    kept.add(voice)
+    voices.push({ comment: voice, score })
+    folded += comments.length - 1
     if (voice.author !== undefined) spoken.set(voice.author, (spoken.get(voice.author) ?? 0) + 1)
-    if (group.length > 1) copies.push({ group, voice })
+    if (comments.length > 1) copies.push({ count: comments.length, voice })
   }
-  const authors = [...silenced].map((author) => ({ author, wrote: written.get(author) ?? 0 }))
+  const authors = [...silenced].map((author) => ({ author, wrote: written.get(author)?.length ?? 0 }))
   return {
-    comments: comments.filter((comment) => kept.has(comment)),
-    folded: [
+    comments: voices.sort((a, b) => byTimeThenId(a.comment, b.comment)),
+    folded,
+    author: beyond,
+    says: [
       ...told(
-        copies.sort((a, b) => b.group.length - a.group.length || order(a.voice.id, b.voice.id)),
-        ({ group, voice }) =>
-          `${group.length} near-identical comments counted once (${name(voice.id)} stands for them)`,
+        copies.sort((a, b) => b.count - a.count || order(a.voice.id, b.voice.id)),
+        ({ count, voice }) => `${count} near-identical comments counted once (${name(voice.id)} stands for them)`,
         (rest) => {
-          const count = rest.reduce((sum, { group }) => sum + group.length, 0)
+          const count = rest.reduce((sum, group) => sum + group.count, 0)
           return `${count} more near-identical comments in ${rest.length} groups counted once a group`
         },
       ),
@@ -66,6 +97,24 @@ export function weigh(
       ),
     ],
   }
+}
+
+/**
+ * Comments of one side that count once: those of the strongest utterance first, each utterance's in order of time. Else a weak
+ * copy that came early would weaken what it copies.
+ */
+function grouped(side: readonly Heard[], fold: boolean) {
+  const scores = new Map(side.map(({ utterance, score }) => [utterance, score]))
+  const utterances = [...scores.keys()]
+  const groups = fold ? misspeltAlike(utterances) : utterances.map((utterance) => [utterance])
+  const strength = (utterance: Utterance) => Math.abs(scores.get(utterance) ?? 0)
+  return groups.flatMap((group) => {
+    const strongestFirst = group.toSorted((a, b) => strength(b) - strength(a))
+    const comments = strongestFirst.flatMap((utterance) => utterance.comments)
+    const [[strongest], [first]] = [strongestFirst, comments]
+    if (strongest === undefined || first === undefined) return []
+    return [{ first, comments, score: scores.get(strongest) ?? null }]
+  })
 }
 
 /** The first ones by name, the rest by number. */

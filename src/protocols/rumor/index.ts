@@ -3,18 +3,19 @@ import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { rumorCarry } from './carry.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
-import { rumorCarry, s2mad } from './script.ts'
+import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
 
 /** Raised whenever the script's rounds, its asks or its carry change shape. */
-const VERSION = 1
+const VERSION = 2
 
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
-  make({ settings: given, prompts: files, fence }: ProtocolParts) {
+  make({ settings: given, prompts: files, fence, lot }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS)
     const settingsHash = shortHash(settings)
@@ -34,7 +35,7 @@ export const rumor = {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
         return s2mad(snapshot.parse(subject), before, {
-          ...{ settings, prompts, fence, under },
+          ...{ settings, prompts, fence, lot, under },
           pressed: circumstances?.pressed === true,
         })
       },

@@ -17,30 +17,72 @@ const MISSPELT_LETTERS = 5
 /** Texts that one is compared with at most, the earliest: nobody can make the comparing quadratic. */
 const MOST_COMPARED = 32
 
+/** Comments that say the same, in order of time, then id: the first of them stands for all. */
+export interface Utterance {
+  readonly comments: readonly Comment[]
+  /** Its words, without decoration where it is long; none where it is short. */
+  readonly words: readonly string[]
+}
+
 /**
- * Near-identical comments together, each group and the groups in order of time, then id: the first of a group stands for it.
- * The order in which comments are given does not matter. Two texts are near-identical when they differ only in case, spaces,
- * invisible characters, look-alike letters, stretched letters, punctuation other than question marks, and mentions; long ones
- * also in decoration and in a few misspelt words. Any other word, number, sign or question mark makes them distinct, in any
- * language: a resemblance of shingles alone would take "it is true" for "it is not true" once the text is long enough.
+ * Comments with the same words together, in order of time, then id, whatever the order in which they are given. Texts have the
+ * same words when they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation
+ * other than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question mark
+ * makes them distinct, in any language: a resemblance of shingles alone would take "it is true" for "it is not true" once the
+ * text is long enough.
  */
-export function nearIdentical(comments: readonly Comment[]): Comment[][] {
-  const groups: Group[] = []
-  const byText = new Map<string, Group>()
-  const groupOf = grouping(groups)
+export function sameWords(comments: readonly Comment[]): Utterance[] {
+  const byKey = new Map<string, { comments: Comment[]; words: readonly string[] }>()
+  const byText = new Map<string, { comments: Comment[] }>()
   for (const comment of [...comments].sort(byTimeThenId)) {
-    const group = byText.get(comment.text) ?? groupOf(read(comment.text))
-    byText.set(comment.text, group)
-    root(group).comments.push(comment)
+    const copy = byText.get(comment.text)
+    if (copy !== undefined) {
+      copy.comments.push(comment)
+      continue
+    }
+    const { key, words } = read(comment.text)
+    const known = byKey.get(key) ?? { comments: [], words }
+    known.comments.push(comment)
+    byKey.set(key, known)
+    byText.set(comment.text, known)
   }
+  return [...byKey.values()]
+}
+
+/**
+ * Utterances that differ in a few misspelt words alone, together; groups and members in the order in which they are given.
+ * A letter can be what a text says (geliyor, gelmiyor), so this is for utterances that take the same side.
+ */
+export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
+  const groups: Group[] = []
+  // A misspelling keeps the first letter, so near-identical texts have the same initials.
+  const byInitials = new Map<number, { words: readonly string[]; group: Group }[]>()
+  for (const utterance of utterances) {
+    const { words } = utterance
+    const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
+    const seen = words.length < MISSPELT_WORDS ? [] : (byInitials.get(initials) ?? [])
+    const [group = started(groups), ...others] = new Set(
+      seen.filter((one) => misspelt(one.words, words)).map((one) => root(one.group)),
+    )
+    group.members.push(utterance)
+    for (const other of others) {
+      group.members.push(...other.members)
+      other.within = group
+    }
+    if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
+      byInitials.set(initials, [...seen, { words, group }])
+  }
+  const place = new Map(utterances.map((utterance, at) => [utterance, at]))
+  const inOrder = (a: Utterance | undefined, b: Utterance | undefined) =>
+    ((a && place.get(a)) ?? 0) - ((b && place.get(b)) ?? 0)
   return groups
     .filter(({ within }) => within === null)
-    .map(({ comments: members }) => members.sort(byTimeThenId))
-    .sort(([a], [b]) => (a === undefined || b === undefined ? 0 : byTimeThenId(a, b)))
+    .map(({ members }) => members.sort(inOrder))
+    .sort(([a], [b]) => inOrder(a, b))
 }
 
 interface Group {
-  readonly comments: Comment[]
+  readonly members: Utterance[]
   /** The group that this one turned out to be part of. */
   within: Group | null
 }
@@ -51,32 +93,8 @@ function root(group: Group): Group {
   return top
 }
 
-/** Finds the group of a text, or adds one to `groups`; a text that is near-identical to two groups makes them one. */
-function grouping(groups: Group[]): (reading: Reading) => Group {
-  const byKey = new Map<string, Group>()
-  // A misspelling keeps the first letter, so near-identical texts have the same initials.
-  const byInitials = new Map<number, { words: readonly string[]; group: Group }[]>()
-  return ({ key, words }) => {
-    const known = byKey.get(key)
-    if (known !== undefined) return known
-    const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
-    const seen = words.length < MISSPELT_WORDS ? [] : (byInitials.get(initials) ?? [])
-    const [group = started(groups), ...others] = new Set(
-      seen.filter((one) => misspelt(one.words, words)).map((one) => root(one.group)),
-    )
-    for (const other of others) {
-      for (const comment of other.comments) group.comments.push(comment)
-      other.within = group
-    }
-    byKey.set(key, group)
-    if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
-      byInitials.set(initials, [...seen, { words, group }])
-    return group
-  }
-}
-
 function started(groups: Group[]): Group {
-  const group: Group = { comments: [], within: null }
+  const group: Group = { members: [], within: null }
   groups.push(group)
   return group
 }

@@ -59,12 +59,14 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       ...asked('stance', 'scorer', STANCE_TOKENS * 2),
       messages: [...system, ...render('stance', { claim, comment: fence('comment', comment.text) })],
       answer: stanceAnswer,
+      about: [comment.id],
     }),
     stanceBatch: (comments, part) => ({
       ...asked('stance', 'scorer', STANCE_TOKENS * (comments.length + 1)),
       part,
       messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
       answer: stanceBatchAnswer(comments.length),
+      about: comments.map(({ id }) => id),
       pieces: {
         count: comments.length,
         only: (pieces) =>

@@ -1,0 +1,41 @@
+import type { Incoming, TopicReader } from '../../ports/topic.ts'
+
+/** A record on its way into a topic. */
+export type Outgoing = Pick<Incoming, 'key' | 'value'>
+
+/**
+ * Topics within this process, of one partition each. They number their records as a broker does: consumers take a number that
+ * does not rise for a record that they have taken already.
+ */
+export function memoryTopics(): {
+  readonly reader: TopicReader
+  /** Hands the records over at once; resolves to their offsets when they have been taken. */
+  send(topic: string, records: readonly Outgoing[]): Promise<readonly number[]>
+} {
+  let handle: Parameters<TopicReader['start']>[0] = async () => {}
+  const ends = new Map<string, number>()
+  return {
+    reader: {
+      async start(given) {
+        handle = given
+      },
+      positions: async () => [...ends.keys()].map((topic) => ({ topic, partition: 0, lag: 0 })),
+      setPaused() {},
+      downSince: null,
+      async close() {},
+    },
+    async send(topic, records) {
+      const first = ends.get(topic) ?? 0
+      const next = first + records.length
+      ends.set(topic, next)
+      const messages = records.map(
+        ({ key, value }, at): Incoming => ({
+          ...{ topic, partition: 0, offset: String(first + at), key, value },
+          ...{ headers: {}, timestamp: 0 },
+        }),
+      )
+      await handle({ topic, partition: 0, messages, next: String(next), atEnd: true }, async () => {})
+      return messages.map((_, at) => first + at)
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Post } from '../../domain/thread.ts'
+import { ruling } from '../../domain/verdict.ts'
+import type { Utterance } from './near-identical.ts'
+import { claimOf, type PromptKind } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
+import type { Sides } from './sides.ts'
+import type { Score } from './stance.ts'
+
+const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
+  /** What went wrong on the way to this decision, in words. */
+  degraded: z.array(z.string()),
+  /** Load or a lost turn kept the debate from its end: it is held again at the next revision without load. */
+  again: z.boolean(),
+  /** By role: the models whose words it rests on. */
+  models: z.record(z.string(), z.string()),
+})
+export type Decision = z.infer<typeof decision>
+
+/** What a revision leaves to the next: scores by text, and the decision with the evidence it rests on. */
+export const rumorCarry = z.object({
+  /** Script, prompts and settings that this was made under. */
+  under: z.string(),
+  claim: z.string(),
+  /** Null where nobody could tell. */
+  kind: z.enum(['subjective', 'objective']).nullable(),
+  /** Hash of a comment's text, its score, and the model that gave it. */
+  scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
+  evidence: z.string(),
+  decision,
+})
+export type RumorCarry = z.infer<typeof rumorCarry>
+
+/** Scores and kind from the revision before, where the claim is the same. A score is of the words, whoever says them. */
+export function remembered(
+  post: Post,
+  utterances: readonly Utterance[],
+  before: RumorCarry | null,
+  { reuseScores, promptKind }: Pick<RumorSettings, 'reuseScores' | 'promptKind'>,
+): { scores: Map<Utterance, Score>; kind: PromptKind | null } {
+  const scores = new Map<Utterance, Score>()
+  const fixed = promptKind === 'auto' ? null : promptKind
+  if (before === null || !reuseScores || before.claim !== digest(claimOf(post))) return { scores, kind: fixed }
+  const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
+  for (const utterance of utterances) {
+    const [first] = utterance.comments.flatMap(({ text }) => known.get(digest(text)) ?? [])
+    if (first !== undefined) scores.set(utterance, first)
+  }
+  return { scores, kind: fixed ?? before.kind }
+}
+
+/** The scores in the form in which they are carried. */
+export function carriedScores(scores: ReadonlyMap<Utterance, Score>): RumorCarry['scores'] {
+  return [...scores].flatMap(([{ comments }, { value, model }]) =>
+    comments.slice(0, 1).map(({ text }): RumorCarry['scores'][number] => [digest(text), value, model]),
+  )
+}
+
+/** What the debaters are shown, as one hash. */
+export function evidenceHash(post: Post, { support, oppose }: Sides, kind: PromptKind): string {
+  const shown = [support, oppose].map((side) => side.map(({ text }) => text))
+  return digest(JSON.stringify([claimOf(post), kind, ...shown]))
+}
+
+export function claimHash(post: Post): string {
+  return digest(claimOf(post))
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16)
+}

@@ -1,0 +1,129 @@
+import { type Answered, type Ask, failure } from '../../domain/ask.ts'
+import { type Part, round } from '../../engine/script.ts'
+import type { Utterance } from './near-identical.ts'
+import type { Questions } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
+
+/** A stance score and the model that gave it. */
+export interface Score {
+  readonly value: number
+  readonly model: string
+}
+
+/** What is known of the stances after they were asked for. */
+export interface Stances {
+  readonly scores: ReadonlyMap<Utterance, Score>
+  /** The answer to what was asked beside them. */
+  readonly beside: Answered<unknown> | undefined
+  /** What went wrong, in words. */
+  readonly degraded: readonly string[]
+}
+
+/**
+ * Algorithm 1, lines 2 to 5: the stance of each utterance, in batches, and in the same round what else is to be asked.
+ * What a readable answer left out is asked for once more, together; so is, with `oneScorer`, what another model has scored
+ * than the one that answers now, since one model's 0.6 is not another's.
+ */
+export function* stances(
+  wanted: readonly Utterance[],
+  known: ReadonlyMap<Utterance, Score>,
+  ask: Questions,
+  { batchSize, oneScorer }: Pick<RumorSettings, 'batchSize' | 'oneScorer'>,
+  beside: Ask | undefined,
+): Part<Stances> {
+  const batches = chunks(wanted, batchSize)
+  const asks = batches.map((batch, index) => stanceOf(batch, ask, batchSize, `batch ${index + 1}`))
+  const answers = yield* round([...asks, ...(beside === undefined ? [] : [beside])])
+  const read = readScores(batches, answers)
+
+  const scorer = mostCommon([...read.scores.values()].map(({ model }) => model))
+  const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
+    [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
+  const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
+  const again = chunks([...read.leftOut, ...anew], batchSize)
+  const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
+  const repeated = readScores(again, more)
+
+  const scores = new Map([...known, ...read.scores, ...repeated.scores])
+  const failures = new Map(read.failures)
+  const missing = read.leftOut.filter((utterance) => !scores.has(utterance)).length
+  if (missing > 0) failures.set('left out', missing)
+  return {
+    scores,
+    beside: beside === undefined ? undefined : answers.at(-1),
+    degraded: [
+      ...[...failures].map(([why, count]) => `stance: ${count} comments without a score (${why})`),
+      ...severalScorers(scores),
+    ],
+  }
+}
+
+function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, part: string): Ask {
+  const comments = batch.flatMap(({ comments: [first] }) => first ?? [])
+  const [only] = comments
+  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, part)
+}
+
+interface ReadScores {
+  readonly scores: ReadonlyMap<Utterance, Score>
+  /** What readable answers had no readable score for. */
+  readonly leftOut: readonly Utterance[]
+  /** How many have no score because their question failed, by the failure's name. */
+  readonly failures: ReadonlyMap<string, number>
+}
+
+function readScores(batches: readonly (readonly Utterance[])[], answers: readonly Answered<unknown>[]): ReadScores {
+  const scores = new Map<Utterance, Score>()
+  const leftOut: Utterance[] = []
+  const failures = new Map<string, number>()
+  for (const [index, batch] of batches.entries()) {
+    const reply = answers[index] as Answered<{ score: number } | { scores: { comment: number; score: number }[] }>
+    if (!reply.ok) {
+      failures.set(reply.code, (failures.get(reply.code) ?? 0) + batch.length)
+      continue
+    }
+    const given = 'scores' in reply.answer ? reply.answer.scores : [{ comment: 1, score: reply.answer.score }]
+    const byNumber = new Map(given.map(({ comment, score }) => [comment, score]))
+    for (const [at, utterance] of batch.entries()) {
+      const value = byNumber.get(at + 1)
+      if (value === undefined) leftOut.push(utterance)
+      else scores.set(utterance, { value, model: reply.models?.[at] || reply.model })
+    }
+  }
+  return { scores, leftOut, failures }
+}
+
+/** Said where a revision's scores come from more than one model: that of most, then the others. */
+function severalScorers(scores: ReadonlyMap<Utterance, Score>): string[] {
+  const counts = countsOf([...scores.values()].map(({ model }) => model))
+  if (counts.length < 2) return []
+  return [`stance: scores of several models (${counts.map(([model, count]) => `${model}: ${count}`).join(', ')})`]
+}
+
+/** The model that most of the scores are from; undefined where there are none. */
+export function mostCommon(models: readonly string[]): string | undefined {
+  return countsOf(models)[0]?.[0]
+}
+
+/** How often each comes, the most common first, then by name. */
+function countsOf(models: readonly string[]): [string, number][] {
+  const counts = new Map<string, number>()
+  for (const model of models) counts.set(model, (counts.get(model) ?? 0) + 1)
+  return [...counts].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
+}
+
+/** Without a readable answer the three points for claims of facts are asked for, which name all comments; it is said. */
+export function kindIn(
+  subjectivity: Answered<{ answer: 'Yes' | 'No' }>,
+  degraded: string[],
+): 'subjective' | 'objective' {
+  if (subjectivity.ok) return subjectivity.answer.answer === 'Yes' ? 'subjective' : 'objective'
+  degraded.push(`subjectivity failed: ${failure(subjectivity)}; the prompt for claims of facts was used`)
+  return 'objective'
+}
+
+function chunks<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
+}
