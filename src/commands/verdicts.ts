@@ -36,7 +36,7 @@ export async function verdicts(
 }
 
 /** What became of the comments, where there were any: `18 of 23 comments (cap 2, late 3)`. */
-export function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
+function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
   if (accepted === 0) return []
   const reasons = Object.entries(leftOut).flatMap(([reason, count]) => (count === 0 ? [] : [`${reason} ${count}`]))
   return [`${judged} of ${accepted} comments${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`]
