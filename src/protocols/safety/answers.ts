@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { said } from '../said.ts'
+import { boundedScore } from '../score.ts'
 
 /** 0 is no risk, 1 extreme risk. */
-const riskScore = z.number().min(0).max(1)
+const riskScore = boundedScore(0, 1)
 
 export const description = z.object({ description: said })
 export type Description = z.infer<typeof description>

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+/** How far a score may miss an end of its scale, or a whole number, and still be meant as it: what sums of floats lose. */
+const ROUNDING = 1e-6
+
+/**
+ * A score on a scale from `min` to `max`. 1.0000000000000002 on a scale that ends at 1 is 1; a number further beyond the
+ * scale was meant on another one and can't be read. Its JSON Schema is that of a plain number with these bounds.
+ */
+export function boundedScore(min: number, max: number): z.ZodType<number> {
+  return z.preprocess(
+    (value) => (isNear(value, min, max) ? clamped(value, min, max) : value),
+    z.number().min(min).max(max),
+  )
+}
+
+/** A whole number on a scale from `min` to `max`; 4.0000001 is 4, 4.5 can't be read. */
+export function wholeScore(min: number, max: number): z.ZodType<number> {
+  const nearest = (value: unknown) =>
+    typeof value === 'number' && Math.abs(value - Math.round(value)) <= ROUNDING ? Math.round(value) : value
+  return z.preprocess(nearest, z.int().min(min).max(max))
+}
+
+function isNear(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && value >= min - ROUNDING && value <= max + ROUNDING
+}
+
+function clamped(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value))
+}
