@@ -135,7 +135,7 @@ async function assemble(
 
   // Protocols, and the gateway between their asks and the model.
   const fenceKey = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
-  const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences.maxChars))
+  const protocols = makeProtocols(settings.protocols, fences(fenceKey, settings.fences))
   const metrics = prometheusMetrics({
     protocols,
     topics: inputs,

@@ -164,7 +164,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
-  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars))
+  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences))
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })

@@ -43,7 +43,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   try {
-    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).map(({ name }) => name)
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences)).map(({ name }) => name)
     if (names.length > 0)
       return [{ what: 'settings and prompts', state: 'well', detail: `protocols: ${names.join(', ')}` }]
     return [
@@ -64,9 +64,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
     const wanted = new Set(
-      makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars)).flatMap(
-        ({ shelves = [] }) => shelves,
-      ),
+      makeProtocols(settings.protocols, fences('doctor', settings.fences)).flatMap(({ shelves = [] }) => shelves),
     )
     const { embedder } = settings.library
     const there = new Map((await library.shelves()).map((shelf) => [shelf.name, shelf]))

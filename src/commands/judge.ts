@@ -85,10 +85,9 @@ async function judgeWith(
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
   const clock = Date.now
-  const protocols = makeProtocols(
-    settings.protocols,
-    fences(settings.fences.key || 'one run', settings.fences.maxChars),
-  ).filter(({ name }) => name === options.protocol)
+  const protocols = makeProtocols(settings.protocols, fences(settings.fences.key || 'one run', settings.fences)).filter(
+    ({ name }) => name === options.protocol,
+  )
   if (protocols.length === 0)
     throw new OperatorError(
       `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,

@@ -92,7 +92,7 @@ export async function recover(
     const recovery = redisRecovery(client, keys, keep)
     const memo = redisMemo(client, keys.under)
     // Nothing is asked here: the key under which questions are fenced is never used.
-    const protocols = makeProtocols(settings.protocols, fences('unused', settings.fences.maxChars))
+    const protocols = makeProtocols(settings.protocols, fences('unused', settings.fences))
     const routes = router(protocols, settings.routes)
     const intakes = intakesOf(topics, { settings, threads, protocols, routes, library, memo, clock })
     const farewell = farewellOf(protocols, clock)

@@ -26,6 +26,7 @@ const defaults: SafetySettings = {
   loose: true,
   models: 'by-role',
   scoreFallback: 'none',
+  partlyRead: 'undecided',
   answerTokens: 700,
 }
 const prompts = promptsOf('safety')
