@@ -92,8 +92,8 @@ function postOf(
   }
 }
 
-/** Longest description of an image that is kept, in characters: no large network allows more, and a post may have sixteen. */
-const MAX_ALT_CHARS = 2_000
+/** Longest description of an image that is kept, in characters: longer than networks allow, and a post may have sixteen. */
+const MAX_ALT_CHARS = 4_000
 
 function mediumOf(
   { kind, url, alt }: NonNullable<PostMessage['media']>[number],
