@@ -100,8 +100,7 @@ const routes = z.partialRecord(
   z.array(route).min(1, 'no route leads to it: set protocols.NAME.enabled to false instead'),
 )
 
-/** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
-export const settingsSchema = z.strictObject({
+const allSettings = z.strictObject({
   kafka: z.strictObject({
     brokers: z.array(z.string().regex(HOST_AND_PORT, 'a broker is host:port')),
     tls: tls.refine((set) => set.enabled || !tlsFiles(set), { path: ['enabled'], error: TLS_IS_OFF }),
@@ -242,10 +241,16 @@ export const settingsSchema = z.strictObject({
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
   drain: wait,
-  fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100) }),
+  fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100), maxCommentChars: z.int().min(100) }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
   protocols,
   routes,
+})
+
+/** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
+export const settingsSchema = allSettings.refine(({ fences, threads }) => fences.maxChars >= threads.maxTextChars, {
+  path: ['fences', 'maxChars'],
+  error: 'must not be less than threads.maxTextChars: all that is kept of a post is read',
 })
 
 export type Settings = z.infer<typeof settingsSchema>

@@ -55,7 +55,7 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars }: Thread
   const comment: Comment = {
     id,
     ...(parentId === undefined ? {} : { parentId }),
-    text: shortened(text, textChars),
+    ...shortened(text, textChars),
     ...(author === undefined ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     createdAt,

@@ -42,5 +42,12 @@ export function counterspeech(deps: {
 }
 
 function replyOf({ id, text, hateSpeech, createdAt }: CounterspeechMessage, { textChars }: ThreadRules): Post {
-  return { id, text: shortened(text, textChars), hateSpeech: shortened(hateSpeech, textChars), createdAt }
+  const answered = shortened(hateSpeech, textChars)
+  return {
+    id,
+    ...shortened(text, textChars),
+    hateSpeech: answered.text,
+    ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
+    createdAt,
+  }
 }

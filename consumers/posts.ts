@@ -83,7 +83,7 @@ function postOf(
 ): Post {
   return {
     id,
-    text: shortened(text ?? '', textChars),
+    ...shortened(text ?? '', textChars),
     ...(author === undefined ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
@@ -92,13 +92,18 @@ function postOf(
   }
 }
 
+/** Longest description of an image that is kept, in characters: longer than networks allow, and a post may have sixteen. */
+const MAX_ALT_CHARS = 4_000
+
 function mediumOf(
   { kind, url, alt }: NonNullable<PostMessage['media']>[number],
   textChars: number,
 ): NonNullable<Post['media']>[number] {
+  const { text, cut } = shortened(alt ?? '', Math.min(textChars, MAX_ALT_CHARS))
   return {
     kind,
     ...(url === undefined ? {} : { url }),
-    ...(alt === undefined ? {} : { alt: shortened(alt, textChars) }),
+    ...(alt === undefined ? {} : { alt: text }),
+    ...(cut === undefined ? {} : { cut }),
   }
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
+import { cut, type LeftOut } from '../src/domain/cut.ts'
 import type { DeadLetter, DeadLetterReason } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
@@ -112,9 +113,8 @@ const MAX_KEY_CHARS = 1_024
 const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256
 
-/** The beginning of a text that is too long to keep; the cut is marked. */
-export function shortened(text: string, characters: number): string {
-  if (text.length <= characters) return text
-  const kept = text.slice(0, characters).toWellFormed()
-  return `${kept}[cut: ${text.length - kept.length} more characters]`
+/** A text in at most so many characters, and, where any are left out, how many of how many. */
+export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {
+  const { text: kept, left } = cut(text, characters)
+  return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }
 }

@@ -138,7 +138,7 @@ async function assemble(
   // Protocols, and the gateway between their asks and the model.
   const secret = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
   const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
   const metrics = prometheusMetrics({
     protocols,
     topics: inputs,

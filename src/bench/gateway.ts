@@ -260,9 +260,7 @@ function* firstRounds(
     GAVEL_PROTOCOLS_RUMOR_PROMPT_KIND: 'objective',
     GAVEL_PROTOCOLS_RUMOR_BATCH_SIZE: String(COMMENTS),
   })
-  const rumor = makeProtocols(protocols, fences('bench', fencing.maxChars), lots('bench')).find(
-    ({ name }) => name === 'rumor',
-  )
+  const rumor = makeProtocols(protocols, fences('bench', fencing), lots('bench')).find(({ name }) => name === 'rumor')
   if (rumor === undefined)
     throw new OperatorError('The settings switch off the rumor protocol, whose questions are asked here.')
   for (let thread = 0; ; thread++) {

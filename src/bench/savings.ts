@@ -166,7 +166,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
   const lot = lots('bench')
-  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences.maxChars), lot)
+  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences), lot)
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })

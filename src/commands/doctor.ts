@@ -44,7 +44,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   try {
-    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars), lots('doctor')).map(
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).map(
       ({ name }) => name,
     )
     if (names.length > 0)
@@ -67,7 +67,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
     const wanted = new Set(
-      makeProtocols(settings.protocols, fences('doctor', settings.fences.maxChars), lots('doctor')).flatMap(
+      makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).flatMap(
         ({ shelves = [] }) => shelves,
       ),
     )

@@ -99,7 +99,7 @@ async function judgeWith(
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
   const secret = settings.fences.key || 'one run'
   const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot).filter(
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot).filter(
     ({ name }) => name === options.protocol,
   )
   if (protocols.length === 0)

@@ -187,7 +187,7 @@ function isOutage(error: unknown): error is PermanentError | RetryLaterError {
 }
 
 function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) {
-  const fence = fences(settings.fences.key || 'one run', settings.fences.maxChars)
+  const fence = fences(settings.fences.key || 'one run', settings.fences)
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   return learner({
     protocols: makeProtocols(settings.protocols, fence, lots('learn')),

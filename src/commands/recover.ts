@@ -95,7 +95,7 @@ export async function recover(
     const memo = redisMemo(client, keys.under)
     const secret = settings.fences.key || (await sharedKey(client, keys.fence))
     const lot = lots(secret)
-    const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences.maxChars), lot)
+    const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
     const routes = router(protocols, settings.routes)
     const intakes = intakesOf(topics, { settings, threads, protocols, routes, library, memo, lot, clock })
     const farewell = farewellOf(protocols, clock)

@@ -3,7 +3,7 @@ import type { Ask } from '../domain/ask.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { Turn } from '../domain/verdict.ts'
 import type { Prompts } from '../protocols/prompts.ts'
-import { said } from '../protocols/said.ts'
+import { said, saidList } from '../protocols/said.ts'
 
 /** The curator's prompt files and the places in each. */
 export const CURATOR_PROMPTS = {
@@ -27,7 +27,7 @@ export interface ClosedCase {
 /** What the case library keeps of a case: the lesson, and no word on whom it was about. */
 export const curationAnswer = z.object({
   reasoning: said,
-  keyCues: z.array(said).min(1).max(8),
+  keyCues: saidList(z.array(said).min(1).max(8)),
   summary: said,
 })
 export type Curation = z.infer<typeof curationAnswer>

@@ -1,40 +1,72 @@
 import { createHmac } from 'node:crypto'
+import { cut } from './cut.ts'
 
 /**
  * Puts untrusted text into a prompt as data: its own block, under a nonce that its author can't foresee (a keyed hash of
  * the text), so that no text can end its block, open another, or name a role. The same text under the same key gets the
  * same fence, so the same question stays the same question.
  */
-export type Fence = (
-  /** A word: `claim`, `comment`. */
-  kind: string,
-  text: string,
-  /** Numbers texts of one kind in one prompt. */
-  item?: number,
-) => string
+export interface Fence {
+  (
+    /** A word: `claim`, `comment`. */
+    kind: string,
+    text: string,
+    /** Numbers texts of one kind in one prompt. */
+    item?: number,
+  ): string
+  /** How many characters of the text its block leaves out. */
+  unread(kind: string, text: string): number
+}
 
-/** Fences under `key`, each holding at most `maxChars` characters of text. */
-export function fences(key: string, maxChars: number): Fence {
-  const made = new Map<string, { nonce: string; body: string }>()
-  const block = (kind: string, text: string) => {
-    const nonce = createHmac('sha256', key).update(`${kind}\0${text}`).digest('hex').slice(0, 16)
-    const looked = harmless(text.slice(0, maxChars))
-    const kept = looked.slice(0, maxChars).toWellFormed()
-    const left = Math.max(0, text.length - maxChars) + looked.length - kept.length
-    return { nonce, body: left === 0 ? kept : `${kept}\n[cut: ${left} more characters]` }
+/** The longest text in a block, in characters: beyond it the block holds beginning, end and a window in between. */
+export interface FenceBounds {
+  readonly maxChars: number
+  /** Of a text of which many stand in one prompt: a comment, an example, a precedent. */
+  readonly maxCommentChars: number
+}
+
+/** Fences under `key`; one number is the bound of all texts. */
+export function fences(key: string, bounds: FenceBounds | number): Fence {
+  const { maxChars, maxCommentChars } =
+    typeof bounds === 'number' ? { maxChars: bounds, maxCommentChars: bounds } : bounds
+  const made = new Map<string, Block>()
+  const block = (kind: string, text: string): Block => {
+    const digest = createHmac('sha256', key).update(`${kind}\0${text}`).digest()
+    const place = digest.readUInt32BE(NONCE_BYTES) / 2 ** 32
+    const kept = cut(harmless(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
+    return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
   }
-  return (kind, text, item) => {
+  const blockOf = (kind: string, text: string): Block => {
     // A comment is fenced for its score, for the debaters and for the transcript, mostly soon after one another.
     const id = `${kind}\0${text}`
-    const { nonce, body } = made.get(id) ?? block(kind, text)
-    if (text.length <= maxChars) {
+    const known = made.get(id)
+    if (known !== undefined) return known
+    const fresh = block(kind, text)
+    if (text.length <= maxCommentChars) {
       if (made.size >= REMEMBERED) made.clear()
-      made.set(id, { nonce, body })
+      made.set(id, fresh)
     }
+    return fresh
+  }
+  const fence = (kind: string, text: string, item?: number) => {
+    const { nonce, body } = blockOf(kind, text)
     const label = item === undefined ? kind : `${kind} ${item}`
     return `<<${label}:${nonce}>>\n${body}\n<<end:${nonce}>>`
   }
+  return Object.assign(fence, { unread: (kind: string, text: string) => blockOf(kind, text).left })
 }
+
+interface Block {
+  readonly nonce: string
+  readonly body: string
+  readonly left: number
+}
+
+/** Of a text's keyed hash; what follows them says where its window stands. */
+const NONCE_BYTES = 8
+
+/** Kinds of which many stand in one prompt, each of them a stranger's to fill. */
+const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
 
 /** Fenced texts kept for another use. */
 const REMEMBERED = 4_096

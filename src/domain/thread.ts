@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { leftOut } from './cut.ts'
 
 /** Which thread: post ids are unique within a tenant only, and counterspeech has ids of its own. */
 export interface ThreadRef {
@@ -14,16 +15,28 @@ export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 export const post = z.object({
   id: z.string(),
   text: z.string(),
+  /** What intake left out of the text. The text itself can't say: whoever wrote it could write that too. */
+  cut: leftOut.optional(),
   author: z.string().optional(),
   authorSince: z.number().optional(),
   lang: z.string().optional(),
   /** ms since 1970 */
   createdAt: z.number(),
   media: z
-    .array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() }))
+    .array(
+      z.object({
+        kind: z.literal('image'),
+        url: z.string().optional(),
+        alt: z.string().optional(),
+        /** What intake left out of `alt`. */
+        cut: leftOut.optional(),
+      }),
+    )
     .optional(),
   /** Counterspeech: the hate speech that the text answers. */
   hateSpeech: z.string().optional(),
+  /** What intake left out of `hateSpeech`. */
+  hateSpeechCut: leftOut.optional(),
 })
 export type Post = z.infer<typeof post>
 
@@ -31,6 +44,8 @@ export const comment = z.object({
   id: z.string(),
   parentId: z.string().optional(),
   text: z.string(),
+  /** What intake left out of the text. */
+  cut: leftOut.optional(),
   author: z.string().optional(),
   authorSince: z.number().optional(),
   /** ms since 1970 */

@@ -1,4 +1,5 @@
 import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
+import { cut } from '../domain/cut.ts'
 import {
   addUsage,
   type ChatMessage,
@@ -147,18 +148,16 @@ const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
 /** Shortens every string but ids to fewer and fewer characters until the whole fits. */
 function fitted(transcript: Transcript, maxBytes: number): string {
   let text = JSON.stringify(transcript)
-  for (let longest = 16_384; Buffer.byteLength(text) > maxBytes && longest >= 64; longest /= 4) {
-    const cut = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
-    text = JSON.stringify({ ...transcript, cut }, (name, value: unknown) =>
-      typeof value === 'string' && value.length > longest && !IDS.has(name)
-        ? `${value.slice(0, longest).toWellFormed()}[cut: ${value.length - longest} more characters]`
-        : value,
+  for (let longest = 25_600; Buffer.byteLength(text) > maxBytes && longest >= 100; longest /= 4) {
+    const said = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
+    text = JSON.stringify({ ...transcript, cut: said }, (name, value: unknown) =>
+      typeof value === 'string' && value.length > longest && !IDS.has(name) ? cut(value, longest).text : value,
     )
   }
   if (Buffer.byteLength(text) <= maxBytes) return text
   const subject = '[cut: too large]'
-  const cut = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
-  return JSON.stringify({ ...transcript, subject, turns: [], cut })
+  const said = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
+  return JSON.stringify({ ...transcript, subject, turns: [], cut: said })
 }
 
 function iso(ms: number): string {

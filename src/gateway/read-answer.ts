@@ -39,7 +39,8 @@ export function readReply<Answer>(
  * - keys by their letters (`key_cues` is `keyCues`), or by a name that means the same (`reason`, `rationale`);
  * - a choice by its letters (`Non hate.` is `non-hate`), where exactly one choice has them;
  * - a number in a string, `0,8` as 0.8, and full-width digits; `4/5` as 4 where the scale ends at 5; a share (`80%`,
- *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another one, and is never clamped.
+ *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another one, and
+ *   is never clamped here.
  *
  * Models quote, and not every model escapes what it quotes: a comment that holds `","answer":"Real"}` may end the answer
  * that quotes it. So it is no answer if anything else in the text looks like one: another object that fits and differs,

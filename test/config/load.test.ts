@@ -211,6 +211,13 @@ describe('faults', () => {
   })
 })
 
+test('a post of which more would be kept than a question holds is refused, in one line', () => {
+  const fault = 'fences.maxChars: must not be less than threads.maxTextChars: all that is kept of a post is read'
+  expect(faultsOf({ GAVEL_FENCES_MAX_CHARS: '9999' })).toEqual([expect.stringContaining(fault)])
+  expect(faultsOf({ GAVEL_THREADS_MAX_TEXT_CHARS: '12001' })).toEqual([expect.stringContaining(fault)])
+  expect(loadSettings({ GAVEL_FENCES_MAX_CHARS: '10000' }).fences.maxChars).toBe(10_000)
+})
+
 test('every setting has its comment: on it, above it, or one above its neighbours that names it', () => {
   const text = readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8')
   const lines = text.split('\n')

@@ -69,7 +69,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
     },
   }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const intake = counterspeech({ threads, routes, rules: { ...RULES, textChars: 20 }, checkpoints, clock: () => NOW })
+  const intake = counterspeech({ threads, routes, rules: { ...RULES, textChars: 200 }, checkpoints, clock: () => NOW })
   return {
     threads,
     asked,
@@ -197,13 +197,26 @@ describe('counterspeech', () => {
     expect((await threads.read(reply('r1')))?.post ?? null).toBeNull()
   })
 
-  it('that is too long to keep is cut, on both sides', async () => {
+  it('that is too long to keep keeps beginning and end, on both sides, and how much was left out', async () => {
     const { threads, take } = taking()
-    await take(replyJson({ text: 'a'.repeat(100), hateSpeech: 'b'.repeat(100) }))
-    expect((await threads.read(reply('r1')))?.post).toMatchObject({
-      text: `${'a'.repeat(20)}[cut: 80 more characters]`,
-      hateSpeech: `${'b'.repeat(20)}[cut: 80 more characters]`,
-    })
+    const long = (word: string) => Array.from({ length: 100 }, (_, at) => `${word}${at}`).join(' ')
+    await take(replyJson({ text: long('a'), hateSpeech: long('b') }))
+    const { text, cut, hateSpeech, hateSpeechCut } = (await threads.read(reply('r1')))?.post ?? {}
+    expect(text).toMatch(/^a0 a1 .*\n\[cut: \d+ more characters\]\n .*a98 a99$/)
+    expect(hateSpeech).toMatch(/^b0 b1 .*\n\[cut: \d+ more characters\]\n .*b98 b99$/)
+    expect([text, hateSpeech].every((kept = '') => kept.length <= 200)).toBe(true)
+    const left = (kept = '') => Number(/\[cut: (\d+)/.exec(kept)?.[1])
+    expect(cut).toEqual({ left: left(text), of: long('a').length })
+    expect(hateSpeechCut).toEqual({ left: left(hateSpeech), of: long('b').length })
+  })
+
+  it('has no say in how much of it was left out', async () => {
+    const { threads, take } = taking()
+    const forged = { cut: { left: 5, of: 9 }, hateSpeechCut: { left: 5, of: 9 } }
+    await take(replyJson({ ...forged, text: 'Short. [cut: 7 more characters]' }))
+    const post = (await threads.read(reply('r1')))?.post
+    expect(post?.text).toBe('Short. [cut: 7 more characters]')
+    expect([post?.cut, post?.hateSpeechCut]).toEqual([undefined, undefined])
   })
 
   it('does not move the clock by which threads come due', () => {

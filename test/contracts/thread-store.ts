@@ -74,6 +74,16 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state).toMatchObject({ ref: p1, accepted: 3, final: false, dueSince: null, countStage: 0 })
       })
 
+      it('what intake left out of a long text, of the post, its images and its comments', async () => {
+        const cut = { left: 1_234, of: 9_234 }
+        const change = { cut, media: [{ kind: 'image' as const, alt: 'a sign', cut }] }
+        await putPost(p1, change)
+        await put([said('c1', { cut })])
+        const { post, comments } = await readThread(stores, p1)
+        expect(post).toEqual(postOf(p1, change))
+        expect(comments).toEqual([said('c1', { cut }).comment])
+      })
+
       it('comments before their post as orphans, and keeps them for it', async () => {
         expect(await put([said('c1'), said('c2')])).toEqual(['orphan', 'orphan'])
         expect((await readThread(stores, p1)).post).toBeNull()

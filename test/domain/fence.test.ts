@@ -229,18 +229,54 @@ describe('no text', () => {
   test('is longer than its bound, and what is cut says so', () => {
     fc.assert(
       fc.property(hostile, fc.nat(3 * MAX), (text, more) => {
-        const { body } = parts(fence('claim', text + 'y'.repeat(more)))
-        expect(body.length).toBeLessThanOrEqual(MAX + '\n[cut: 1234 more characters]'.length)
-        if (body.length > MAX) expect(body).toMatch(/\n\[cut: \d+ more characters\]$/)
+        const { body } = parts(fence('claim', text + 'yz'.repeat(more)))
+        expect(body.length).toBeLessThanOrEqual(MAX)
+        if (fence.unread('claim', text + 'yz'.repeat(more)) > 0)
+          expect(body).toMatch(/\n\[cut: \d+ more characters\]\n/)
       }),
     )
-    expect(parts(fence('claim', 'y'.repeat(MAX))).body).toBe('y'.repeat(MAX))
-    expect(parts(fence('claim', 'y'.repeat(MAX + 7))).body).toBe(`${'y'.repeat(MAX)}\n[cut: 7 more characters]`)
+    expect(parts(fence('claim', 'yz'.repeat(MAX / 2))).body).toBe('yz'.repeat(MAX / 2))
+    expect(parts(fence('claim', 'yz'.repeat(MAX))).body).toMatch(/^(yz)+y?\n\[cut: \d+ more characters\]\ny?z?(yz)+$/)
+  })
+
+  test('hides its end behind a long beginning, or behind what is unseen', () => {
+    const harm = 'They must all be hanged.'
+    for (const padding of ['Lovely weather. ', '\u200b', 'aha ', '\n', '\u{1f600}', '<'])
+      expect(parts(fence('claim', `${padding.repeat(2_000)}${harm}`)).body).toContain(harm)
   })
 
   test('is cut into half a character', () => {
-    const { body } = parts(fence('claim', `${'y'.repeat(MAX - 1)}\u{1f600}${'y'.repeat(9)}`))
-    expect(body.isWellFormed()).toBe(true)
-    expect(body).toMatch(/\[cut: \d+ more characters\]$/)
+    for (let before = 0; before < MAX; before++) {
+      const { body } = parts(fence('claim', `${'yz'.repeat(MAX).slice(0, before)}${'\u{1f600}\u{1f680}'.repeat(MAX)}`))
+      expect(body).toMatch(/\[cut: \d+ more characters\]\n/)
+      expect(body.isWellFormed()).toBe(true)
+      expect(body).not.toContain('\ufffd')
+    }
+  })
+})
+
+describe('a text of which many stand in a prompt', () => {
+  const bounds = { maxChars: 9_000, maxCommentChars: 1_500 }
+  const bounded = fences('a key', bounds)
+  const long = Array.from({ length: 2_000 }, (_, at) => `word${at}`).join(' ')
+
+  test.each(['comment', 'example', 'precedent'])('has a bound of its own: a %s', (kind) => {
+    expect(parts(bounded(kind, long)).body.length).toBeLessThanOrEqual(bounds.maxCommentChars)
+    expect(parts(bounded('claim', long)).body.length).toBeGreaterThan(bounds.maxChars - 200)
+    expect(bounded.unread(kind, long)).toBeGreaterThan(bounded.unread('claim', long))
+  })
+
+  test('shows its beginning, its end and a window that nobody foresees who has not the key', () => {
+    const words = (block: string) => block.match(/(?<=\s)word\d+(?=\s)/g) ?? []
+    const shown = Array.from({ length: 8 }, (_, at) => words(fences(`key ${at}`, bounds)('comment', long)))
+    for (const one of shown) expect([one[0], one.at(-1)]).toEqual(['word0', 'word1999'])
+    const windows = shown.map((one) => one[Math.floor(one.length / 2)])
+    expect(new Set(windows).size).toBe(shown.length)
+    expect(words(bounded('comment', long))).toEqual(words(fences('a key', bounds)('comment', long)))
+  })
+
+  test('that is short enough is read whole', () => {
+    expect(bounded.unread('comment', long.slice(0, bounds.maxCommentChars))).toBe(0)
+    expect(bounded.unread('comment', long.slice(0, bounds.maxCommentChars + 1))).toBeGreaterThan(0)
   })
 })

@@ -13,8 +13,8 @@ import { type Asked, drive, type Replies } from '../protocols/drive.ts'
 import { ATTACKS } from './attacks.ts'
 
 const settings = loadSettings({})
-const MAX = settings.fences.maxChars
-const fence = fences('a key', MAX)
+const { maxChars: MAX, maxCommentChars: MAX_OF_MANY } = settings.fences
+const fence = fences('a key', settings.fences)
 
 function made(name: string, over: object = {}): Protocol {
   const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
@@ -254,7 +254,7 @@ describe.each(STAGES)('an attack on $name', (stage) => {
 })
 
 /** One beginning and one end, and nothing between them that could be taken for either. */
-function expectHeld({ nonce, lines }: Block, prompt: string, text: string) {
+function expectHeld({ label, nonce, lines }: Block, prompt: string, text: string) {
   const body = lines.join('\n')
   const opened = [...prompt.matchAll(new RegExp(`^<<(?!end:)[a-z-]+(?: \\d+)?:${nonce}>>$`, 'gm'))].length
   expect(opened).toBeGreaterThan(0)
@@ -265,7 +265,7 @@ function expectHeld({ nonce, lines }: Block, prompt: string, text: string) {
   expect(seen(body)).not.toMatch(/<<|>>|<\||\|>|<\/?(?:start|end)_of_turn>|\[\/?INST\]/)
   expect(body).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}|[\r\u2028\u2029\u0085]/u)
   expect(body.isWellFormed()).toBe(true)
-  expect(body.length).toBeLessThanOrEqual(MAX + '\n[cut: 1000000 more characters]'.length)
+  expect(body.length).toBeLessThanOrEqual(/^(?:comment|example|precedent)(?: |$)/.test(label) ? MAX_OF_MANY : MAX)
 }
 
 describe('the code of a block', () => {
@@ -276,7 +276,7 @@ describe('the code of a block', () => {
     (_, _kind, _lang, text) => {
       const nonce = nonceOf(fence('comment', text))
       expect(nonce).toHaveLength(16)
-      expect(nonceOf(fences('another key', MAX)('comment', text))).not.toBe(nonce)
+      expect(nonceOf(fences('another key', settings.fences)('comment', text))).not.toBe(nonce)
       expect(nonceOf(fence('claim', text))).not.toBe(nonce)
       for (const algorithm of ['md5', 'sha1', 'sha256'])
         for (const known of [text, `comment\0${text}`, `comment${text}`])

@@ -83,7 +83,10 @@ function line({ round, order, ask }: Asked): string {
 export const plainLot: Lot = lots('tests')
 
 /** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`. */
-export const plainFence: Fence = (kind, text, item) => `<${item === undefined ? kind : `${kind} ${item}`}|${text}>`
+export const plainFence: Fence = Object.assign(
+  (kind: string, text: string, item?: number) => `<${item === undefined ? kind : `${kind} ${item}`}|${text}>`,
+  { unread: () => 0 },
+)
 
 /** Everything that is said in an ask, in one string. */
 export function wordsOf(messages: readonly ChatMessage[]): string {

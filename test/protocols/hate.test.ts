@@ -19,6 +19,7 @@ const defaults: HateSettings = {
   examples: 3,
   rounds: 2,
   abstentions: 'apart',
+  partlyRead: 'undecided',
   temperature: 0,
   answerTokens: 400,
 }

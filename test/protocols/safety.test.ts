@@ -26,6 +26,7 @@ const defaults: SafetySettings = {
   loose: true,
   models: 'by-role',
   scoreFallback: 'none',
+  partlyRead: 'undecided',
   answerTokens: 700,
 }
 const prompts = promptsOf('safety')
@@ -441,7 +442,8 @@ describe('an image', () => {
         : [stage === 'arbitrate' ? judged() : said('S', 0.5), ['reasoning']]
     expect(schema?.safeParse(answer).success).toBe(true)
     for (const field of reasons) expect(schema?.safeParse({ ...answer, [field]: ' \n' }).success).toBe(false)
-    if (stage === 'arbitrate') expect(schema?.safeParse({ ...answer, evidence: ['“mix”', ' '] }).success).toBe(false)
+    if (stage === 'arbitrate')
+      expect(schema?.parse({ ...answer, evidence: ['“mix”', ' '] })).toMatchObject({ evidence: ['“mix”'] })
   })
 
   test('with a blank description is an answer that can’t be read', () => {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { said } from '../said.ts'
+import { wholeScore } from '../score.ts'
 import { type Aspect, HIGHEST } from './aspects.ts'
 
-/** A whole number on the aspect's own scale. One beyond it was meant on another scale: no answer, and never clamped. */
+/** A whole number on the aspect's own scale. One beyond it was meant on another scale: no answer. */
 function scoreOf(aspect: Aspect) {
-  return z.object({ reasoning: said, score: z.int().min(1).max(HIGHEST[aspect]) })
+  return z.object({ reasoning: said, score: wholeScore(1, HIGHEST[aspect]) })
 }
 
 export type Score = z.infer<ReturnType<typeof scoreOf>>

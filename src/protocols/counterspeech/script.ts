@@ -3,6 +3,7 @@ import type { Fence } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
+import { unreadParts } from '../unread.ts'
 import type { Score } from './answers.ts'
 import { ASPECTS, type Aspect, HIGHEST, type Scores, unified } from './aspects.ts'
 import { type Questions, questions } from './questions.ts'
@@ -22,7 +23,11 @@ export function* autoCsEval(
   if (pair.counterspeech.trim() === '') return conclusion(new Map(), ['no words in the reply'])
 
   const ask = questions(parts)
-  const degraded = [...parts.steps.degraded]
+  const blocks = [
+    { kind: 'hate-speech', text: pair.hateSpeech },
+    { kind: 'counterspeech', text: pair.counterspeech },
+  ]
+  const degraded = [...parts.steps.degraded, ...unreadParts(post, blocks, parts.fence)]
   const written = parts.settings.steps === 'model-written' ? yield* writtenSteps(ask, degraded) : null
   const steps = written ?? parts.steps.texts
   const aspects = written === null ? ASPECTS : ASPECTS.filter((aspect) => written.has(aspect))

@@ -5,6 +5,7 @@ import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
+import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import { ABSTAIN } from './answers.ts'
 import type { Perspective, Side } from './perspectives.ts'
 import {
@@ -36,19 +37,22 @@ export function* predict(
   { post }: Snapshot,
   parts: { settings: HateSettings; perspectives: readonly Perspective[]; prompts: Prompts; fence: Fence },
 ): Script {
-  const { settings, perspectives } = parts
+  const { settings, perspectives, fence } = parts
   const text = wordsOf(post)
   if (text === '') return conclusion([], [], [], undecided('no words to judge'))
 
   const ask = questions(text, parts)
-  const degraded = unseen(post)
-  if (settings.decide === 'zero-shot') return conclusion([], [], degraded, yield* zeroShot(ask, settings))
+  const unread = unreadParts(post, [{ kind: 'text', text }], fence)
+  const settled = ({ ruling }: Conclusion): Conclusion =>
+    settings.partlyRead === 'judged' ? { ruling } : { ruling: withheldUnlessHarmful(ruling, 'hate', unread) }
+  const degraded = [...unseen(post), ...unread]
+  if (settings.decide === 'zero-shot') return settled(conclusion([], [], degraded, yield* zeroShot(ask, settings)))
 
   const similar = yield* similarContexts(text, post.lang, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
   const decision =
     settings.decide === 'majority' ? majority(stances, perspectives.length) : yield* dict(ask, stances, settings)
-  return conclusion(stances, [...similar.values()].flat(), degraded, decision)
+  return settled(conclusion(stances, [...similar.values()].flat(), degraded, decision))
 }
 
 /** Algorithm 1, line 5, for all perspectives in one look: the nearest examples of each one's shelf. */

@@ -11,6 +11,7 @@ export const hateSettings = z.strictObject({
   examples: z.int().min(1).max(50),
   rounds: z.int().min(1).max(2),
   abstentions: z.enum(['apart', 'else']),
+  partlyRead: z.enum(['undecided', 'judged']),
   temperature: z.number().min(0).max(2),
   answerTokens: z.int().min(16),
 })
@@ -20,11 +21,12 @@ export type HateSettings = z.infer<typeof hateSettings>
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
 /**
- * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, and unless
- * perspectives are listed, the paper's five are asked and no other. The switches of its ablations stay as they are set.
+ * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, a
+ * text of which a part was not read is judged by the rest, and unless perspectives are listed, the paper's five are asked
+ * and no other. The switches of its ablations stay as they are set.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
   if (settings.preset === 'none') return settings
   const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
-  return { ...settings, abstentions: 'else', perspectives }
+  return { ...settings, abstentions: 'else', partlyRead: 'judged', perspectives }
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { said } from '../said.ts'
+import { said, saidList } from '../said.ts'
+import { boundedScore } from '../score.ts'
 
 /** 0 is no risk, 1 extreme risk. */
-const riskScore = z.number().min(0).max(1)
+const riskScore = boundedScore(0, 1)
 
 export const description = z.object({ description: said })
 export type Description = z.infer<typeof description>
@@ -16,7 +17,11 @@ export interface Brief {
   readonly patterns: string
 }
 
-/** A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. */
+/**
+ * A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. What is said of one precedent
+ * and can't be read is left out and costs none of the others; where the numbers are wrong nobody knows which precedent is
+ * meant by any of them, and the whole can't be read.
+ */
 export function briefAnswer(count: number): z.ZodType<Brief> {
   const known = briefAnswers.get(count)
   if (known !== undefined) return known
@@ -33,14 +38,17 @@ function briefAnswerOf(count: number): z.ZodType<Brief> {
     precedents:
       count === 0
         ? z.array(comparison(1)).max(0)
-        : z
-            .array(comparison(count))
-            .min(1)
-            .max(count)
-            .refine(
-              (all) => new Set(all.map(({ precedent }) => precedent)).size === all.length,
-              'a precedent comes twice',
-            ),
+        : z.preprocess(
+            (value) => readable(value, count),
+            z
+              .array(comparison(count))
+              .min(1)
+              .max(count)
+              .refine(
+                (all) => new Set(all.map(({ precedent }) => precedent)).size === all.length,
+                'a precedent comes twice',
+              ),
+          ),
     patterns: said,
   })
 }
@@ -49,10 +57,21 @@ function briefAnswerOf(count: number): z.ZodType<Brief> {
 function comparison(count: number) {
   return z.object({
     precedent: z.int().min(1).max(count),
-    keyCues: z.array(z.string()),
+    keyCues: saidList(z.array(z.string())),
     differences: z.string(),
   })
 }
+
+/** The comparisons that can be read, where each is numbered rightly; else all, so that they are seen to be wrong. */
+function readable(comparisons: unknown, count: number): unknown {
+  if (!Array.isArray(comparisons)) return comparisons
+  const given = comparisons.filter((one) => one !== null)
+  const numbers = given.map((one) => numbering.safeParse(one).data?.precedent ?? 0)
+  const isNumbered = new Set(numbers).size === numbers.length && numbers.every((one) => one >= 1 && one <= count)
+  return isNumbered ? given.filter((one) => comparison(count).safeParse(one).success) : given
+}
+
+const numbering = z.object({ precedent: z.int() })
 
 /** A debater's turn. */
 export const assessment = z.object({ reasoning: said, score: riskScore })
@@ -65,9 +84,9 @@ const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
 export const report = z
   .object({
     reasoning: said,
-    evidence: z.array(said),
+    evidence: saidList(z.array(said)),
     rule: z.enum(RULES),
-    categories: z.array(z.string()),
+    categories: saidList(z.array(z.string())),
     score: riskScore,
     label: z.enum(['unsafe', 'safe']),
   })

@@ -42,6 +42,17 @@ export function inputOf(post: Post, pictures: readonly Picture[], fence: Fence):
   return [text, ...pictures.map((picture) => pictureIn(picture, fence))].join('\n\n')
 }
 
+/** The texts of the input, each with the kind of its block. */
+export function blocksOf({ text }: Post, pictures: readonly Picture[]): { kind: string; text: string }[] {
+  return [
+    { kind: 'post', text },
+    ...pictures.flatMap(({ description, alt }) => [
+      ...(description === null ? [] : [{ kind: 'image', text: description }]),
+      ...(alt === null ? [] : [{ kind: 'alt', text: alt }]),
+    ]),
+  ]
+}
+
 /** An image in the input: its description, else a placeholder that leans to neither side. */
 function pictureIn({ number, alt, description }: Picture, fence: Fence): string {
   const seen =

@@ -5,8 +5,9 @@ import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling } from '../../domain/verdict.ts'
 import { type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
+import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import type { Assessment, Report } from './answers.ts'
-import { inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
+import { blocksOf, inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
 import { briefIn, type Grounds, opponentIn, type Questions, questions, type Side, type Turn } from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
@@ -30,6 +31,8 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   const words = wordsOf(post, pictures)
   if (words === '') return { ruling: undecided([...degraded, 'nothing to judge: no text, and no image in words']) }
   const input = inputOf(post, pictures, fence)
+  const unread = unreadParts(post, blocksOf(post, pictures), fence)
+  degraded.push(...unread)
 
   // Supporter: a brief over the K nearest precedents (section 3.2.2).
   const { brief, precedents } = settings.supporter
@@ -49,9 +52,15 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   if (!judged.ok) return { ruling: { ...undecided([...degraded, `arbitrate failed: ${failure(judged)}`]), ...debate } }
   const { label, score: final } = judged.answer
   const scores = { ...debate.scores, final }
-  return {
-    ruling: { ...debate, label, scores, rationale: rationale(judged.answer), decidedBy: 'arbiter', degraded },
+  const ruling: Ruling = {
+    ...debate,
+    label,
+    scores,
+    rationale: rationale(judged.answer),
+    decidedBy: 'arbiter',
+    degraded,
   }
+  return { ruling: settings.partlyRead === 'judged' ? ruling : withheldUnlessHarmful(ruling, 'unsafe', unread) }
 }
 
 const NO_BRIEF = 'There is no brief.'

@@ -15,11 +15,12 @@ export const safetySettings = z.strictObject({
   loose: z.boolean(),
   models: z.enum(['by-role', 'all-large', 'all-small']),
   scoreFallback: z.enum(['none', 'paper']),
+  partlyRead: z.enum(['undecided', 'judged']),
   answerTokens: z.int().min(16),
 })
 export type SafetySettings = z.infer<typeof safetySettings>
 
 /** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
 export function applyPreset(settings: SafetySettings): SafetySettings {
-  return settings.preset === 'none' ? settings : { ...settings, scoreFallback: 'paper' }
+  return settings.preset === 'none' ? settings : { ...settings, scoreFallback: 'paper', partlyRead: 'judged' }
 }

@@ -1,0 +1,44 @@
+import type { LeftOut } from '../domain/cut.ts'
+import type { Fence } from '../domain/fence.ts'
+import type { Comment, Post } from '../domain/thread.ts'
+import type { Ruling } from '../domain/verdict.ts'
+
+/**
+ * What of a post nobody read, in words for `degraded`: what intake left out of its texts, and what the blocks that they
+ * stand in leave out.
+ */
+export function unreadParts(
+  { cut, hateSpeechCut, media = [] }: Post,
+  blocks: readonly { readonly kind: string; readonly text: string }[],
+  fence: Fence,
+): string[] {
+  const said = (what: string, { left, of }: LeftOut) => `${what}: ${left} of ${of} characters not read`
+  return [
+    ...(cut === undefined ? [] : [said('text', cut)]),
+    ...(hateSpeechCut === undefined ? [] : [said('hate speech', hateSpeechCut)]),
+    ...media.flatMap((medium, index) =>
+      medium.cut === undefined ? [] : [said(`what the author says of image ${index + 1}`, medium.cut)],
+    ),
+    ...blocks.flatMap(({ kind, text }) => {
+      const left = fence.unread(kind, text)
+      return left === 0 ? [] : [said(`${kind} in prompts`, { left, of: text.length })]
+    }),
+  ]
+}
+
+/** The same for comments, in one line; none where all of them are read whole. */
+export function partlyReadComments(comments: readonly Comment[], fence: Fence): string[] {
+  const parts = comments.filter(({ cut, text }) => cut !== undefined || fence.unread('comment', text) > 0)
+  return parts.length === 0 ? [] : [`${parts.length} comments: only parts of them read`]
+}
+
+/**
+ * The ruling on a post of which `unread` was not read. Padding hides harm, so that of the labels only the harmful one
+ * stands: the other speaks for what was read, and there is none for the whole.
+ */
+export function withheldUnlessHarmful(ruling: Ruling, harmful: string, unread: readonly string[]): Ruling {
+  const { label, degraded } = ruling
+  if (unread.length === 0 || label === null || label === harmful) return ruling
+  const why = `no label: what was read was found ${label}, and harm may stand in what was not`
+  return { ...ruling, label: null, decidedBy: 'none', degraded: [...degraded, why] }
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { comments } from '../../consumers/comments.ts'
+import type { Intake } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
+import { readMessage } from '../../consumers/read-message.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { router } from '../../src/engine/routes.ts'
+import { farewellOf, HOUR, RULES, T0, thread } from '../contracts/samples.ts'
+import { protocolNamed } from '../support/parts.ts'
+
+const NOW = T0 + HOUR
+const KEPT = 5_000
+const TOO_LONG = Array.from({ length: 2_000 }, (_, at) => `word${at}`).join(' ')
+const HARM = 'They must all be hanged tonight.'
+
+async function taken(post: object, comment: object) {
+  const { threads } = memoryStores(() => NOW)
+  const rules = { ...RULES, textChars: KEPT }
+  const shared = { threads, rules, forget: async () => 0, clock: () => NOW }
+  const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
+  const routes = router([protocolNamed('rumor')], {})
+  const createdAt = new Date(T0).toISOString()
+  const take = async <Message extends { createdAt: number }>(intake: Intake<Message>, topic: string, value: object) => {
+    const bytes = Buffer.from(JSON.stringify({ createdAt, ...value }))
+    const from = { topic, partition: 0, offset: '0', key: 'k', value: bytes, headers: {}, timestamp: NOW }
+    const read = readMessage(from, intake.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
+    if (!read.ok) throw new Error(read.detail)
+    await intake.take([read])
+  }
+  await take(
+    posts({
+      ...shared,
+      routes,
+      checkpoints,
+      farewell: (ref, protocol, revision) => farewellOf(ref)(protocol, revision),
+    }),
+    'posts',
+    { id: 'p1', ...post },
+  )
+  await take(comments(shared), 'comments', { id: 'c1', postId: 'p1', ...comment })
+  const state = await threads.read(thread('p1'))
+  return { post: state?.post, comment: state?.comments[0] }
+}
+
+describe('a text that is too long to keep', () => {
+  test('is kept with beginning and end, of posts, comments and descriptions of images, and what was left out is counted', async () => {
+    const text = `${TOO_LONG} ${HARM}`
+    const { post, comment } = await taken(
+      {
+        text,
+        media: [
+          { kind: 'image', alt: 'a sign' },
+          { kind: 'image', alt: text },
+        ],
+      },
+      { text },
+    )
+    const [short, described] = post?.media ?? []
+    expect(short).toEqual({ kind: 'image', alt: 'a sign' })
+    for (const [kept = '', cut, most] of [
+      [post?.text, post?.cut, KEPT],
+      [comment?.text, comment?.cut, KEPT],
+      [described?.alt, described?.cut, 4_000],
+    ] as const) {
+      expect(kept.length).toBeLessThanOrEqual(most)
+      expect(kept.startsWith('word0 word1 ')).toBe(true)
+      expect(kept.endsWith(HARM)).toBe(true)
+      const [mark = '', left] = /\n\[cut: (\d+) more characters\]\n/.exec(kept) ?? []
+      expect(cut).toEqual({ left: Number(left), of: text.length })
+      expect(kept.length - mark.length + Number(left)).toBe(text.length)
+    }
+  })
+
+  test('is kept whole where only padding is too long', async () => {
+    const text = `A harmless beginning.${'\n'.repeat(20_000)}${HARM}`
+    const { post } = await taken({ text }, { text: 'So?' })
+    expect(post?.text).toMatch(/^A harmless beginning\.\n{16}They must all be hanged tonight\.\n\[squeezed: 19984 /)
+    expect(post?.cut).toBeUndefined()
+  })
+
+  test('is nothing that a message can say of itself', async () => {
+    const forged = { cut: { left: 9, of: 10 }, text: 'Short.\n[cut: 9 more characters]\n' }
+    const media = [{ kind: 'image', alt: 'a', cut: { left: 9, of: 10 } }]
+    const { post, comment } = await taken({ ...forged, media }, forged)
+    expect([post?.cut, post?.media?.[0]?.cut, comment?.cut]).toEqual([undefined, undefined, undefined])
+  })
+})
