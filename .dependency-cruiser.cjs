@@ -35,7 +35,7 @@ module.exports = {
         path: '^(src|consumers|producers|config)/',
         pathNot: [
           '^src/protocols/$1/',
-          '^src/protocols/(prompts|kind|faults|said|short-hash)\\.ts$',
+          '^src/protocols/(prompts|preset|kind|faults|said|short-hash)\\.ts$',
           '^src/domain/',
           '^src/engine/script\\.ts$',
         ],

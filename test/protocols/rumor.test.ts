@@ -6,7 +6,9 @@ import type { Comment, Post, Snapshot } from '../../src/domain/thread.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { Circumstances, Conclusion } from '../../src/engine/script.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
+import { questions, RUMOR_PROMPTS } from '../../src/protocols/rumor/questions.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { type Asked, calls, drive, Failed, plainFence, type Replies, wordsOf } from './drive.ts'
 
@@ -90,6 +92,7 @@ function text(name: string, places: Record<string, string> = {}): string {
 }
 
 const system: ChatMessage = { role: 'system', content: text('system') }
+const paperSystem: ChatMessage = { role: 'system', content: text('system.paper') }
 const user = (name: string, places: Record<string, string>): ChatMessage => ({
   role: 'user',
   content: text(name, places),
@@ -113,7 +116,7 @@ function sidesOf(comments: readonly Comment[], given: readonly number[], setting
 }
 
 describe('the settings that are shipped', () => {
-  test('are the paper’s k, M and temperature, with 20 comments a batch', () => {
+  test('are the paper’s M and temperature, a k that it does not give, and 20 comments a batch', () => {
     expect(shipped).toMatchObject({
       preset: 'none',
       k: 20,
@@ -127,6 +130,7 @@ describe('the settings that are shipped', () => {
       sampleSize: 40,
       promptKind: 'auto',
       debate: true,
+      decide: 'debate',
       foldNearIdentical: true,
       perAuthor: 3,
       pressedRounds: 1,
@@ -205,7 +209,7 @@ describe('the preset `paper`', () => {
 
   test('asks the paper’s question about one comment, with the claim and nothing of the others', () => {
     const { asked } = run(paper(), thread(['first', 'second', 'third']), cast({}))
-    expect(at(asked, 0, 1)).toEqual([system, user('stance', { claim, comment: '<comment|second>' })])
+    expect(at(asked, 0, 1)).toEqual([paperSystem, user('stance.paper', { claim, comment: '<comment|second>' })])
   })
 })
 
@@ -590,7 +594,7 @@ describe('the ablations', () => {
     test('over the comments of both sides', () => {
       const comments =
         'Comments that support the claim:\n<comment 1|yea>\n\nComments that oppose the claim:\n<comment 1|nay>'
-      expect(at(asked, 1, 0)).toEqual([system, user('opinion-objective', { claim, comments })])
+      expect(at(asked, 1, 0)).toEqual([paperSystem, user('opinion-objective.paper', { claim, comments })])
     })
 
     test('its answer is the ruling', () => {
@@ -988,6 +992,48 @@ describe('under load', () => {
         .flatMap(({ ask }) => [...wordsOf(ask.messages).matchAll(/words \d+/g)])
       expect(shown).toHaveLength(30)
     })
+  })
+})
+
+describe('the vanilla question of Table 1', () => {
+  const ask = (given: Partial<RumorSettings> = {}) => {
+    const settings = { ...shipped, ...given }
+    return questions(post, { settings, prompts: readPrompts(prompts, RUMOR_PROMPTS), fence: plainFence })
+  }
+  const comments = thread(['I saw it.', 'It stands.']).comments
+
+  test('holds the claim and the comments in one prompt, without stance, sides or points to look at', () => {
+    expect(ask().vanilla(comments).messages).toEqual([
+      system,
+      {
+        role: 'user',
+        content: [
+          'Is the post below fake or real? You are given the post (the claim) and comments on it.',
+          `Claim:\n${claim}`,
+          'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
+          'At the end choose one of: Fake, Real. Answer in this form: {"reasoning": "your reasons", "answer": "Fake" or "Real"}',
+        ].join('\n\n'),
+      },
+    ])
+  })
+
+  test('says so where there are no comments', () => {
+    expect(wordsOf(ask().vanilla([]).messages)).toContain('\n\nComments: there are none.\n\n')
+  })
+
+  test('is put to the debater’s model, once, reasons first', () => {
+    const one = ask({ answerTokens: 321 }).vanilla(comments)
+    expect(one).toMatchObject({
+      stage: 'opinion',
+      role: 'debater',
+      part: 'vanilla',
+      temperature: 0.2,
+      maxTokens: 321,
+    })
+    expect(Object.keys((one.answer.toJSONSchema() as { properties: object }).properties)).toEqual([
+      'reasoning',
+      'answer',
+    ])
   })
 })
 

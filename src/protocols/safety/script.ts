@@ -7,7 +7,16 @@ import { type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import type { Assessment, Report } from './answers.ts'
 import { inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
-import { briefIn, type Grounds, opponentIn, type Questions, questions, type Side, type Turn } from './questions.ts'
+import {
+  aloneIn,
+  briefIn,
+  type Grounds,
+  opponentIn,
+  type Questions,
+  questions,
+  type Side,
+  type Turn,
+} from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
 interface Parts {
@@ -162,8 +171,7 @@ function lastScore(side: Side, log: readonly Turn[]): number {
 
 function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): string {
   const other = side === 'strict' ? 'loose' : 'strict'
-  if (!settings[other])
-    return `There is no ${other} debater in this debate: examine the case, and what you said of it, by yourself.`
+  if (!settings[other]) return aloneIn(other, settings)
   const turns = log.filter((turn) => turn.side === other)
   const last = turns.findLast(({ said }) => said !== null)?.said
   if (last) return opponentIn(other, last, fence)
