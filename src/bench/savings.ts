@@ -125,12 +125,15 @@ export function savingsTable({ underPressure, ...report }: SavingsReport): strin
   return table(head, [...rows('(none; all)', report), ...rows('under pressure (none; all)', underPressure)])
 }
 
-/** Every setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
+/** What the preset `paper` changes to another end than to save. */
+const NO_SAVING = new Set(['preset', 'temperature', 'answerTokens', 'ties', 'oneScorer'])
+
+/** Every other setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
 function savingsOf(settings: Settings): Saving[] {
   const { enabled: _, ...given } = settings.protocols.rumor ?? { enabled: false }
   const on = new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset: 'none' })))
   const paper = Object.entries(applyPreset(rumorSettings.parse({ ...given, preset: 'paper' })))
-  const departures = paper.filter(([name, value]) => name !== 'preset' && on.get(name) !== value)
+  const departures = paper.filter(([name, value]) => !NO_SAVING.has(name) && on.get(name) !== value)
   return [
     ...departures.map(([name, value]) => ({
       name: typeof on.get(name) === 'boolean' ? name : `${name} ${on.get(name)}`,

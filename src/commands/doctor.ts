@@ -9,6 +9,7 @@ import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { lots } from '../domain/lot.ts'
 import { makeProtocols } from '../protocols/make.ts'
+import { otherModels } from './paper-models.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 /** One thing looked at: how it is, and what to do where it is not well. */
@@ -29,6 +30,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
       redisFindings(settings),
       kafkaFindings(settings),
       modelFindings(settings),
+      paperFindings(settings),
       libraryFindings(settings),
     ])
   ).flat()
@@ -199,6 +201,16 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   } finally {
     await admin?.disconnect().catch(() => undefined)
   }
+}
+
+/** A table of a paper is repeated with its paper's models only. */
+function paperFindings(settings: Settings): Finding[] {
+  return otherModels(settings).map((line) => ({
+    what: 'preset paper',
+    state: 'warning',
+    detail: line,
+    todo: "Set models.roles and library.embedder to the paper's, where they can still be had.",
+  }))
 }
 
 /** Asks each model in use one tiny question, in the form that the settings promise. */

@@ -28,7 +28,9 @@ import { gateway } from '../gateway/gateway.ts'
 import type { Outbox, OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
 import { makeProtocols } from '../protocols/make.ts'
+import { PROTOCOLS } from '../protocols/registry.ts'
 import { startUnderstudy } from '../stack/understudy/server.ts'
+import { otherModels } from './paper-models.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'
 import { line } from './verdicts.ts'
 
@@ -106,6 +108,11 @@ async function judgeWith(
     throw new OperatorError(
       `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
     )
+  for (const line of otherModels(
+    settings,
+    PROTOCOLS.filter(({ name }) => name === options.protocol),
+  ))
+    terminal.say(line)
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))

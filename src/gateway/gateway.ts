@@ -114,7 +114,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   return {
     async ask(ask, asking) {
       const { roles } = settings
-      const chain = roles[`${asking.protocol}.${ask.role}`] ?? roles[ask.role] ?? roles.default ?? []
+      const chain = chainOf(roles, asking.protocol, ask.role)
       if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
       const { subject, signal, deadline } = asking
       const messagesOf = (asked: Ask) => withImages(withFormat(asked), loadImage, signal)
@@ -179,4 +179,9 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
       .reduce(addUsage, noUsage()),
     ms: answered.reduce((sum, { ms }) => sum + ms, 0),
   }
+}
+
+/** The models that a role's asks go to, in order of preference. */
+export function chainOf(roles: GatewaySettings['roles'], protocol: string, role: string): readonly string[] {
+  return roles[`${protocol}.${role}`] ?? roles[role] ?? roles.default ?? []
 }

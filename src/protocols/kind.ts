@@ -15,11 +15,19 @@ export interface ProtocolParts {
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }
 
+/** What a paper's own runs were made with. Models retire: where others are set, these are named beside them. */
+export interface PaperModels {
+  readonly roles: Readonly<Record<string, string>>
+  /** Of the shelves, where the paper names one. */
+  readonly embedder?: string
+}
+
 /** How a protocol is made of its settings and its files. */
 export interface ProtocolKind {
   readonly name: string
   /** Its switches, without `enabled`. */
   readonly settings: z.ZodObject
+  readonly paperModels?: PaperModels
   /** Throws one error that names every fault in its files, a line each, as `FILE: fault`; FILE is a prompt's name, or a path from `config/`. */
   make(parts: ProtocolParts): Protocol
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ChatMessage } from '../domain/verdict.ts'
+import type { Preset } from './preset.ts'
 
 /** A prompt file, read: messages by role, with named places for values. */
 export interface Prompt {
@@ -14,11 +15,16 @@ export interface Prompts {
 }
 
 const ROLE_LINE = /^\[(system|user|assistant)\][ \t]*$/m
+/** Ends the name of a file that stands in for another under the preset `paper`. */
+const PAPER = '.paper'
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 
 /**
  * Reads prompt files against the places that the protocol fills. Throws one error that names every fault: a file that is
  * missing, a place that nobody fills, a place that the protocol needs and the text lacks.
+ *
+ * Under the preset `paper` a file `NAME.paper.md` takes the place of `NAME.md`: the same question in the paper's points,
+ * with the same places. It is checked whatever the preset is.
  *
  * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a place. Lines of a comment block
  * `<!-- … -->` at its head are for people.
@@ -26,24 +32,22 @@ const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 export function readPrompts(
   files: ReadonlyMap<string, string>,
   places: Readonly<Record<string, readonly string[]>>,
+  preset: Preset = 'none',
 ): Prompts {
   const faults: string[] = []
   const prompts = new Map<string, Prompt>()
   for (const [name, wanted] of Object.entries(places)) {
-    const text = files.get(name)
-    if (text === undefined) {
-      faults.push(`${name}: the file is missing`)
-      continue
+    if (!files.has(name)) faults.push(`${name}: the file is missing`)
+    for (const file of [name, `${name}${PAPER}`]) {
+      const text = files.get(file)
+      if (text === undefined) continue
+      const prompt = readPrompt(file, text, wanted, faults)
+      if (file === name || preset === 'paper') prompts.set(name, prompt)
     }
-    const messages = sections(text)
-    if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
-    const found = new Set(
-      messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')),
-    )
-    for (const place of found) if (!wanted.includes(place)) faults.push(`${name}: nothing fills {{${place}}}`)
-    for (const place of wanted) if (!found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
-    prompts.set(name, { render: (values = {}) => messages.map((message) => fill(message, values)) })
   }
+  for (const file of files.keys())
+    if (file.endsWith(PAPER) && !Object.hasOwn(places, file.slice(0, -PAPER.length)))
+      faults.push(`${file}: there is no prompt that it could stand in for`)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   const hash = createHash('sha256')
   for (const [name, text] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(`${name}\0${text}\0`)
@@ -55,6 +59,15 @@ export function readPrompts(
       return prompt
     },
   }
+}
+
+function readPrompt(name: string, text: string, wanted: readonly string[], faults: string[]): Prompt {
+  const messages = sections(text)
+  if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
+  const found = new Set(messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')))
+  for (const place of found) if (!wanted.includes(place)) faults.push(`${name}: nothing fills {{${place}}}`)
+  for (const place of wanted) if (!found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
+  return { render: (values = {}) => messages.map((message) => fill(message, values)) }
 }
 
 /** One message a turn: what one role says twice in a row is one message, for endpoints that want the roles to alternate. */

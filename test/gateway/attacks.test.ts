@@ -148,6 +148,13 @@ const STAGES: readonly Stage[] = [
     places: ['text', 'alt', 'example', 'reason', 'argument'],
   },
   {
+    name: 'hate, by its published code',
+    protocol: made('hate', { history: 'code' }),
+    subject: snapshot,
+    replies: hateReplies,
+    places: ['reason', 'argument'],
+  },
+  {
     name: 'safety',
     protocol: made('safety'),
     subject: snapshot,
@@ -165,6 +172,15 @@ const STAGES: readonly Stage[] = [
     places: ['text', 'hateSpeech'],
   },
 ]
+
+/** The same in the papers' wording. */
+const IN_PAPER = ['rumor', 'hate', 'safety', 'counterspeech'].flatMap((name) =>
+  STAGES.filter((stage) => stage.name === name).map((stage) => ({
+    ...stage,
+    name: `${name}, preset paper`,
+    protocol: made(name, { preset: 'paper' }),
+  })),
+)
 
 /** Every question to a model in a case, as it is sent. */
 function prompts({ protocol, subject, replies }: Stage, words: Words): ChatMessage[][] {
@@ -221,7 +237,7 @@ test('the corpus has a hundred attacks and more, each another, in ten languages 
   expect(new Set(ATTACKS.map(({ lang }) => lang).filter((lang) => lang !== 'und')).size).toBeGreaterThanOrEqual(10)
 })
 
-describe.each(STAGES)('an attack on $name', (stage) => {
+describe.each([...STAGES, ...IN_PAPER])('an attack on $name', (stage) => {
   const calm = prompts(stage, BENIGN)
 
   test.each(stage.places)('in the place of the %s stays in its block, and orders nothing', (place) => {

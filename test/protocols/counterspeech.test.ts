@@ -156,7 +156,7 @@ describe('the criteria keep every deciding point of Figure 5 and section 3.2', (
         'tone',
         'engages',
         'attacks on persons',
-        'The higher the score, the more aggressive, and the worse: 1 is not aggressive',
+        'The higher the score, the more aggressive, and the worse.',
       ],
     ],
     [
@@ -201,6 +201,11 @@ describe('the criteria keep every deciding point of Figure 5 and section 3.2', (
     ['steps', ['Write the evaluation steps for this metric']],
   ] as const)('and %s those of the instruction', (name, points) => {
     for (const point of points) expect(prompt(name)).toContain(point)
+  })
+
+  test.each(ASPECTS)('and %s no anchor of the scale, which Figure 5 lacks', (aspect) => {
+    for (const name of [aspect, `${aspect}.paper`])
+      expect(prompt(name).replace(/\(?(a whole number from )?1 to [35]\)?/, '')).not.toMatch(/\d/)
   })
 
   test.each(ASPECTS)('and the shipped steps for %s say what each score means', (aspect) => {

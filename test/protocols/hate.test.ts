@@ -18,6 +18,7 @@ const defaults: HateSettings = {
   show: 'both',
   examples: 3,
   rounds: 2,
+  history: 'algorithm',
   abstentions: 'apart',
   partlyRead: 'undecided',
   temperature: 0,
@@ -455,11 +456,110 @@ describe('the preset `paper`', () => {
     expect(wordsOf(at(asked, 2))).toContain('<reason 1|kold says ?>')
   })
 
+  test('shows a perspective the text first, then the criteria, then the examples', () => {
+    const wanted = (show: HateSettings['show']) => {
+      const { asked } = run(made({ preset: 'paper', show }), cast({}))
+      const words = wordsOf(asked.find(({ ask }) => ask.stage === 'perspective')?.ask.messages ?? [])
+      return [fenced, 'Offensive:\n- ', '<example 1|', 'Answer in this form'].map((part) => words.indexOf(part))
+    }
+    const rising = (places: number[]) => expect(places).toEqual([...places].sort((a, b) => a - b))
+    expect(wanted('both')).not.toContain(-1)
+    rising(wanted('both'))
+    rising(wanted('criteria').filter((place) => place !== -1))
+    rising(wanted('examples').filter((place) => place !== -1))
+    expect(wanted('criteria')[2]).toBe(-1)
+    expect(wanted('examples')[1]).toBe(-1)
+  })
+
+  test('asks in round 2 to agree or rebut, and no more', () => {
+    const { asked } = run(made({ preset: 'paper' }), cast({}))
+    expect(at(asked, 4).at(-1)?.content).toBe(
+      `The hate side argues:\n${argument('H1')}\n\nSet out from what you argued yourself. Do you agree with the hate side, or do you rebut what it says? Tell which and why, in one sentence. Answer in this form: {"argument": "your sentence"}`,
+    )
+    expect(at(asked, 5).at(-1)?.content).toBe(
+      `The non-hate side argues:\n${argument('NH2')}\n\nSet out from what you argued yourself. Do you agree with the non-hate side, or do you rebut what it says? Tell which and why, in one sentence. Answer in this form: {"argument": "your sentence"}`,
+    )
+  })
+
+  test('shows the judge the history, the criterion, the fairness instruction and the text, in this order', () => {
+    const words = wordsOf(at(run(made({ preset: 'paper' }), cast({})).asked, 6))
+    const places = [argument('NH1'), argument('H2'), 'accuracy', 'Be fair to both sides', fenced].map((part) =>
+      words.indexOf(part),
+    )
+    expect(places).not.toContain(-1)
+    expect(places).toEqual([...places].sort((a, b) => a - b))
+  })
+
   test('leaves the switches of the ablations as they are', () => {
     const { asked } = run(made({ preset: 'paper', perspectives: ['kold'], rounds: 1, examples: 1 }), cast({}))
     expect(asked).toHaveLength(1 + 1 + 2 + 1)
     expect(asking(asked, 0).lookup?.k).toBe(1)
   })
+})
+
+describe('the history', () => {
+  const stances = { 'k-haters': '+', 'k-mhas': '-', kodoli: '-', kold: '+', unsmile: '-' } as const
+  const against = reasons('k-mhas says -', 'kodoli says -', 'unsmile says -')
+  const inFavour = reasons('k-haters says +', 'kold says +')
+  const parts = (...entries: string[]) => entries.join('\n\n')
+
+  test('by the published code: the references stay in round 2, with all that round 1 told', () => {
+    const { asked } = run(made({ history: 'code' }), cast({ stances }))
+    expect(calls(asked)).toEqual(calls(run(made(), cast({ stances })).asked))
+    expect(at(asked, 2)).toEqual([
+      speaker('non-hate'),
+      shownThen('non-hate', 'round-1-non-hate', { reference: against }),
+    ])
+    expect(at(asked, 4)).toEqual([...at(asked, 2), own('NH1'), user('round-2-non-hate', { argument: argument('H1') })])
+    expect(at(asked, 5)).toEqual([...at(asked, 3), own('H1'), user('round-2-hate', { argument: argument('NH2') })])
+    expect(wordsOf(at(asked, 5))).toContain(`${argument('NH1')}`)
+    expect(wordsOf(at(asked, 5))).toContain(inFavour)
+  })
+
+  test('by the published code: the judge is given what each side remembers, its reference among it', () => {
+    const { asked } = run(made({ history: 'code' }), cast({ stances }))
+    const memories = parts(
+      `Non-hate side, its reference:\n${against}`,
+      `Non-hate side, round 1, said:\n${argument('NH1')}`,
+      `Non-hate side, round 2, heard:\n${argument('H1')}`,
+      `Non-hate side, round 2, said:\n${argument('NH2')}`,
+      `Hate side, its reference:\n${inFavour}`,
+      `Hate side, round 1, heard:\n${argument('NH1')}`,
+      `Hate side, round 1, said:\n${argument('H1')}`,
+      `Hate side, round 2, heard:\n${argument('NH2')}`,
+      `Hate side, round 2, said:\n${argument('H2')}`,
+    )
+    expect(at(asked, 6)).toEqual([system, user('judge-memories', { memories, text: fenced })])
+  })
+
+  test('by the published code, after round 1 alone, with an empty reference and a lost turn', () => {
+    const one = run(made({ history: 'code', rounds: 1 }), cast({ stances: '+', turns: [failed, 'H1'] })).asked
+    const memories = parts(
+      'Non-hate side, its reference:\nnone',
+      'Non-hate side, round 1, said:\n(this turn was lost)',
+      `Hate side, its reference:\n${reasons(...NAMES.map((name) => `${name} says +`))}`,
+      'Hate side, round 1, heard:\n(this turn was lost)',
+      `Hate side, round 1, said:\n${argument('H1')}`,
+    )
+    expect(at(one, 4)).toEqual([system, user('judge-memories', { memories, text: fenced })])
+    const two = run(made({ history: 'code' }), cast({ stances, turns: [failed, 'H1', 'NH2', 'H2'] })).asked
+    const told = parts(
+      text('round-1-non-hate', { reference: against }),
+      text('round-2-non-hate', { argument: argument('H1') }),
+    )
+    expect(at(two, 4)).toEqual([speaker('non-hate'), shown('non-hate', `\n\n${told}`)])
+  })
+
+  test.each(['none', 'paper'] as const)(
+    'with the preset %s is Algorithm 2’s unless the code’s is asked for',
+    (preset) => {
+      const judged = (history: 'algorithm' | 'code') =>
+        wordsOf(at(run(made({ preset, history }), cast({ stances })).asked, 6))
+      expect(judged('algorithm')).not.toContain('says +')
+      expect(judged('algorithm')).toContain(history(...['NH1', 'H1', 'NH2', 'H2'].map(argument)))
+      expect(judged('code')).toContain(`Hate side, its reference:\n${inFavour}`)
+    },
+  )
 })
 
 describe('an abstention', () => {

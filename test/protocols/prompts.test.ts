@@ -41,6 +41,36 @@ describe('prompt files', () => {
     expect(first).toMatch(/^[0-9a-f]{16}$/)
   })
 
+  test('have a wording for the preset `paper`, which takes the place of the other', () => {
+    const both = files({ ask: '[user]\nMine: {{a}}', 'ask.paper': '[user]\nTheirs: {{a}}', same: '[user]\nAlike' })
+    const places = { ask: ['a'], same: [] }
+    const said = (preset?: 'none' | 'paper') => {
+      const prompts = readPrompts(both, places, preset)
+      return [...prompts.get('ask').render({ a: 'A' }), ...prompts.get('same').render()].map(({ content }) => content)
+    }
+    expect(said()).toEqual(['Mine: A', 'Alike'])
+    expect(said('none')).toEqual(['Mine: A', 'Alike'])
+    expect(said('paper')).toEqual(['Theirs: A', 'Alike'])
+  })
+
+  test('are checked in both wordings, whatever the preset', () => {
+    const faulty = files({ ask: '[user]\n{{a}}', 'ask.paper': '[user]\n{{b}}', 'other.paper': '[user]\nx' })
+    for (const preset of ['none', 'paper'] as const) {
+      const read = () => readPrompts(faulty, { ask: ['a'] }, preset)
+      expect(read).toThrow(/ask\.paper: nothing fills \{\{b\}\}[\s\S]*ask\.paper: \{\{a\}\} is missing/)
+      expect(read).toThrow('other.paper: there is no prompt that it could stand in for')
+    }
+    const alone = () => readPrompts(files({ 'ask.paper': '[user]\n{{a}}' }), { ask: ['a'] }, 'paper')
+    expect(alone).toThrow('ask: the file is missing')
+  })
+
+  test('have a hash that a change of either wording changes, whatever the preset', () => {
+    const hash = (paper: string, preset: 'none' | 'paper') =>
+      readPrompts(files({ ask: '[user]\nx', 'ask.paper': `[user]\n${paper}` }), { ask: [] }, preset).hash
+    expect(hash('y', 'none')).toBe(hash('y', 'paper'))
+    expect(hash('z', 'none')).not.toBe(hash('y', 'none'))
+  })
+
   test('throw where a value is missing', () => {
     const prompts = readPrompts(files({ ask: '[user]\n{{a}}' }), { ask: ['a'] })
     expect(() => prompts.get('ask').render()).toThrow('no value for {{a}}')

@@ -9,8 +9,10 @@ import type { Circumstances, Conclusion } from '../../src/engine/script.ts'
 import { jsonSchema } from '../../src/gateway/format.ts'
 import { readReply } from '../../src/gateway/read-answer.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
 import { stanceBatchAnswer } from '../../src/protocols/rumor/answers.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
+import { questions, RUMOR_PROMPTS } from '../../src/protocols/rumor/questions.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { type Asked, By, calls, drive, Failed, MODEL, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
 
@@ -100,6 +102,7 @@ function text(name: string, places: Record<string, string> = {}): string {
 }
 
 const system: ChatMessage = { role: 'system', content: text('system') }
+const paperSystem: ChatMessage = { role: 'system', content: text('system.paper') }
 const user = (name: string, places: Record<string, string>): ChatMessage => ({
   role: 'user',
   content: text(name, places),
@@ -123,7 +126,7 @@ function sidesOf(comments: readonly Comment[], given: readonly number[], setting
 }
 
 describe('the settings that are shipped', () => {
-  test('are the paper’s k, M and temperature, with 20 comments a batch', () => {
+  test('are the paper’s M and temperature, a k that it does not give, and 20 comments a batch', () => {
     expect(shipped).toMatchObject({
       preset: 'none',
       k: 20,
@@ -137,6 +140,7 @@ describe('the settings that are shipped', () => {
       sampleSize: 40,
       promptKind: 'auto',
       debate: true,
+      decide: 'debate',
       foldNearIdentical: true,
       perAuthor: 3,
       pressedRounds: 1,
@@ -215,7 +219,7 @@ describe('the preset `paper`', () => {
 
   test('asks the paper’s question about one comment, with the claim and nothing of the others', () => {
     const { asked } = run(paper(), thread(['first', 'second', 'third']), cast({}))
-    expect(at(asked, 0, 1)).toEqual([system, user('stance', { claim, comment: '<comment|second>' })])
+    expect(at(asked, 0, 1)).toEqual([paperSystem, user('stance.paper', { claim, comment: '<comment|second>' })])
   })
 })
 
@@ -635,7 +639,7 @@ describe('the ablations', () => {
     test('over the comments of both sides', () => {
       const comments =
         'Comments that support the claim:\n<comment 1|yea>\n\nComments that oppose the claim:\n<comment 1|nay>'
-      expect(at(asked, 1, 0)).toEqual([system, user('opinion-objective', { claim, comments })])
+      expect(at(asked, 1, 0)).toEqual([paperSystem, user('opinion-objective.paper', { claim, comments })])
     })
 
     test('its answer is the ruling', () => {
@@ -1140,6 +1144,44 @@ describe('copies of a comment', () => {
   })
 })
 
+describe('the vanilla row of Table 1', () => {
+  test('is one call, over the claim and all comments, and its answer is the label', () => {
+    const { asked, conclusion } = run(made({ decide: 'vanilla' }), thread(3), [real('one look')])
+    expect(calls(asked)).toEqual(['0.0 opinion debater (vanilla)'])
+    const words = wordsOf(at(asked, 0, 0))
+    for (const one of [claim, '<comment 1|words 1>', '<comment 2|words 2>', '<comment 3|words 3>'])
+      expect(words).toContain(one)
+    expect(words).not.toMatch(/support|oppose|stance/i)
+    expect(conclusion.ruling).toMatchObject({
+      ...{ label: 'non-rumor', rationale: 'one look', decidedBy: 'judge', rounds: 0, degraded: [] },
+      comments: { judged: 3, folded: 0, author: 0, cap: 0, load: 0 },
+    })
+  })
+
+  test('draws no more than sampleSize comments, and counts the others', () => {
+    const { asked, conclusion } = run(made({ decide: 'vanilla', sampleSize: 5 }), thread(12), [real()])
+    expect(wordsOf(at(asked, 0, 0)).match(/<comment /g)).toHaveLength(5)
+    expect(conclusion.ruling.comments).toMatchObject({ judged: 5, cap: 7 })
+  })
+
+  test('has no label where its one call failed', () => {
+    const { conclusion } = run(made({ decide: 'vanilla' }), thread(1), [new Failed()])
+    expect(conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
+  })
+})
+
+describe('what of the texts was not read', () => {
+  test('is said of the claim and of the comments', () => {
+    const cut = { left: 10, of: 60 }
+    const comments = thread(2).comments.map((one, index) => (index === 0 ? { ...one, cut } : one))
+    const { conclusion } = run(made(), thread(comments, { post: { ...post, cut } }), cast({}))
+    expect(conclusion.ruling.degraded).toEqual([
+      'text: 10 of 60 characters not read',
+      '1 comments: only parts of them read',
+    ])
+  })
+})
+
 describe('under load', () => {
   const pressed: Circumstances = { pressed: true }
   const differing = { support: [real()], oppose: [fake()] }
@@ -1244,6 +1286,48 @@ describe('under load', () => {
         .flatMap(({ ask }) => [...wordsOf(ask.messages).matchAll(/words \d+/g)])
       expect(shown).toHaveLength(30)
     })
+  })
+})
+
+describe('the vanilla question of Table 1', () => {
+  const ask = (given: Partial<RumorSettings> = {}) => {
+    const settings = { ...shipped, ...given }
+    return questions(post, { settings, prompts: readPrompts(prompts, RUMOR_PROMPTS), fence: plainFence })
+  }
+  const comments = thread(['I saw it.', 'It stands.']).comments
+
+  test('holds the claim and the comments in one prompt, without stance, sides or points to look at', () => {
+    expect(ask().vanilla(comments).messages).toEqual([
+      system,
+      {
+        role: 'user',
+        content: [
+          'Is the post below fake or real? You are given the post (the claim) and comments on it.',
+          `Claim:\n${claim}`,
+          'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
+          'At the end choose one of: Fake, Real. Answer in this form: {"reasoning": "your reasons", "answer": "Fake" or "Real"}',
+        ].join('\n\n'),
+      },
+    ])
+  })
+
+  test('says so where there are no comments', () => {
+    expect(wordsOf(ask().vanilla([]).messages)).toContain('\n\nComments: there are none.\n\n')
+  })
+
+  test('is put to the debater’s model, once, reasons first', () => {
+    const one = ask({ answerTokens: 321 }).vanilla(comments)
+    expect(one).toMatchObject({
+      stage: 'opinion',
+      role: 'debater',
+      part: 'vanilla',
+      temperature: 0.2,
+      maxTokens: 321,
+    })
+    expect(Object.keys((one.answer.toJSONSchema() as { properties: object }).properties)).toEqual([
+      'reasoning',
+      'answer',
+    ])
   })
 })
 

@@ -629,6 +629,22 @@ describe('the switches of Table 3', () => {
     expect(ruling).toMatchObject({ scores, rounds: 2, degraded: [] })
   })
 
+  test.each(['strict', 'loose'] as const)(
+    'without %s as in the paper: it is said, and nobody told what to do',
+    (off) => {
+      const on = off === 'strict' ? 'loose' : 'strict'
+      const { asked } = run({ preset: 'paper', [off]: false })
+      const opponent = `There is no ${off} debater in this debate.`
+      expect(messagesOf(asked, on)[1]).toEqual(user(`${on}.paper`, { input, brief: BRIEF, opponent }))
+      expect(messagesOf(asked, on, 1).at(-1)).toEqual(user('turn.paper', { opponent }))
+      expect(shownIn(asked, 'arbitrate')).toContain(`\n\nThere was no ${off} debater.\n\n`)
+      const alone = run({ preset: 'paper', strict: false, loose: false }).asked
+      expect(messagesOf(alone, 'arbitrate')[1]).toEqual(
+        user('arbitrate.paper', { input, brief: BRIEF, log: 'No debate was held.', trajectories: 'None.' }),
+      )
+    },
+  )
+
   test('the arbiter alone: no debate, and its absence is no evidence', () => {
     const { asked, ruling } = run({ strict: false, loose: false })
     expect(asked.map(({ ask }) => ask.stage)).toEqual(['retrieve', 'brief', 'arbitrate'])

@@ -16,10 +16,11 @@ const VERSION = 1
 export const counterspeech = {
   name: 'counterspeech',
   settings: counterspeechSettings,
+  paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
   make({ settings: given, prompts: promptFiles, fence, files }: ProtocolParts) {
     const settings = applyPreset(counterspeechSettings.parse(given))
     const [prompts, steps] = both(
-      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS),
+      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS, settings.preset),
       () => readSteps(settings, files),
     )
     const protocol: Protocol = {

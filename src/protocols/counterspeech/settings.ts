@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { preset, uncut } from '../preset.ts'
 
 /** Every switch of the counterspeech protocol. `config/gavel.yaml` says what each is for. */
 export const counterspeechSettings = z.strictObject({
-  preset: z.enum(['none', 'paper']),
+  preset,
   steps: z.enum(['zero-shot', 'model-written', 'shipped', 'calibrated']),
   stepsFor: z
     .string()
@@ -17,9 +18,10 @@ export type CounterspeechSettings = z.infer<typeof counterspeechSettings>
 
 /**
  * With `preset: paper` steps that nobody calibrated are off; the other two rows of Table 1 stay as they are set: zero-shot
- * and model-written (G-EVAL).
+ * and model-written (G-EVAL). The paper gives no temperature for scoring; 0 is set, so that a table can be repeated.
  */
 export function applyPreset(settings: CounterspeechSettings): CounterspeechSettings {
-  if (settings.preset === 'none' || settings.steps !== 'shipped') return settings
-  return { ...settings, steps: 'calibrated' }
+  if (settings.preset === 'none') return settings
+  const steps = settings.steps === 'shipped' ? 'calibrated' : settings.steps
+  return { ...settings, steps, temperature: 0, answerTokens: uncut(settings.answerTokens) }
 }

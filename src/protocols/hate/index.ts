@@ -16,10 +16,14 @@ const VERSION = 1
 export const hate = {
   name: 'hate',
   settings: hateSettings,
+  paperModels: {
+    roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
+    embedder: 'text-embedding-ada-002',
+  },
   make({ settings: given, prompts: files, fence, files: folder }: ProtocolParts) {
     const settings = applyPreset(hateSettings.parse(given))
     const [prompts, perspectives] = both(
-      () => readPrompts(files, HATE_PROMPTS),
+      () => readPrompts(files, HATE_PROMPTS, settings.preset),
       () => readPerspectives(folder('perspectives'), settings.perspectives),
     )
     const protocol: Protocol = {

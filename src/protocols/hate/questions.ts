@@ -5,7 +5,7 @@ import type { Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import { ABSTAIN, judgeAnswer, turnAnswer, zeroShotAnswer } from './answers.ts'
-import type { Perspective, Side } from './perspectives.ts'
+import { type Perspective, SIDES, type Side } from './perspectives.ts'
 import type { HateSettings } from './settings.ts'
 
 /** The prompt files of this protocol and the places in each. */
@@ -22,6 +22,7 @@ export const HATE_PROMPTS = {
   'round-2-non-hate': ['argument'],
   'round-2-hate': ['argument'],
   judge: ['history', 'text'],
+  'judge-memories': ['memories', 'text'],
 } as const
 
 /** A labelled text of a perspective's shelf, its label under the perspective's own name. */
@@ -34,21 +35,31 @@ export interface Example {
 /** What a debater said, or null where the turn failed. */
 export type Argument = z.infer<typeof turnAnswer> | null
 
-/** The debate history H of Algorithm 2: who said what, in order. */
-export type History = readonly { readonly side: Side; readonly round: number; readonly argument: Argument }[]
+/** One turn of the debate: what the speaker had heard of the other before it, and what it said. */
+export interface Turn {
+  readonly side: Side
+  readonly round: number
+  /** Undefined for whoever opens. */
+  readonly heard: Argument | undefined
+  readonly argument: Argument
+}
+
+/** The reasons of those who took a side, by side. */
+export type References = Readonly<Record<Side, readonly string[]>>
 
 /** The questions of the paper about one text, each an ask of its stage. */
 export interface Questions {
   perspective(perspective: Perspective, similar: readonly Example[]): Ask<z.infer<Perspective['answer']>>
   zeroShot(): Ask<z.infer<typeof zeroShotAnswer>>
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
-  argue: {
-    nonHate(reference: readonly string[]): Ask<z.infer<typeof turnAnswer>>
-    hate(heard: Argument, reference: readonly string[]): Ask<z.infer<typeof turnAnswer>>
-  }
-  /** Round 2: after its own argument, refutes or agrees with what it heard; no reference. */
-  respond(side: Side, heard: Argument, own: Argument): Ask<z.infer<typeof turnAnswer>>
-  judge(history: History): Ask<z.infer<typeof judgeAnswer>>
+  argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
+  /**
+   * Round 2: after its own turn, refutes or agrees with what it heard. By Algorithm 2 it has its reference no more; by the
+   * published code all of round 1 still stands before it.
+   */
+  respond(own: Turn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
+  /** By Algorithm 2 over the history H, who said what in order; by the published code over each side's memory. */
+  judge(turns: readonly Turn[], references: References): Ask<z.infer<typeof judgeAnswer>>
 }
 
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
@@ -80,6 +91,21 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   const argument = (said: Argument) => (said === null ? LOST : fence('argument', said.argument))
   const reference = (reasons: readonly string[]) =>
     listed(reasons.map((reason, index) => fence('reason', reason, index + 1)))
+  const opening = (side: Side, heard: Argument | undefined, references: References) =>
+    render(`round-1-${side}`, {
+      reference: reference(references[side]),
+      ...(heard === undefined ? {} : { argument: argument(heard) }),
+    })
+  const memory = (side: Side, turns: readonly Turn[], references: References) =>
+    [
+      `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
+      ...turns
+        .filter((turn) => turn.side === side)
+        .flatMap(({ round, heard, argument: given }) => [
+          ...(heard === undefined ? [] : [`${SPEAKER[side]}, round ${round}, heard:\n${argument(heard)}`]),
+          `${SPEAKER[side]}, round ${round}, said:\n${argument(given)}`,
+        ]),
+    ].join('\n\n')
 
   return {
     perspective: (perspective, similar) => {
@@ -99,20 +125,24 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
       messages: [...system, ...render('zero-shot', { text })],
       answer: zeroShotAnswer,
     }),
-    argue: {
-      nonHate: (own) => turn('non-hate', render('round-1-non-hate', { reference: reference(own) })),
-      hate: (heard, own) =>
-        turn('hate', render('round-1-hate', { argument: argument(heard), reference: reference(own) })),
+    argue: (side, heard, references) => turn(side, opening(side, heard, references)),
+    respond: (own, heard, references) => {
+      const begun = settings.history === 'code' ? opening(own.side, own.heard, references) : []
+      const answered = render(`round-2-${own.side}`, { argument: argument(heard) })
+      return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
     },
-    respond: (side, heard, own) =>
-      turn(side, [...spoken(own), ...render(`round-2-${side}`, { argument: argument(heard) })]),
-    judge: (history) => {
-      const entries = history.map(
-        (entry) => `${SPEAKER[entry.side]}, round ${entry.round}:\n${argument(entry.argument)}`,
-      )
+    judge: (turns, references) => {
+      const history = () =>
+        turns.map((one) => `${SPEAKER[one.side]}, round ${one.round}:\n${argument(one.argument)}`).join('\n\n')
+      const memories = () => SIDES.map((side) => memory(side, turns, references)).join('\n\n')
       return {
         ...asked('judge', 'judge'),
-        messages: [...system, ...render('judge', { history: entries.join('\n\n'), text })],
+        messages: [
+          ...system,
+          ...(settings.history === 'code'
+            ? render('judge-memories', { memories: memories(), text })
+            : render('judge', { history: history(), text })),
+        ],
         answer: judgeAnswer,
       }
     },

@@ -11,10 +11,11 @@ import type { Perspective, Side } from './perspectives.ts'
 import {
   type Argument,
   type Example,
-  type History,
   isDescribed,
   type Questions,
   questions,
+  type References,
+  type Turn,
   wordsOf,
 } from './questions.ts'
 import type { HateSettings } from './settings.ts'
@@ -112,28 +113,35 @@ function* pre(
 /** Algorithm 2: round 1 from the references, round 2 to refute or agree, then the judge, however the stances fell. */
 function* dict(ask: Questions, stances: readonly Stance[], settings: HateSettings): Part<Decision> {
   const wrong: string[] = []
-  const history: History[number][] = []
-  const reference = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
-  function* says(side: Side, n: number, asked: ReturnType<Questions['respond']>): Part<Argument> {
+  const turns: Turn[] = []
+  const reasonsOf = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
+  const references: References = { 'non-hate': reasonsOf('non-hate'), hate: reasonsOf('hate') }
+  function* says(said: Omit<Turn, 'argument'>, asked: ReturnType<Questions['argue']>): Part<Turn> {
     const [reply] = yield* round([asked])
-    if (!reply.ok) wrong.push(`debate turn (${side}, round ${n}) failed: ${failure(reply)}`)
-    const argument = reply.ok ? reply.answer : null
-    history.push({ side, round: n, argument })
-    return argument
+    if (!reply.ok) wrong.push(`debate turn (${said.side}, round ${said.round}) failed: ${failure(reply)}`)
+    const turn = { ...said, argument: reply.ok ? reply.answer : null }
+    turns.push(turn)
+    return turn
+  }
+  function* argues(side: Side, heard: Argument | undefined): Part<Turn> {
+    return yield* says({ side, round: 1, heard }, ask.argue(side, heard, references))
+  }
+  function* responds(own: Turn, heard: Argument): Part<Turn> {
+    return yield* says({ side: own.side, round: 2, heard }, ask.respond(own, heard, references))
   }
 
   // Round 1 (lines 7–10).
-  const nonHate = yield* says('non-hate', 1, ask.argue.nonHate(reference('non-hate')))
-  const hate = yield* says('hate', 1, ask.argue.hate(nonHate, reference('hate')))
+  const nonHate = yield* argues('non-hate', undefined)
+  const hate = yield* argues('hate', nonHate.argument)
 
   // Round 2 (lines 13–16).
   if (settings.rounds === 2) {
-    const response = yield* says('non-hate', 2, ask.respond('non-hate', hate, nonHate))
-    yield* says('hate', 2, ask.respond('hate', response, hate))
+    const response = yield* responds(nonHate, hate.argument)
+    yield* responds(hate, response.argument)
   }
 
   // Judgment (lines 18–20).
-  const [judged] = yield* round([ask.judge(history)])
+  const [judged] = yield* round([ask.judge(turns, references)])
   if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds: settings.rounds }
   const { label, reason } = judged.answer
   return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong }

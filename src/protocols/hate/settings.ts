@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { preset, uncut } from '../preset.ts'
 
 /** Every switch of the hate protocol. `config/gavel.yaml` says what each is for. */
 export const hateSettings = z.strictObject({
-  preset: z.enum(['none', 'paper']),
+  preset,
   decide: z.enum(['debate', 'majority', 'zero-shot']),
   perspectives: z
     .array(z.string())
@@ -10,6 +11,7 @@ export const hateSettings = z.strictObject({
   show: z.enum(['both', 'criteria', 'examples']),
   examples: z.int().min(1).max(50),
   rounds: z.int().min(1).max(2),
+  history: z.enum(['algorithm', 'code']),
   abstentions: z.enum(['apart', 'else']),
   partlyRead: z.enum(['undecided', 'judged']),
   temperature: z.number().min(0).max(2),
@@ -21,12 +23,13 @@ export type HateSettings = z.infer<typeof hateSettings>
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
 /**
- * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, a
- * text of which a part was not read is judged by the rest, and unless perspectives are listed, the paper's five are asked
- * and no other. The switches of its ablations stay as they are set.
+ * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, a text of
+ * which a part was not read is judged by the rest, and unless perspectives are listed, the paper's five are asked and no other. The paper gives no temperature; its code's is set. The
+ * switches of its ablations stay as they are, and so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
   if (settings.preset === 'none') return settings
   const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
-  return { ...settings, abstentions: 'else', partlyRead: 'judged', perspectives }
+  const answerTokens = uncut(settings.answerTokens)
+  return { ...settings, abstentions: 'else', partlyRead: 'judged', perspectives, temperature: 0, answerTokens }
 }

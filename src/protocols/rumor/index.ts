@@ -15,9 +15,10 @@ const VERSION = 2
 export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
+  paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
   make({ settings: given, prompts: files, fence, lot }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
-    const prompts = readPrompts(files, RUMOR_PROMPTS)
+    const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
     const settingsHash = shortHash(settings)
     const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {

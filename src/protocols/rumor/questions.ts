@@ -17,12 +17,13 @@ export const RUMOR_PROMPTS = {
   'opinion-objective': ['claim', 'comments'],
   debate: ['argument'],
   judge: ['claim', 'supportArgument', 'opposeArgument'],
+  vanilla: ['claim', 'comments'],
 } as const
 
 export type Side = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
 
-/** How much a stance answer may say about one comment, in tokens. */
+/** How much a stance answer may say about one comment, in tokens; under `paper` as much as any answer. */
 const STANCE_TOKENS = 80
 
 /** The questions of the paper about one post, each an ask of its stage. */
@@ -37,6 +38,8 @@ export interface Questions {
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View): ChatMessage[]
   judge(support: View, oppose: View): Ask<View>
+  /** Table 1, the model by itself: claim and comments in one prompt, without stance and sides. */
+  vanilla(comments: readonly Comment[]): Ask<View>
   /** A side's comments as they stand in its prompt; says so where there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
@@ -53,16 +56,18 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
     maxTokens,
   })
   const argument = (reply: View) => fence('argument', said(reply))
+  const stanceTokens = (comments: number) =>
+    settings.preset === 'paper' ? settings.answerTokens : STANCE_TOKENS * (comments + 1)
 
   const ask: Questions = {
     stance: (comment) => ({
-      ...asked('stance', 'scorer', STANCE_TOKENS * 2),
+      ...asked('stance', 'scorer', stanceTokens(1)),
       messages: [...system, ...render('stance', { claim, comment: fence('comment', comment.text) })],
       answer: stanceAnswer,
       about: [comment.id],
     }),
     stanceBatch: (comments, part) => ({
-      ...asked('stance', 'scorer', STANCE_TOKENS * (comments.length + 1)),
+      ...asked('stance', 'scorer', stanceTokens(comments.length)),
       part,
       messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
       answer: stanceBatchAnswer(comments.length),
@@ -105,6 +110,12 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
         ...system,
         ...render('judge', { claim, supportArgument: argument(support), opposeArgument: argument(oppose) }),
       ],
+      answer: view,
+    }),
+    vanilla: (comments) => ({
+      ...asked('opinion', 'debater', settings.answerTokens),
+      part: 'vanilla',
+      messages: [...system, ...render('vanilla', { claim, comments: ask.comments('Comments', comments) })],
       answer: view,
     }),
     comments: (heading, comments) =>

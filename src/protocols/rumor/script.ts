@@ -5,6 +5,7 @@ import type { Comment, Snapshot } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
+import { partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
 import { utterancesOf, type Weighed, weigh } from './brigading.ts'
 import { carriedScores, claimHash, type Decision, evidenceHash, type RumorCarry, remembered } from './carry.ts'
@@ -42,7 +43,12 @@ export function* s2mad(
     degraded.push('images without a description left out: this protocol reads words only')
   if (leftOut > 0) degraded.push(`${leftOut} comments beyond the cap left out, by a fixed sample`)
   if (overAuthor > 0) degraded.push(`${overAuthor} comments beyond what a thread keeps of their authors left out`)
+  degraded.push(
+    ...unreadParts(post, [{ kind: 'claim', text: claimOf(post) }], parts.fence),
+    ...partlyReadComments(comments, parts.fence),
+  )
   if (claimOf(post) === '') return nothingToJudge()
+  if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, lotOf, degraded)
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
   const utterances = utterancesOf(comments, settings)
@@ -165,6 +171,34 @@ export function* s2mad(
     decidedBy: 'judge',
     models: { ...models, judge: judged.model },
   })
+}
+
+/** Table 1's vanilla rows: one model, one call, over the claim and its comments, without stance and sides. */
+function* vanilla(
+  comments: readonly Comment[],
+  ask: Questions,
+  settings: RumorSettings,
+  lotOf: (comment: Comment) => number,
+  degraded: readonly string[],
+): Script {
+  const unheard = utterancesOf(comments, settings).map((utterance) => ({ utterance, score: null }))
+  const weighed = weigh(unheard, settings, tieOf(settings, lotOf))
+  const all = weighed.comments.map(({ comment }) => comment)
+  const shown = draw(all, settings.sampleSize, (comment) => comment, lotOf)
+  const [only] = yield* round([ask.vanilla(shown)])
+  const { degraded: wrong = [], ...reached } = only.ok
+    ? { label: labelOf(only.answer), rationale: only.answer.reasoning, decidedBy: 'judge' as const, rounds: 0 }
+    : undecided(`opinion failed: ${failure(only)}`)
+  const { folded, author, says } = weighed
+  return {
+    ruling: {
+      ...reached,
+      scores: { support: 0, oppose: 0 },
+      evidence: { support: [], oppose: [], precedents: [] },
+      degraded: [...degraded, ...says, ...wrong],
+      comments: { judged: shown.length, folded, author, cap: all.length - shown.length, load: 0 },
+    },
+  }
 }
 
 /** A post of undescribed images alone claims nothing that could be read. */

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { preset, uncut } from '../preset.ts'
 
 /** Every switch of the rumor protocol. `config/gavel.yaml` says what each is for. */
 export const rumorSettings = z.strictObject({
-  preset: z.enum(['none', 'paper']),
+  preset,
   k: z.int().min(1).max(200),
   rounds: z.int().min(0).max(10),
   temperature: z.number().min(0).max(2),
@@ -14,6 +15,7 @@ export const rumorSettings = z.strictObject({
   sampleSize: z.int().min(1).max(400),
   promptKind: z.enum(['auto', 'subjective', 'objective']),
   debate: z.boolean(),
+  decide: z.enum(['debate', 'vanilla']),
   foldNearIdentical: z.boolean(),
   perAuthor: z.int().min(1).nullable(),
   ties: z.enum(['lot', 'time']),
@@ -26,11 +28,16 @@ export const rumorSettings = z.strictObject({
 })
 export type RumorSettings = z.infer<typeof rumorSettings>
 
-/** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
+/**
+ * With `preset: paper` every departure from the paper is off and its temperature is set; the switches of its ablations
+ * stay as they are.
+ */
 export function applyPreset(settings: RumorSettings): RumorSettings {
   if (settings.preset === 'none') return settings
   return {
     ...settings,
+    temperature: 0.2,
+    answerTokens: uncut(settings.answerTokens),
     batchSize: 1,
     stopAtConsensus: false,
     reuseScores: false,

@@ -14,9 +14,18 @@ const VERSION = 1
 export const safety: ProtocolKind = {
   name: 'safety',
   settings: safetySettings,
+  paperModels: {
+    roles: {
+      describer: 'gpt-4.1',
+      supporter: 'gpt-4o-mini',
+      strict: 'gpt-4o-mini',
+      loose: 'gpt-4o-mini',
+      arbiter: 'gpt-4o',
+    },
+  },
   make({ settings: given, prompts: files, fence }) {
     const settings = applyPreset(safetySettings.parse(given))
-    const prompts = readPrompts(files, SAFETY_PROMPTS)
+    const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
     const protocol: Protocol = {
       name: 'safety',
       version: VERSION,

@@ -8,7 +8,16 @@ import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import type { Assessment, Report } from './answers.ts'
 import { blocksOf, inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
-import { briefIn, type Grounds, opponentIn, type Questions, questions, type Side, type Turn } from './questions.ts'
+import {
+  aloneIn,
+  briefIn,
+  type Grounds,
+  opponentIn,
+  type Questions,
+  questions,
+  type Side,
+  type Turn,
+} from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
 interface Parts {
@@ -171,8 +180,7 @@ function lastScore(side: Side, log: readonly Turn[]): number {
 
 function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): string {
   const other = side === 'strict' ? 'loose' : 'strict'
-  if (!settings[other])
-    return `There is no ${other} debater in this debate: examine the case, and what you said of it, by yourself.`
+  if (!settings[other]) return aloneIn(other, settings)
   const turns = log.filter((turn) => turn.side === other)
   const last = turns.findLast(({ said }) => said !== null)?.said
   if (last) return opponentIn(other, last, fence)

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { preset, uncut } from '../preset.ts'
 
 /** Every switch of the safety protocol. `config/gavel.yaml` says what each is for. */
 export const safetySettings = z.strictObject({
-  preset: z.enum(['none', 'paper']),
+  preset,
   rounds: z.int().min(1).max(3),
   shelf: z.string().min(1),
   k: z.int().min(1).max(10),
@@ -20,7 +21,17 @@ export const safetySettings = z.strictObject({
 })
 export type SafetySettings = z.infer<typeof safetySettings>
 
-/** With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. */
+/**
+ * With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. The paper
+ * gives no temperature; its code's is set.
+ */
 export function applyPreset(settings: SafetySettings): SafetySettings {
-  return settings.preset === 'none' ? settings : { ...settings, scoreFallback: 'paper', partlyRead: 'judged' }
+  if (settings.preset === 'none') return settings
+  return {
+    ...settings,
+    scoreFallback: 'paper',
+    partlyRead: 'judged',
+    temperature: 0,
+    answerTokens: uncut(settings.answerTokens),
+  }
 }

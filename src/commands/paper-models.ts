@@ -1,0 +1,34 @@
+import type { Settings } from '../../config/schema.ts'
+import { chainOf } from '../gateway/gateway.ts'
+import type { ProtocolKind } from '../protocols/kind.ts'
+import { PROTOCOLS } from '../protocols/registry.ts'
+
+/**
+ * Where a protocol is run as in its paper, but by other models than its paper's: a line for each such protocol, which names
+ * both. A dated snapshot of a model is that model.
+ */
+export function otherModels(
+  { protocols, models, library }: Pick<Settings, 'protocols' | 'models' | 'library'>,
+  kinds: readonly ProtocolKind[] = PROTOCOLS,
+): string[] {
+  return kinds.flatMap(({ name, paperModels }) => {
+    const own = protocols[name]
+    if (!own?.enabled || own.preset !== 'paper' || paperModels === undefined) return []
+    const { roles, embedder } = paperModels
+    const others = [
+      ...Object.entries(roles).map(([role, model]) => other(role, chainOf(models.roles, name, role), model)),
+      ...(embedder === undefined ? [] : [other('embedder', [library.embedder], embedder)]),
+    ].flat()
+    return others.length === 0 ? [] : [`${name}, preset paper: ${others.join(', ')}`]
+  })
+}
+
+function other(role: string, set: readonly string[], paper: string): string[] {
+  return set.every((model) => isModel(model, paper)) ? [] : [`${role} ${set.join(', then ')} (its paper: ${paper})`]
+}
+
+const SNAPSHOT = /^-(\d{4}|\d{4}-\d{2}-\d{2})$/
+
+function isModel(set: string, paper: string): boolean {
+  return set === paper || (set.startsWith(paper) && SNAPSHOT.test(set.slice(paper.length)))
+}

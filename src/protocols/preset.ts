@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+/** `paper` turns a protocol's departures from its paper off, in its settings and in the wording of its prompts. */
+export const preset = z.enum(['none', 'paper'])
+export type Preset = z.infer<typeof preset>
+
+/**
+ * Longest answer under `paper`, in tokens. The papers cap none, so this is the longest that gpt-3.5-turbo writes, which two
+ * of them used.
+ */
+const UNCUT_TOKENS = 4_096
+
+/** A longer cap that was set stands. */
+export function uncut(answerTokens: number): number {
+  return Math.max(answerTokens, UNCUT_TOKENS)
+}

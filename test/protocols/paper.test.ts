@@ -1,0 +1,207 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { judgeFile } from '../../src/commands/judge.ts'
+import { otherModels } from '../../src/commands/paper-models.ts'
+import type { Post, Snapshot } from '../../src/domain/thread.ts'
+import { type Verdict, verdict } from '../../src/domain/verdict.ts'
+import type { Protocol } from '../../src/engine/script.ts'
+import { makeProtocols } from '../../src/protocols/make.ts'
+import { type Asked, drive, Failed, plainFence, plainLot, wordsOf } from './drive.ts'
+
+// What the preset `paper` does in all four protocols alike.
+
+const settings = loadSettings({})
+const NAMES = ['rumor', 'hate', 'safety', 'counterspeech'] as const
+type Name = (typeof NAMES)[number]
+
+function under(name: Name, over: object): typeof settings {
+  const given = { ...settings.protocols, [name]: { ...settings.protocols[name], ...over } }
+  return { ...settings, protocols: given as typeof settings.protocols }
+}
+
+function made(name: Name, over: object): Protocol {
+  const protocol = makeProtocols(under(name, over).protocols, plainFence, plainLot).find((one) => one.name === name)
+  if (protocol === undefined) throw new Error(`no protocol ${name}`)
+  return protocol
+}
+
+const post: Post = {
+  id: 'p',
+  text: 'They closed the bridge.',
+  createdAt: 0,
+  media: [{ kind: 'image', url: 'https://images.example/a.png', alt: 'a bridge' }],
+}
+const comments = ['It is so.', 'It is not.'].map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
+const subjects: Record<Name, Snapshot> = {
+  rumor: { post, comments, leftOut: 0 },
+  hate: { post, comments: [], leftOut: 0 },
+  safety: { post, comments: [], leftOut: 0 },
+  counterspeech: { post: { id: 'r', text: 'No.', hateSpeech: 'They lie.', createdAt: 0 }, comments: [], leftOut: 0 },
+}
+
+/** Answers under which each stage of each protocol is reached; the debaters of `rumor` never agree. */
+function reply({ ask, order }: Asked): unknown {
+  if (ask.lookup !== undefined) return new Failed()
+  const answers = [
+    { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
+    { scores: [1, 2].map((comment) => ({ comment, reason: 'r', score: comment === 1 ? 0.5 : -0.5 })) },
+    { reason: 'r', answer: 'No' },
+    { reasoning: 'r', answer: ask.part === 'oppose' ? 'Fake' : 'Real' },
+    { reason: 'r', label: 'Offensive' },
+    { reason: 'r', label: 'Hate Speech' },
+    { reason: 'r', label: 'hate' },
+    { argument: 'a' },
+    { description: 'd' },
+    { summary: 's', precedents: [], patterns: 'none' },
+    { reasoning: 'r', evidence: [], rule: 'default-safe', categories: [], score: 0.5, label: 'safe' },
+    { reasoning: 'r', score: ask.stage === 'score' ? 1 : 0.5 },
+    { steps: ['Look.'] },
+  ]
+  const fitting = answers.find((answer) => ask.answer.safeParse(answer).success)
+  if (fitting === undefined) throw new Error(`no answer fits ${ask.stage}`)
+  return fitting
+}
+
+const asksOf = (name: Name, over: object) =>
+  drive(made(name, over).script(subjects[name], null), reply)
+    .asked.map(({ ask }) => ask)
+    .filter(({ lookup }) => lookup === undefined)
+
+/** Every way in which a protocol words its questions. */
+const WAYS: Record<Name, readonly object[]> = {
+  rumor: [{}, { promptKind: 'subjective' }, { debate: false }, { stance: false }, { decide: 'vanilla' }],
+  hate: [{}, { history: 'code' }, { show: 'criteria' }, { show: 'examples' }, { decide: 'zero-shot' }],
+  safety: [{}, { strict: false }, { loose: false }, { strict: false, loose: false }, { supporter: false }],
+  counterspeech: [{}, { steps: 'zero-shot' }, { steps: 'model-written' }],
+}
+
+/** What only the default says, and which protocols say it. */
+const DEPARTURES: readonly (readonly [string, RegExp, readonly Name[]])[] = [
+  ['a language', /in English/, NAMES],
+  [
+    'what else to look at',
+    /logic, its evidence|how coherent each is|the criteria decide|the strongest point/,
+    ['rumor', 'hate', 'safety'],
+  ],
+  ['that a mind may be changed', /change your mind/, ['hate']],
+  ['to concede, or what a concession weighs', /conced|concession/, ['safety']],
+  ['not to make anything up', /invent|make none up|add nothing that was not seen/, ['safety']],
+  ['what to do about a debater who is missing', /by yourself|look yourself|violations yourself/, ['safety']],
+  ['what to do about a turn that was lost', /was lost|Missing turns/, ['hate', 'safety']],
+  ['more of a criterion than Figure 5', /the more (relevant|coherent|suitable)|and the worse/, ['counterspeech']],
+]
+
+describe.each(NAMES)('the preset `paper` of %s', (name) => {
+  const asks = (over: object) => WAYS[name].flatMap((way) => asksOf(name, { ...way, ...over }))
+  const words = (over: object) => asks(over).map(({ messages }) => wordsOf(messages))
+
+  test.each(DEPARTURES)('tells no model %s', (_, departure) => {
+    for (const one of words({ preset: 'paper' })) expect(one).not.toMatch(departure)
+  })
+
+  test.each(DEPARTURES.filter(([, , where]) => where.includes(name)))(
+    'while the default tells it %s',
+    (_, departure) => {
+      expect(words({ preset: 'none' }).some((one) => departure.test(one))).toBe(true)
+    },
+  )
+
+  test('cuts no answer short', () => {
+    for (const { maxTokens } of asks({ preset: 'paper', answerTokens: 16 })) expect(maxTokens).toBe(4_096)
+    for (const { maxTokens } of asks({ preset: 'paper', answerTokens: 8_000 })) expect(maxTokens).toBe(8_000)
+  })
+
+  test('asks at the paper’s temperature, or for want of one at its code’s, whatever is set', () => {
+    const temperatures = asks({ preset: 'paper', temperature: 1.3 }).map(({ temperature }) => temperature)
+    expect(new Set(temperatures)).toEqual(new Set([name === 'rumor' ? 0.2 : 0]))
+    expect(asks({ temperature: 1.3 })[0]?.temperature).toBe(1.3)
+  })
+
+  test('has every question reach a model', () => {
+    expect(made(name, { preset: 'paper' }).faithful).toBe(true)
+    expect(made(name, { preset: 'none' }).faithful).toBe(false)
+  })
+})
+
+describe('the memo', () => {
+  const EVENT = join(PROJECT, 'test', 'protocols', 'twice.jsonl')
+  const verdictsOf = async (name: Name, preset: 'none' | 'paper') => {
+    const verdicts: Verdict[] = []
+    const said: string[] = []
+    const judged = await judgeFile(
+      // One after the other, so that the second finds what the first was told.
+      { ...under(name, { preset }), cases: { ...settings.cases, maxOpen: 1 } },
+      EVENT,
+      { protocol: name, format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
+      {
+        terminal: {
+          out: (line) => void verdicts.push(verdict.parse(JSON.parse(line))),
+          say: (line) => void said.push(line),
+          progress: () => {},
+        },
+        signal: AbortSignal.timeout(30_000),
+      },
+    )
+    expect(judged.verdicts).toBe(2)
+    return { verdicts, said }
+  }
+
+  test.each(NAMES)('answers no question of %s under `paper`, and the second of two alike otherwise', async (name) => {
+    const paper = await verdictsOf(name, 'paper')
+    for (const { usage } of paper.verdicts) expect(usage.memoHits).toBe(0)
+    const [first, second] = paper.verdicts
+    expect(first?.usage.calls).toBeGreaterThan(0)
+    expect(second?.usage.calls).toBe(first?.usage.calls)
+
+    const known = (await verdictsOf(name, 'none')).verdicts.at(-1)
+    expect(known?.usage.memoHits).toBeGreaterThan(0)
+    expect(known?.usage.calls).toBe(0)
+    expect(paper.said.join('\n')).toContain(`${name}, preset paper: `)
+  })
+})
+
+describe('the models of the papers', () => {
+  const lines = (name: Name, over: Partial<typeof settings> = {}) =>
+    otherModels({ ...under(name, { preset: 'paper' }), ...over })
+  const roles = (given: Record<string, string[]>) => ({ models: { ...settings.models, roles: given } })
+
+  test('are named where others are set', () => {
+    expect(lines('rumor')).toEqual([
+      'rumor, preset paper: scorer gpt-4o-mini (its paper: glm-3-turbo), debater gpt-4o-mini (its paper: gpt-3.5-turbo), judge gpt-4o-mini (its paper: gpt-3.5-turbo)',
+    ])
+    expect(lines('hate')).toEqual([
+      'hate, preset paper: perspective gpt-4o-mini (its paper: gpt-3.5-turbo-0125), debater gpt-4o-mini (its paper: gpt-3.5-turbo-0125), judge gpt-4o-mini (its paper: gpt-3.5-turbo-0125), embedder local (its paper: text-embedding-ada-002)',
+    ])
+    // As shipped, all but the vision model are the paper's.
+    expect(lines('safety')).toEqual(['safety, preset paper: describer gpt-4o (its paper: gpt-4.1)'])
+    expect(lines('counterspeech')).toEqual([
+      'counterspeech, preset paper: scorer gpt-4o-mini (its paper: gpt-4), steps-writer gpt-4o-mini (its paper: gpt-4)',
+    ])
+  })
+
+  test('are not named where they are set, by a protocol’s own role too, or in a dated snapshot', () => {
+    expect(lines('counterspeech', roles({ default: ['gpt-4-0613'] }))).toEqual([])
+    expect(
+      lines(
+        'safety',
+        roles({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-2024-08-06'], 'safety.describer': ['gpt-4.1'] }),
+      ),
+    ).toEqual([])
+    const ada = { ...settings.library, embedder: 'text-embedding-ada-002' }
+    expect(lines('hate', { ...roles({ default: ['gpt-3.5-turbo-0125'] }), library: ada })).toEqual([])
+  })
+
+  test('are no other model whose name begins alike, nor one that falls over to another', () => {
+    expect(lines('counterspeech', roles({ default: ['gpt-4-turbo'] }))).toHaveLength(1)
+    expect(
+      lines('safety', roles({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-mini'], describer: ['gpt-4.1'] })),
+    ).toEqual(['safety, preset paper: arbiter gpt-4o-mini (its paper: gpt-4o)'])
+    expect(lines('counterspeech', roles({ default: ['gpt-4', 'small'] }))[0]).toContain('scorer gpt-4, then small')
+  })
+
+  test('are nobody’s concern without the preset, or where the protocol is off', () => {
+    expect(otherModels(settings)).toEqual([])
+    expect(otherModels(under('hate', { preset: 'paper', enabled: false }))).toEqual([])
+  })
+})
