@@ -146,9 +146,11 @@ export function intakesOf(
     library: Pick<Library, 'forget'>
     memo: Pick<Memo, 'forget'>
     clock: Clock
+    /** Of posts from a data set alone: what a vision model saw in their images. */
+    descriptions?: (post: ThreadRef) => readonly string[]
   },
 ): ReadonlyMap<string, AnyIntake> {
-  const { settings, threads, protocols, routes, library, memo, clock } = deps
+  const { settings, threads, protocols, routes, library, memo, clock, descriptions = () => [] } = deps
   const rules = threadRules(settings)
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
@@ -157,7 +159,7 @@ export function intakesOf(
     await library.forget({ tenant: ref.tenant, id: ref.postId })
   }
   return new Map<string, AnyIntake>([
-    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell })],
+    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell, descriptions })],
     [topics.comments, comments({ threads, rules, forget: (ref) => memo.forget(ref, 0), clock })],
     [topics.counterspeech, counterspeech({ threads, routes, rules, checkpoints, clock })],
   ])

@@ -180,16 +180,33 @@ subcommand(program, 'judge <file>', 'judges the subjects of a file right here, w
   .requiredOption('--protocol <name>', 'by which protocol')
   .addOption(formatOption())
   .option('--transcript', 'the whole argument of each verdict')
+  .option(
+    '--keep-near-duplicates',
+    'of labelled texts: may find near-duplicates of themselves on the shelves, as in production',
+  )
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json')
+  .addHelpText(
+    'after',
+    [
+      '\nNo case finds its own item on a shelf. In a labelled format it finds no near-duplicate of its text either (edit',
+      'similarity over words above 0.8): a label that stands beside the same words would be no judgement.',
+      '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
+    ].join('\n'),
+  )
   .action(
     async (
       file: string,
-      options: { protocol: string; format: Format; transcript?: boolean; json?: boolean },
+      options: {
+        protocol: string
+        format: Format
+        transcript?: boolean
+        keepNearDuplicates?: boolean
+        json?: boolean
+      },
       command: Command,
     ) => {
-      const { protocol, format, transcript = false, json = false } = options
-      const done = await judgeFile(settingsOf(command), file, { protocol, format, transcript, json }, commandIo)
+      const { protocol, transcript = false, json = false } = options
+      const done = await judgeFile(settingsOf(command), file, { ...options, transcript, json }, commandIo)
       const { verdicts: judged, undecided, refused, unrouted } = done
       io.say(`${counted(judged, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
       if (unrouted > 0) io.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)

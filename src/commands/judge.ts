@@ -21,7 +21,15 @@ import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
-import { type BadLine, type FileMessage, type Format, fileMessages } from '../evaluation/formats.ts'
+import {
+  type BadLine,
+  type FileMessage,
+  type Format,
+  fileMessages,
+  LABELLED_FORMATS,
+  sourceIdOf,
+} from '../evaluation/formats.ts'
+import { heldOut } from '../evaluation/held-out.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { Outbox, OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
@@ -39,6 +47,15 @@ export interface Judged {
   readonly unrouted: number
 }
 
+export interface JudgeOptions {
+  readonly protocol: string
+  readonly format: Format
+  readonly transcript: boolean
+  readonly json: boolean
+  /** Whether a labelled text may be shown near-duplicates of itself; it is shown its own item in no case. */
+  readonly keepNearDuplicates?: boolean
+}
+
 /** Messages handled at once. */
 const BATCH = 500
 const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
@@ -51,7 +68,7 @@ const TOPIC_OF = { post: TOPICS.posts, comment: TOPICS.comments, counterspeech: 
 export async function judgeFile(
   settings: Settings,
   file: string,
-  options: { protocol: string; format: Format; transcript: boolean; json: boolean },
+  options: JudgeOptions,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Judged> {
   const { terminal } = io
@@ -80,7 +97,7 @@ export async function judgeFile(
 async function judgeWith(
   settings: Settings,
   file: string,
-  options: { protocol: string; format: Format; transcript: boolean; json: boolean },
+  options: JudgeOptions,
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
@@ -107,15 +124,28 @@ async function judgeWith(
     report,
   })
   const library = libraryOf(settings, clock)
+  const shelves = heldOut(library, {
+    sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
+    keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
+  })
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   queues.work(
-    judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(settings) }),
+    judge({
+      protocols: byName,
+      cases,
+      gateway: calls,
+      library: shelves,
+      clock,
+      report,
+      settings: judgeSettings(settings),
+    }),
   )
 
   // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
   // every subject of the file: the routes are for streams.
   const routes = router(protocols, {})
   const feed = feeding()
+  const descriptions = new Map<string, readonly string[]>()
   const taking = intake({
     reader: feed.reader,
     // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
@@ -127,6 +157,7 @@ async function judgeWith(
       library: { forget: async () => 0 },
       memo: parts.memo,
       clock,
+      descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     }),
     outbox,
     marks,
@@ -140,6 +171,7 @@ async function judgeWith(
     subjectsOf(
       fileMessages(file, options.format, (bad) => skipped.push(bad)),
       skipped,
+      descriptions,
     ),
   )
   for (const { line: number, why } of skipped) terminal.say(`${file}:${number} ${why}; left out`)
@@ -176,9 +208,21 @@ async function judgeWith(
 
 type Counts = { -readonly [Name in keyof Judged]: Judged[Name] }
 
-/** The messages that are subjects, or parts of one; the others are told to `skipped`. */
-async function* subjectsOf(messages: AsyncIterable<FileMessage>, skipped: BadLine[]) {
-  for await (const { type, ...message } of messages) {
+function isLabelled(format: Format): boolean {
+  return LABELLED_FORMATS.some((known) => known === format)
+}
+
+/**
+ * The messages that are subjects, or parts of one; the others are told to `skipped`, and what a vision model saw, which is no
+ * part of a message, to `described`, by the post's id.
+ */
+async function* subjectsOf(
+  messages: AsyncIterable<FileMessage>,
+  skipped: BadLine[],
+  described: Map<string, readonly string[]>,
+) {
+  for await (const { type, descriptions, ...message } of messages) {
+    if (descriptions !== undefined) described.set(message.key, descriptions)
     if (type === 'feedback') skipped.push({ line: message.line, why: 'is feedback, for "gavel learn"' })
     else yield { ...message, topic: TOPIC_OF[type] }
   }

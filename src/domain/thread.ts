@@ -20,12 +20,27 @@ export const post = z.object({
   /** ms since 1970 */
   createdAt: z.number(),
   media: z
-    .array(z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() }))
+    .array(
+      z.object({
+        kind: z.literal('image'),
+        url: z.string().optional(),
+        /** What the author says that it shows. */
+        alt: z.string().optional(),
+        /** What a vision model saw, where a data set says it; no message can. */
+        description: z.string().optional(),
+      }),
+    )
     .optional(),
   /** Counterspeech: the hate speech that the text answers. */
   hateSpeech: z.string().optional(),
 })
 export type Post = z.infer<typeof post>
+export type Medium = NonNullable<Post['media']>[number]
+
+/** What is best known of an image in words: what a vision model saw, else what the author says. */
+export function shownIn({ description, alt }: Medium): string | undefined {
+  return description ?? alt
+}
 
 export const comment = z.object({
   id: z.string(),
