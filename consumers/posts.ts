@@ -1,5 +1,5 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/domain/messages.ts'
-import type { Post, ThreadRef } from '../src/domain/thread.ts'
+import type { Medium, Post, ThreadRef } from '../src/domain/thread.ts'
 import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
@@ -24,8 +24,13 @@ export function posts(deps: {
     protocol: string,
     revision: number,
   ) => { caseId: string; verdict: string; transcript: string }
+  /**
+   * What a vision model saw in a post's images, in place of the author's words, for whoever reads posts from a data set. It is
+   * handed in here because no message may hold it: on a topic nobody speaks as the vision model.
+   */
+  descriptions?: (post: ThreadRef) => readonly string[]
 }): Intake<PostMessage> {
-  const { threads, routes, forget, rules, checkpoints, clock, farewell } = deps
+  const { threads, routes, forget, rules, checkpoints, clock, farewell, descriptions = () => [] } = deps
 
   async function eraseReply(reply: ThreadRef): Promise<void> {
     await forget(reply)
@@ -45,7 +50,7 @@ export function posts(deps: {
         await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(eraseReply))
       return outcome
     }
-    const post = postOf(message, rules)
+    const post = postOf(message, rules, descriptions(ref))
     const arrival = arrivalOf(routes.of(ref, post), post, checkpoints, clock())
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
@@ -80,6 +85,7 @@ export function arrivalOf(
 function postOf(
   { id, text, author, authorSince, lang, createdAt, media }: PostMessage,
   { textChars }: ThreadRules,
+  descriptions: readonly string[],
 ): Post {
   return {
     id,
@@ -88,7 +94,7 @@ function postOf(
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
     createdAt,
-    ...(media === undefined ? {} : { media: media.map((medium) => mediumOf(medium, textChars)) }),
+    ...(media === undefined ? {} : { media: media.map((medium, at) => mediumOf(medium, descriptions[at], textChars)) }),
   }
 }
 
@@ -97,13 +103,15 @@ const MAX_ALT_CHARS = 4_000
 
 function mediumOf(
   { kind, url, alt }: NonNullable<PostMessage['media']>[number],
+  description: string | undefined,
   textChars: number,
-): NonNullable<Post['media']>[number] {
-  const { text, cut } = shortened(alt ?? '', Math.min(textChars, MAX_ALT_CHARS))
+): Medium {
+  const words = description ?? alt
+  const { text, cut } = shortened(words ?? '', Math.min(textChars, MAX_ALT_CHARS))
   return {
     kind,
     ...(url === undefined ? {} : { url }),
-    ...(alt === undefined ? {} : { alt: text }),
+    ...(words === undefined ? {} : description === undefined ? { alt: text } : { description: text }),
     ...(cut === undefined ? {} : { cut }),
   }
 }

@@ -149,9 +149,11 @@ export function intakesOf(
     memo: Pick<Memo, 'forget'>
     lot: Lot
     clock: Clock
+    /** Of posts from a data set alone: what a vision model saw in their images. */
+    descriptions?: (post: ThreadRef) => readonly string[]
   },
 ): ReadonlyMap<string, AnyIntake> {
-  const { settings, threads, protocols, routes, library, memo, lot, clock } = deps
+  const { settings, threads, protocols, routes, library, memo, lot, clock, descriptions = () => [] } = deps
   const rules = threadRules(settings, lot)
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
@@ -160,7 +162,7 @@ export function intakesOf(
     await library.forget({ tenant: ref.tenant, id: ref.postId })
   }
   return new Map<string, AnyIntake>([
-    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell })],
+    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell, descriptions })],
     [topics.comments, comments({ threads, rules, forget: (ref) => memo.forget(ref, 0), clock })],
     [topics.counterspeech, counterspeech({ threads, routes, rules, checkpoints, clock })],
   ])

@@ -200,16 +200,34 @@ subcommand(program, 'judge <file>', 'judges the subjects of a file right here, w
     durationOf,
   )
   .option('--transcript', 'the whole argument of each verdict')
+  .option(
+    '--keep-near-duplicates',
+    'of labelled texts: may find near-duplicates of themselves on the shelves, as in production',
+  )
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json')
+  .addHelpText(
+    'after',
+    [
+      '\nNo case finds its own item on a shelf. In a labelled format it finds no near-duplicate of its text either (edit',
+      'similarity over words above 0.8): a label that stands beside the same words would be no judgement.',
+      '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
+    ].join('\n'),
+  )
   .action(
     async (
       file: string,
-      options: { protocol: string; format: Format; finalAge?: number; transcript?: boolean; json?: boolean },
+      options: {
+        protocol: string
+        format: Format
+        finalAge?: number
+        transcript?: boolean
+        keepNearDuplicates?: boolean
+        json?: boolean
+      },
       command: Command,
     ) => {
-      const { protocol, format, finalAge = Number.POSITIVE_INFINITY, transcript = false, json = false } = options
-      const how = { protocol, format, finalAge, transcript, json }
+      const { protocol, finalAge = Number.POSITIVE_INFINITY, transcript = false, json = false } = options
+      const how = { ...options, finalAge, transcript, json }
       const done = await judgeFile(settingsOf(command), file, how, commandIo)
       const { verdicts: judged, undecided, refused, unrouted } = done
       io.say(`${counted(judged, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)

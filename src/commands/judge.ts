@@ -23,7 +23,16 @@ import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
-import { type BadLine, type FileMessage, type Format, faultIn, fileMessages } from '../evaluation/formats.ts'
+import {
+  type BadLine,
+  type FileMessage,
+  type Format,
+  faultIn,
+  fileMessages,
+  LABELLED_FORMATS,
+  sourceIdOf,
+} from '../evaluation/formats.ts'
+import { heldOut } from '../evaluation/held-out.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { Outbox, OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
@@ -49,6 +58,8 @@ export interface JudgeOptions {
   readonly json: boolean
   /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
   readonly finalAge: number
+  /** Whether a labelled text may be shown near-duplicates of itself; it is shown its own item in no case. */
+  readonly keepNearDuplicates?: boolean
 }
 
 /** Messages handled at once. */
@@ -127,15 +138,28 @@ async function judgeWith(
     report,
   })
   const library = libraryOf(settings, clock)
+  const shelves = heldOut(library, {
+    sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
+    keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
+  })
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   queues.work(
-    judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(settings) }),
+    judge({
+      protocols: byName,
+      cases,
+      gateway: calls,
+      library: shelves,
+      clock,
+      report,
+      settings: judgeSettings(settings),
+    }),
   )
 
   // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
   // every subject of the file: the routes are for streams.
   const routes = router(protocols, {})
   const feed = feeding()
+  const descriptions = new Map<string, readonly string[]>()
   const taking = intake({
     reader: feed.reader,
     // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
@@ -148,6 +172,7 @@ async function judgeWith(
       memo: parts.memo,
       lot,
       clock,
+      descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     }),
     outbox,
     marks,
@@ -161,6 +186,7 @@ async function judgeWith(
     subjectsOf(
       fileMessages(file, options.format, (bad) => skipped.push(bad)),
       skipped,
+      descriptions,
     ),
   )
   for (const bad of skipped) terminal.say(faultIn(file, bad))
@@ -197,9 +223,21 @@ async function judgeWith(
 
 type Counts = { -readonly [Name in keyof Judged]: Judged[Name] }
 
-/** The messages that are subjects, or parts of one; the others are told to `skipped`. */
-async function* subjectsOf(messages: AsyncIterable<FileMessage>, skipped: BadLine[]) {
-  for await (const { type, ...message } of messages) {
+function isLabelled(format: Format): boolean {
+  return LABELLED_FORMATS.some((known) => known === format)
+}
+
+/**
+ * The messages that are subjects, or parts of one; the others are told to `skipped`, and what a vision model saw, which is no
+ * part of a message, to `described`, by the post's id.
+ */
+async function* subjectsOf(
+  messages: AsyncIterable<FileMessage>,
+  skipped: BadLine[],
+  described: Map<string, readonly string[]>,
+) {
+  for await (const { type, descriptions, ...message } of messages) {
+    if (descriptions !== undefined) described.set(message.key, descriptions)
     if (type === 'feedback') skipped.push({ line: message.line, why: 'is feedback, for "gavel learn"' })
     else yield { ...message, topic: TOPIC_OF[type] }
   }

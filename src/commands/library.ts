@@ -7,7 +7,13 @@ import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
 import { libraryOf } from '../assembly.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { type BadLine, LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../evaluation/formats.ts'
+import {
+  type BadLine,
+  LABELLED_FORMATS,
+  type LabelledFormat,
+  labelledItems,
+  sourceIdOf,
+} from '../evaluation/formats.ts'
 import { linesOf } from '../evaluation/lines.ts'
 import type { Change, Item, Library } from '../ports/library.ts'
 import { printable, printableJson, type Terminal, table } from './terminal.ts'
@@ -260,12 +266,13 @@ function itemsOf(file: string, options: ImportOptions, bad: Bad): AsyncGenerator
   if (format !== 'jsonl' && format !== 'csv') return publicItems(file, format, bad)
   const { textField = 'text', labelField = 'label' } = options
   const rows = format === 'csv' ? csvRows(file, [textField, labelField], bad) : jsonRows(file, bad)
-  return rowItems(rows, textField, labelField, bad)
+  const sourceOf = (item: string | number) => sourceIdOf(file, format, item)
+  return rowItems(rows, { textField, labelField, sourceOf }, bad)
 }
 
 async function* publicItems(file: string, format: LabelledFormat, bad: Bad): AsyncGenerator<Item> {
-  for await (const { line, text, label } of labelledItems(file, format, bad)) {
-    const item = itemOf(text, label, {})
+  for await (const { line, id, text, label } of labelledItems(file, format, bad)) {
+    const item = itemOf(text, label, {}, sourceIdOf(file, format, id))
     if (typeof item === 'string') bad({ line, why: item })
     else yield item
   }
@@ -276,10 +283,16 @@ interface Row {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
+interface FieldNames {
+  readonly textField: string
+  readonly labelField: string
+  /** What the item is called whose id this is, or whose line if it has no id. */
+  readonly sourceOf: (item: string | number) => string
+}
+
 async function* rowItems(
   rows: AsyncIterable<Row>,
-  textField: string,
-  labelField: string,
+  { textField, labelField, sourceOf }: FieldNames,
   bad: Bad,
 ): AsyncGenerator<Item> {
   for await (const { line, fields } of rows) {
@@ -296,17 +309,18 @@ async function* rowItems(
         return kept === '' ? [] : [[name, kept]]
       }),
     )
-    const item = named === '' ? `has no "${labelField}"` : itemOf(text, named, metadata)
+    const source = sourceOf(asText(fields.id) || line)
+    const item = named === '' ? `has no "${labelField}"` : itemOf(text, named, metadata, source)
     if (typeof item === 'string') bad({ line, why: item })
     else yield item
   }
 }
 
 /** An item, or why it is none. */
-function itemOf(text: string, label: string, metadata: Record<string, string>): Item | string {
+function itemOf(text: string, label: string, metadata: Record<string, string>, sourceId: string): Item | string {
   if (text.trim() === '') return 'has an empty text'
   if (text.length > LONGEST) return `has a text of more than ${LONGEST} characters`
-  return { text: text.toWellFormed(), label, metadata, subject: null }
+  return { text: text.toWellFormed(), label, metadata, subject: null, sourceId }
 }
 
 /** A field as metadata holds it; empty where there is nothing. */

@@ -22,7 +22,10 @@ export function argumentOf({ verdictId, subject, turns }: Transcript): Argument 
   const { post } = read.data
   const seen = descriptions(turns)
   const pictures = picturesOf(post, Number.POSITIVE_INFINITY)
-  const described = pictures.map((picture) => ({ ...picture, description: seen.get(picture.number) ?? null }))
+  const described = pictures.map((picture) => ({
+    ...picture,
+    description: seen.get(picture.number) ?? picture.description,
+  }))
   const said = turns.map(({ stage, role, answer, failed }) => {
     return { stage, role, answer, ...(failed === undefined ? {} : { failed }) }
   })

@@ -61,7 +61,8 @@ function mark(characters: number): string {
   return `\n[cut: ${characters} more characters]\n`
 }
 
-function withoutPadding(text: string): string {
+/** What a text says without long runs of one character: the first 16 of each stay. */
+export function withoutPadding(text: string): string {
   return text.replace(/(\s{16})\s+/gu, '$1').replace(/((.)\2{15})\2+/gsu, '$1')
 }
 

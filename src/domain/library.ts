@@ -21,6 +21,15 @@ export const found = z.object({
       neighbours: z.array(neighbour),
       /** Why there are none, in words: the shelf is missing, empty, or was made by another embedder. */
       problem: z.string().nullable(),
+      /** Items that stood nearer than the last of these and were passed over; absent where there were none. */
+      excluded: z
+        .object({
+          /** The case itself: its item, its text, what was learnt from it. */
+          own: z.int(),
+          /** Where near-duplicates are held out. */
+          nearDuplicates: z.int(),
+        })
+        .optional(),
     }),
   ),
   /** Why the neighbours are weak, in words, where the embedder does not know the text's language. */

@@ -27,8 +27,11 @@ export const post = z.object({
       z.object({
         kind: z.literal('image'),
         url: z.string().optional(),
+        /** What the author says that it shows. */
         alt: z.string().optional(),
-        /** What intake left out of `alt`. */
+        /** What a vision model saw, where a data set says it; no message can. */
+        description: z.string().optional(),
+        /** What intake left out of these words. */
         cut: leftOut.optional(),
       }),
     )
@@ -39,6 +42,12 @@ export const post = z.object({
   hateSpeechCut: leftOut.optional(),
 })
 export type Post = z.infer<typeof post>
+export type Medium = NonNullable<Post['media']>[number]
+
+/** What is best known of an image in words: what a vision model saw, else what the author says. */
+export function shownIn({ description, alt }: Medium): string | undefined {
+  return description ?? alt
+}
 
 export const comment = z.object({
   id: z.string(),

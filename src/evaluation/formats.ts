@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
 import { z } from 'zod'
 import { OperatorError } from '../domain/errors.ts'
 import { produceLine } from '../domain/messages.ts'
@@ -33,12 +34,19 @@ export interface FileMessage {
   /** ms since 1970; null where the line has no readable time. */
   readonly createdAt: number | null
   readonly value: Readonly<Record<string, unknown>>
+  /**
+   * What a vision model saw in each of the post's images, where the data set says it: to be taken in place of the author's
+   * words, by whoever reads the file itself. It is no part of the message, so that nobody can say it on a topic.
+   */
+  readonly descriptions?: readonly string[]
 }
 
 /** One text of a labelled data set. */
 export interface LabelledItem {
   /** Its line in the file, from 1. */
   readonly line: number
+  /** As which post `fileMessages` has it. */
+  readonly id: string
   /** Its words; an image is `[image: DESCRIPTION]`, after them. */
   readonly text: string
   /** In the data set's own words; a vote of 1 or 0 is `harmful` or `unharmful`, no flag of openai-moderation `none`. */
@@ -82,8 +90,17 @@ export async function* labelledItems(
   format: LabelledFormat,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<LabelledItem> {
-  for await (const { line, sample } of samples(file, format, bad))
-    yield { line, text: wordsOf(sample), label: sample.label }
+  for await (const { line, id, sample } of samples(file, format, bad))
+    yield { line, id, text: wordsOf(sample), label: sample.label }
+}
+
+/**
+ * Which item of which data set something is, whether it was imported or is judged: of a public data set whatever its file is
+ * called, else of the file of that name. `item` is an id, or a line's number.
+ */
+export function sourceIdOf(file: string, format: string, item: string | number): string {
+  const dataSet = LABELLED_FORMATS.find((known) => known === format) ?? basename(file)
+  return JSON.stringify([dataSet, item])
 }
 
 async function* jsonLines(file: string, bad: (line: BadLine) => void): AsyncGenerator<{ line: number; json: unknown }> {
@@ -261,12 +278,13 @@ async function* samples(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
-): AsyncGenerator<{ line: number; sample: Sample }> {
+): AsyncGenerator<{ line: number; id: string; sample: Sample }> {
+  const met = new Map<string, number>()
   for await (const { line, json } of jsonLines(file, bad)) {
     const read = SAMPLES[format].safeParse(json)
     if (!read.success) bad({ line, why: `is no sample of ${format}` })
     else if (wordsOf(read.data).trim() === '') bad({ line, why: 'is empty' })
-    else yield { line, sample: read.data }
+    else yield { line, id: read.data.id ?? idByContent(format, read.data, met), sample: read.data }
   }
 }
 
@@ -283,16 +301,15 @@ async function* samplePosts(
   format: LabelledFormat,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileMessage> {
-  const met = new Map<string, number>()
-  for await (const { line, sample } of samples(file, format, bad)) {
+  for await (const { line, id, sample } of samples(file, format, bad)) {
     const { text, image, lang } = sample
-    const id = sample.id ?? idByContent(format, sample, met)
-    yield message('post', id, line, FIRST_POST + line * 1000, {
+    const post = message('post', id, line, FIRST_POST + line * 1000, {
       id,
       ...(text === '' ? {} : { text }),
       ...(lang === undefined ? {} : { lang }),
       ...(image === undefined ? {} : { media: [{ kind: 'image', alt: image }] }),
     })
+    yield image === undefined ? post : { ...post, descriptions: [image] }
   }
 }
 

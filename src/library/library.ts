@@ -10,10 +10,12 @@ import {
   type LoggedChange,
   type NewProposal,
   type Proposal,
+  type Search,
   type Shelf,
   type SubjectRef,
 } from '../ports/library.ts'
-import type { ChangeRecord, Row, ShelfRecord, Storage, Version } from './storage.ts'
+import { nearDuplicates, readingOf, sameText, textKey } from './same-text.ts'
+import type { ChangeRecord, NearRow, Row, ShelfRecord, Storage, Version } from './storage.ts'
 
 export interface LibraryOptions {
   readonly embedder: Embedder
@@ -27,14 +29,14 @@ export interface LibraryOptions {
 const EMBEDDED_AT_ONCE = 256
 /** A table that was replaced while it was read is read again under its new name. */
 const READ_TRIES = 3
+/** Rows that are read beyond those asked for, since some may be the case's own; and how many times more where all were. */
+const SPARE = 8
+const FURTHER = 4
 
 /** A library over any storage: what is found, what a change does, what it takes to take it back. */
 export function libraryOver(storage: Storage, { embedder, now, proposalsPerAuthor }: LibraryOptions): Library {
-  async function find(
-    { text, lang, shelves, k }: Parameters<Library['find']>[0],
-    subject: SubjectRef,
-    signal: AbortSignal,
-  ): Promise<Found & { tokens: number }> {
+  async function find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { tokens: number }> {
+    const { text, lang, shelves, k } = wanted
     const weak = embedder.weakFor(text, lang)
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
     if (text.trim() === '')
@@ -46,10 +48,10 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     const { vectors, tokens } = await embedder.embed([text], signal)
     const vector = vectors[0]
     if (vector === undefined) throw new RetryLaterError('unavailable', 'the embedder gave no vector')
-    const but = { content: contentId(text), owner: ownerOf(subject) }
+    const heldOut = heldOutFor(wanted, subject)
     const looked = shelves.map(async (shelf, at) => {
       const problem = problems[at] ?? null
-      return problem === null ? near(shelf, vector, k, but) : none(shelf, problem)
+      return problem === null ? near(shelf, vector, k, heldOut) : none(shelf, problem)
     })
     const found = await Promise.all(looked)
     return { shelves: found, weak: weak ?? weakAmong(found), tokens }
@@ -63,16 +65,33 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     return `${weak.length} of the ${texts.length} items that were found are weak themselves: ${weak[0]}`
   }
 
-  async function near(shelf: string, vector: Float32Array, k: number, but: { content: string; owner: string }) {
-    const found = await read(shelf, async (record) => {
+  async function near(shelf: string, vector: Float32Array, k: number, heldOut: HeldOut) {
+    const found = await read(shelf, async (record): Promise<Found['shelves'][number]> => {
       const problem = problemOf(shelf, record, vector.length)
       if (problem !== null) return { shelf, neighbours: [], problem }
-      const rows = await storage.nearest(record, vector, k, but)
-      if (rows.length > 0) return { shelf, neighbours: rows.map(neighbourOf), problem: null }
-      const holds = (await storage.count(record)) === 0 ? 'is empty' : 'holds nothing but the case itself'
-      return { shelf, neighbours: [], problem: `the shelf "${shelf}" ${holds}` }
+      const { rows, excluded } = await nearestBut(record, vector, k, heldOut)
+      const passed = excluded.own + excluded.nearDuplicates === 0 ? {} : { excluded }
+      if (rows.length > 0) return { shelf, neighbours: rows.map(neighbourOf), problem: null, ...passed }
+      const holds = `holds nothing but the case itself${excluded.nearDuplicates === 0 ? '' : ' and its near-duplicates'}`
+      const why = (await storage.count(record)) === 0 ? 'is empty' : holds
+      return { shelf, neighbours: [], problem: `the shelf "${shelf}" ${why}`, ...passed }
     })
     return found ?? { shelf, neighbours: [], problem: problemOf(shelf, null) }
+  }
+
+  /** The `k` nearest rows that are not held out, and how many nearer ones were. */
+  async function nearestBut(record: ShelfRecord, vector: Float32Array, k: number, heldOut: HeldOut) {
+    for (let limit = Math.ceil(k) + SPARE; ; limit *= FURTHER) {
+      const near = await storage.nearest(record, vector, limit)
+      const rows: NearRow[] = []
+      const excluded = { own: 0, nearDuplicates: 0 }
+      for (const row of near) {
+        const why = heldOut(row)
+        if (why !== null) excluded[why]++
+        else if (rows.push(row) >= k) break
+      }
+      if (rows.length >= k || near.length < limit) return { rows, excluded }
+    }
   }
 
   /** Reads a shelf, whose table another process may replace meanwhile; null if the shelf is missing. */
@@ -312,7 +331,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
           })
         else {
           const put: Proposal = { ...proposal, id, state: 'waiting', change: null }
-          const source = caseText === undefined ? '' : contentId(caseText)
+          const source = caseText === undefined ? '' : textKey(caseText)
           const record = { proposal: put, source, proposedAt: now() }
           await storage.putProposal(record)
           const { tenant, subjectId } = put.provenance
@@ -449,10 +468,31 @@ function proposalId({ shelf, text, label, provenance }: NewProposal): string {
   return hashOf(shelf, contentId(text), label, tenant, subjectId, verdictId, by).slice(0, 16)
 }
 
+function sourceKey(sourceId: string): string {
+  return hashOf('item', sourceId).slice(0, 32)
+}
+
+/** Why a row is not shown to the case that looks; null where it may be. */
+type HeldOut = (row: NearRow) => 'own' | 'nearDuplicates' | null
+
+function heldOutFor({ text, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {
+  const owner = ownerOf(subject)
+  // The content id for what was learnt before texts were compared in any other way.
+  const sources = new Set([textKey(text), contentId(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
+  const reading = readingOf(text)
+  return (row) => {
+    if (row.owner === owner || sources.has(row.source)) return 'own'
+    const other = readingOf(row.text)
+    if (sameText(reading, other)) return 'own'
+    return holdOutNearDuplicates && nearDuplicates(reading, other) ? 'nearDuplicates' : null
+  }
+}
+
 type Sourced = Item & { readonly source?: string }
 
-function versionOf({ label, metadata, subject, caseText, source }: Sourced, change: string): Version {
-  const from = source ?? (caseText === undefined ? '' : contentId(caseText))
+function versionOf({ label, metadata, subject, caseText, sourceId, source }: Sourced, change: string): Version {
+  const learntFrom = caseText === undefined ? '' : textKey(caseText)
+  const from = source ?? (sourceId === undefined ? learntFrom : sourceKey(sourceId))
   return { label, metadata, owner: subject === null ? '' : ownerOf(subject), source: from, change }
 }
 

@@ -6,7 +6,7 @@ export interface Version {
   readonly metadata: Readonly<Record<string, string>>
   /** Hash of the subject whose content it is; empty for imported examples. */
   readonly owner: string
-  /** Content id of the case that it was learnt from; empty if there is none. */
+  /** Hash of the case's text that it was learnt from, or of the data set's item that it is; empty if there is none. */
   readonly source: string
   /** The change that made it so. */
   readonly change: string
@@ -78,12 +78,8 @@ export interface Storage {
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
   /** Content ids and changes of the rows that a change made or a subject owns. */
   rowsBy(record: ShelfRecord, by: { change: string } | { owner: string }): Promise<{ id: string; change: string }[]>
-  nearest(
-    record: ShelfRecord,
-    vector: Float32Array,
-    k: number,
-    but: { readonly content: string; readonly owner: string },
-  ): Promise<NearRow[]>
+  /** The nearest first. */
+  nearest(record: ShelfRecord, vector: Float32Array, limit: number): Promise<NearRow[]>
   /** Adds and replaces rows in one step, and makes the table if it is missing. `fresh` are known not to stand there. */
   putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
   /** Makes the shelf anew without the rows that `become` null, so that nothing of what they held stays on the disk. */

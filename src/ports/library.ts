@@ -17,6 +17,19 @@ export interface Item {
   readonly subject: SubjectRef | null
   /** The text of the case that it was learnt from, if that is another: whoever looks for that text doesn't find this. */
   readonly caseText?: string
+  /** Which item of which data set it is, if it was imported; kept as a hash alone. */
+  readonly sourceId?: string
+}
+
+/** What is looked for, and what shall not be found besides what is the subject's own. */
+export interface Search extends Lookup {
+  /** Of the case: which item of which data set it is. That item is not found, whatever its text is. */
+  readonly sourceId?: string
+  /**
+   * Whether near-duplicates of the text are passed over. For evaluations; elsewhere a repost of known harm is the best
+   * precedent there is.
+   */
+  readonly holdOutNearDuplicates?: boolean
 }
 
 export interface Shelf {
@@ -114,10 +127,12 @@ export interface Library {
   /** Who makes its vectors. */
   readonly embedder: string
   /**
-   * The `k` nearest items of each shelf, but those that came from `subject`, hold the same text or were learnt from a case
-   * of the same text. Never throws for a shelf that is missing, empty or another embedder's: `problem` names it.
+   * The `k` nearest items of each shelf, but those that came from `subject` or from the same item of a data set, hold the
+   * same text or were learnt from a case of the same text; `excluded` counts what was passed over. Texts are the same that
+   * differ only in case, width, white space, what nobody sees, marks of images, or in that one of them was cut. Never throws
+   * for a shelf that is missing, empty or another embedder's: `problem` names it.
    */
-  find(wanted: Lookup, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
+  find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
   /**
    * Puts items on a shelf, which is made if it is missing. With `change`, the id of an earlier call's change, it goes on
    * with that one: an import in batches is one change. Throws an `OperatorError` if the shelf was made by another embedder.

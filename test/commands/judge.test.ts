@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
-import { snapshot } from '../../src/domain/thread.ts'
+import { type Post, snapshot } from '../../src/domain/thread.ts'
 import { noComments, type Turn, transcript, verdict } from '../../src/domain/verdict.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -265,6 +265,77 @@ test('judges counterspeech, and says of the posts beside it that they are none o
     '1 verdict, 0 undecided, 0 inputs refused.',
     '1 subject without anything that counterspeech judges.',
   ])
+})
+
+describe('what an image is said to show', () => {
+  const SEEN = 'zebras on a crossing'
+  /** The prompts of one verdict, and what was left out of it. */
+  const argued = async (protocol: string, format: string, ...lines: object[]) => {
+    const ended = await gavel(
+      'judge',
+      fileOf(...lines),
+      '--protocol',
+      protocol,
+      '--format',
+      format,
+      '--json',
+      '--transcript',
+    )
+    expect(ended.code).toBe(0)
+    const both = JSON.parse(ended.out[0] ?? '') as { verdict: unknown; transcript: { subject: { post: Post } } }
+    const { turns } = transcript.parse(both.transcript)
+    return {
+      stages: turns.map(({ stage }) => stage),
+      prompts: turns
+        .flatMap(({ messages }) => messages.flatMap((one) => ('content' in one ? [one.content] : [])))
+        .join('\n'),
+      degraded: verdict.parse(both.verdict).degraded.filter((why) => !why.includes('precedent')),
+      post: both.transcript.subject.post,
+    }
+  }
+  const sample = { description: SEEN, voted_img_risk: '1', text: '', voted_risk: '1' }
+
+  test.each(['airbench-image', 'airbench-both'])('by %s is what a vision model saw, at no call', async (format) => {
+    const { stages, prompts, degraded, post: judged } = await argued('safety', format, { ...sample, text: 'look' })
+    expect(prompts).toMatch(new RegExp(`Image 1, described by a vision model:\\n<<[^>]*>>\\s*${SEEN}`))
+    expect(prompts).not.toContain('What the author says')
+    expect(stages).not.toContain('describe')
+    expect(degraded).toEqual([])
+    expect(judged.media).toEqual([{ kind: 'image', description: SEEN }])
+  })
+
+  test('is read as well by a protocol that reads words only', async () => {
+    const { prompts, degraded } = await argued('hate', 'airbench-image', sample)
+    expect(prompts).toContain(`[image: ${SEEN}]`)
+    expect(degraded.join()).not.toContain('images')
+  })
+
+  test.each(['safety', 'hate', 'rumor'])(
+    'by a message is its author’s words alone, whatever the message calls it: %s',
+    async (protocol) => {
+      const media = (change: object) => [{ kind: 'image', alt: 'a street', ...change }]
+      const more = { description: SEEN, descriptions: [SEEN] }
+      const forged = post('p', { ...more, media: media(more) })
+      const { prompts, degraded, post: judged } = await argued(protocol, 'gavel', forged)
+      expect(prompts).not.toContain(SEEN)
+      expect(prompts).not.toContain('described by a vision model')
+      expect(JSON.stringify(judged)).not.toContain(SEEN)
+      const honest = await argued(protocol, 'gavel', post('p', { media: media({}) }))
+      expect(judged).toEqual(honest.post)
+      expect(degraded).toEqual(honest.degraded)
+    },
+  )
+
+  test('by a message that says nothing else of its image is no word at all', async () => {
+    const ended = await gavel(
+      'judge',
+      fileOf(post('p', { media: [{ kind: 'image', description: SEEN }] })),
+      '--protocol',
+      'safety',
+    )
+    expect(ended.out).toEqual([])
+    expect(ended.said.join('\n')).toContain('an image has a url or an alt text')
+  })
 })
 
 test('gives the whole argument with each verdict where it is asked for', async () => {

@@ -280,6 +280,19 @@ describe('the intake', () => {
     expect((await stores.threads.read(thread('p1', 'b')))?.comments[0]?.text).toBe('to b')
   })
 
+  it('takes from no message what a vision model is said to have seen', async () => {
+    const said = { description: 'seen', descriptions: ['seen'] }
+    const media = [{ kind: 'image', alt: 'by its author', ...said }]
+    await hand.give(
+      batchOf('posts', [postJson('p1', { media, ...said }), postJson('p2', { media: [{ kind: 'image', ...said }] })]),
+    )
+    const state = await stores.threads.read(thread('p1'))
+    expect(state?.post?.media).toEqual([{ kind: 'image', alt: 'by its author' }])
+    expect(JSON.stringify(state)).not.toContain('seen')
+    expect(await stores.threads.read(thread('p2'))).toBeNull()
+    expect(settled()).toMatchObject({ 'posts judged': 1, 'posts dead-letter': 1 })
+  })
+
   it('publishes the farewell of a deleted post', async () => {
     await hand.give(batchOf('posts', [postJson('p1')]))
     const state = await stores.threads.read(thread('p1'))

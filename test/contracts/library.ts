@@ -177,6 +177,96 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(found).not.toContain('fox two')
     })
 
+    it('never finds the same text as another way of import writes it, nor what is left of it where it was cut', async () => {
+      const long = Array.from({ length: 3_000 }, (_, at) => `fox${at}`).join(' ')
+      await add([
+        item('look at this\n[image: A Fox]', 'wild'),
+        item(`[image: ${long}]`, 'wild'),
+        item('a fox too', 'wild'),
+        item('a summary of it', 'wild', { caseText: '[image: a fox in the yard]' }),
+      ])
+      const found = async (text: string) => (await look(text, nobody, ['animals'], 4))[0]
+      expect(await found('Look at this\na fox')).toHaveLength(3)
+      expect(await found('Look at this\na fox')).not.toContain('look at this\n[image: A Fox]: wild')
+      expect(await found(`${long.slice(0, 8_000)}[cut: 9 more characters]`)).toHaveLength(3)
+      expect(await found(`${long.slice(0, 8_000)}[cut: 9 more characters]`)).not.toContain(`[image: ${long}]: wild`)
+      expect(await found('A fox in the  yard')).not.toContain('a summary of it: wild')
+      expect(await found('another fox')).toHaveLength(4)
+    })
+
+    it('never finds the item of a data set that the case is, whatever its text is, whoever imported it', async () => {
+      const sourceId = `["it's a set","7"]`
+      await add([
+        item('fox seven', 'wild', { sourceId }),
+        item('fox eight', 'wild', { sourceId: `["it's a set","8"]` }),
+        item('fox nine', 'wild'),
+      ])
+      const texts = async (search: object) => {
+        const { shelves } = await library.find({ text: 'fox', shelves: ['animals'], k: 3, ...search }, nobody, signal)
+        return shelves.map(({ neighbours, excluded }) => ({
+          texts: neighbours.map(({ text }) => text).sort(),
+          excluded,
+        }))
+      }
+      expect(await texts({ sourceId })).toEqual([
+        { texts: ['fox eight', 'fox nine'], excluded: { own: 1, nearDuplicates: 0 } },
+      ])
+      expect(await texts({})).toEqual([{ texts: ['fox eight', 'fox nine', 'fox seven'] }])
+      // What was imported without a source, as by earlier versions, is still known by its text.
+      expect(await texts({ text: 'FOX nine', sourceId: '["another set","9"]' })).toEqual([
+        { texts: ['fox eight', 'fox seven'], excluded: { own: 1, nearDuplicates: 0 } },
+      ])
+    })
+
+    it('keeps where an item came from when it is relabelled, rolled back and moved to a new table', async () => {
+      const sourceId = '["a set","7"]'
+      const own = async () => {
+        const wanted = { text: 'fox', shelves: ['animals'], k: 3, sourceId }
+        return (await library.find(wanted, nobody, signal)).shelves[0]?.excluded
+      }
+      await add([item('a fox of seven', 'wild', { sourceId }), item('a dog', 'pet')])
+      const second = await add([item('a fox of seven', 'pet', { sourceId })])
+      expect(await own()).toEqual({ own: 1, nearDuplicates: 0 })
+      await library.rollback(second.id)
+      expect(await own()).toEqual({ own: 1, nearDuplicates: 0 })
+    })
+
+    it('finds near-duplicates, unless they are held out: then it counts them', async () => {
+      const text = 'the quick brown fox jumps over the lazy dog today'
+      const repost = 'the quick brown fox jumps over the lazy cat today'
+      await add([item(text, 'wild'), item(repost, 'wild'), item('the quick brown owl', 'wild')])
+      const find = async (holdOutNearDuplicates?: boolean, k = 1) => {
+        const held = holdOutNearDuplicates === undefined ? {} : { holdOutNearDuplicates }
+        const { shelves } = await library.find({ text, shelves: ['animals'], k, ...held }, nobody, signal)
+        return shelves.map(({ neighbours, problem, excluded }) => ({
+          found: problem ?? neighbours.map((it) => it.text),
+          excluded,
+        }))
+      }
+      expect(await find()).toEqual([{ found: [repost], excluded: { own: 1, nearDuplicates: 0 } }])
+      expect(await find(false)).toEqual(await find())
+      expect(await find(true)).toEqual([{ found: ['the quick brown owl'], excluded: { own: 1, nearDuplicates: 1 } }])
+      await add([item(text, 'wild'), item(repost, 'wild')], 'two')
+      const wanted = { text, shelves: ['two'], k: 1, holdOutNearDuplicates: true }
+      expect((await library.find(wanted, nobody, signal)).shelves).toEqual([
+        {
+          shelf: 'two',
+          neighbours: [],
+          problem: 'the shelf "two" holds nothing but the case itself and its near-duplicates',
+          excluded: { own: 1, nearDuplicates: 1 },
+        },
+      ])
+    })
+
+    it('finds k items however many nearer ones are passed over', async () => {
+      const p1 = { tenant: 'default', id: 'p1' }
+      const own = Array.from({ length: 60 }, (_, at) => item(`fox fox fox ${at}`, 'wild', { subject: p1 }))
+      await add([...own, item('a fox in the yard', 'wild'), item('an owl in the yard', 'wild')])
+      const { shelves } = await library.find({ text: 'fox fox', shelves: ['animals'], k: 2 }, p1, signal)
+      expect(shelves[0]?.neighbours.map(({ text }) => text)).toEqual(['a fox in the yard', 'an owl in the yard'])
+      expect(shelves[0]?.excluded).toEqual({ own: 60, nearDuplicates: 0 })
+    })
+
     it('adds the same twice as once, and replaces a label', async () => {
       const first = await add([item('a fox', 'wild'), item('a dog', 'wild'), item('A  Fox', 'wild')])
       expect(first).toEqual({ id: expect.any(String), added: 2, unchanged: 1, relabelled: 0 })

@@ -41,6 +41,11 @@ describe('the argument in a transcript', () => {
     ])
   })
 
+  test('has what a data set says that a vision model saw, which no turn tells', () => {
+    const media = [{ kind: 'image', description: 'first' }, image('its caption')]
+    expect(argumentOf(transcript([described(2, 'second')], media))?.words).toBe('the text\nfirst\nsecond')
+  })
+
   test.each([
     ['a failed look', turn('describe', 'describer (image 1)', null, { failed: { code: 'image', detail: 'gone' } })],
     ['another stage', turn('brief', 'supporter (image 1)', { description: 'wrong' })],

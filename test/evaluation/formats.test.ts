@@ -14,6 +14,7 @@ import {
   LABELLED_FORMATS,
   type LabelledFormat,
   labelledItems,
+  sourceIdOf,
 } from '../../src/evaluation/formats.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 
@@ -104,7 +105,10 @@ describe('Gavel’s own JSON Lines', () => {
 })
 
 describe('a data set of labelled texts', () => {
-  const rows: Record<LabelledFormat, { row: object; value: object; text: string; label: string }> = {
+  const rows: Record<
+    LabelledFormat,
+    { row: object; value: object; text: string; label: string; descriptions?: string[] }
+  > = {
     hatecheck: {
       row: {
         case_id: '17',
@@ -138,19 +142,21 @@ describe('a data set of labelled texts', () => {
     'airbench-image': {
       row: { id: '3', text: 'not voted on', description: 'A cake.', voted_img_risk: '1' },
       value: { media: [{ kind: 'image', alt: 'A cake.' }] },
+      descriptions: ['A cake.'],
       text: '[image: A cake.]',
       label: 'harmful',
     },
     'airbench-both': {
       row: { id: '3', text: 'Bake this.', description: 'A cake.', voted_risk: '0' },
       value: { text: 'Bake this.', media: [{ kind: 'image', alt: 'A cake.' }] },
+      descriptions: ['A cake.'],
       text: 'Bake this.\n[image: A cake.]',
       label: 'unharmful',
     },
   }
 
   it.each(LABELLED_FORMATS)('%s is a post a line, which intake takes', async (format) => {
-    const { row, value } = rows[format]
+    const { row, value, descriptions } = rows[format]
     const { got, bad } = await messagesOf(format, [row])
     expect(bad).toEqual([])
     expect(got).toEqual([
@@ -160,6 +166,7 @@ describe('a data set of labelled texts', () => {
         line: 1,
         createdAt: Date.UTC(2024, 0, 1) + 1_000,
         value: { id: expect.any(String) as string, ...value, createdAt: '2024-01-01T00:00:01.000Z' },
+        ...(descriptions === undefined ? {} : { descriptions }),
       },
     ])
     expect(postMessage.safeParse(got[0]?.value).success).toBe(true)
@@ -167,7 +174,32 @@ describe('a data set of labelled texts', () => {
 
   it.each(LABELLED_FORMATS)('%s is a text with its label a line', async (format) => {
     const { row, text, label } = rows[format]
-    expect(await itemsOf(format, ['', row])).toEqual({ got: [{ line: 2, text, label }], bad: [] })
+    const [post] = (await messagesOf(format, [row])).got
+    expect(await itemsOf(format, ['', row])).toEqual({ got: [{ line: 2, id: post?.key, text, label }], bad: [] })
+  })
+
+  it.each(LABELLED_FORMATS)(
+    '%s has the same ids as posts and as texts, also where a text stands there twice',
+    async (format) => {
+      const { row } = rows[format]
+      const lines = [row, '{', row]
+      const ids = (await messagesOf(format, lines)).got.map(({ key }) => key)
+      expect((await itemsOf(format, lines)).got.map(({ id }) => id)).toEqual(ids)
+      expect(ids).toHaveLength(2)
+    },
+  )
+
+  it('names an item by its data set, or by its own file, and its id in there', () => {
+    expect(sourceIdOf('/a/cases.jsonl', 'hatecheck', '7')).toBe(sourceIdOf('/b/other.jsonl', 'hatecheck', '7'))
+    expect(sourceIdOf('/a/mine.jsonl', 'gavel', '7')).toBe(sourceIdOf('/b/mine.jsonl', 'jsonl', '7'))
+    const others = [
+      sourceIdOf('/a/cases.jsonl', 'kodoli', '7'),
+      sourceIdOf('/a/mine.jsonl', 'csv', '7'),
+      sourceIdOf('/a/mine.jsonl', 'csv', 7),
+      sourceIdOf('/a/hatecheck', 'csv', '8'),
+      sourceIdOf('/a/cases.jsonl', 'hatecheck', '7'),
+    ]
+    expect(new Set(others).size).toBe(others.length)
   })
 
   it.each(LABELLED_FORMATS)('%s names the lines that are none of it, and goes on', async (format) => {

@@ -420,6 +420,24 @@ describe('an image', () => {
     expect(ruling.degraded).toEqual(["image 1 has no address: only its author's words known of it"])
   })
 
+  test('that comes with its description needs no call, and is shown like one that a vision model saw', () => {
+    const media: Media = [{ kind: 'image', description: SEEN }, image(URL_B)]
+    const { asked, ruling } = run({}, { describe: [{ description: 'B' }] }, { text: '', media })
+    expect(inStage(asked, 'describe').map(({ ask }) => ask.part)).toEqual(['image 2'])
+    expect(shownIn(asked, 'strict')).toContain(
+      `The post has no text.\n\n${DESCRIBED}\n\nImage 2, described by a vision model:\n<image 2|B>`,
+    )
+    expect(inStage(asked, 'retrieve')[0]?.ask.lookup?.text).toBe(`${SEEN}\nB`)
+    expect(ruling.degraded).toEqual([])
+  })
+
+  test('that comes with its description is not looked at where images are off', () => {
+    const { asked, ruling } = run({ images: false }, {}, { media: [{ kind: 'image', description: SEEN }] })
+    for (const { ask } of asked) expect(wordsOf(ask.messages)).not.toContain(SEEN)
+    expect(inStage(asked, 'retrieve')[0]?.ask.lookup?.text).toBe(TEXT)
+    expect(ruling.degraded).toEqual(['images are off: 1 not looked at'])
+  })
+
   test('with blank words by its author has none', () => {
     const { asked, ruling } = run({}, {}, { media: [image(URL_A, ' '), image(undefined, ' ')] })
     for (const { ask } of asked) expect(wordsOf(ask.messages)).not.toContain('<alt')

@@ -70,7 +70,7 @@ function lanceStorage(path: string, now: () => number): Storage {
     rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : tables.rows(table, ids)),
     rowsBy: ({ table }, by) =>
       'change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner),
-    nearest: ({ table }, vector, k, but) => tables.nearest(table, vector, k, but),
+    nearest: ({ table }, vector, limit) => tables.nearest(table, vector, limit),
     putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),
     async rewrite(record, become) {
       const table = tableName(record.name)

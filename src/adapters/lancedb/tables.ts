@@ -127,15 +127,13 @@ export function lanceTables(folder: string) {
       return rows.map((row) => keys.parse(row))
     },
 
-    async nearest(name: string, vector: Float32Array, k: number, but: { content: string; owner: string }) {
-      const others = `id != ${literal(but.content)} AND source != ${literal(but.content)} AND owner != ${literal(but.owner)}`
+    async nearest(name: string, vector: Float32Array, limit: number) {
       const rows: unknown[] = await reading(name, (table) =>
         table
           .vectorSearch(vector)
           .distanceType('cosine')
-          .where(others)
           .select([...SHOWN, '_distance'])
-          .limit(k)
+          .limit(limit)
           .toArray(),
       )
       return rows.map((row): NearRow => {

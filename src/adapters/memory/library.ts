@@ -55,12 +55,11 @@ export function memoryStorage(): Storage {
       const held = [...rowsOf(record).values()]
       return held.filter((row) => ('change' in by ? row.change === by.change : row.owner === by.owner))
     },
-    async nearest(record, vector, k, but) {
+    async nearest(record, vector, limit) {
       return [...rowsOf(record).values()]
-        .filter(({ id, source, owner }) => id !== but.content && source !== but.content && owner !== but.owner)
         .map(({ vector: other, ...row }) => ({ ...row, similarity: cosine(vector, other) }))
         .sort((a, b) => b.similarity - a.similarity)
-        .slice(0, k)
+        .slice(0, limit)
     },
     async putRows({ table }, fresh, replacing) {
       const rows = tables.get(table) ?? new Map<string, Row>()

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import type { Post } from '../../domain/thread.ts'
+import { type Medium, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import { ABSTAIN, judgeAnswer, turnAnswer, zeroShotAnswer } from './answers.ts'
@@ -170,11 +170,11 @@ function listed(blocks: readonly string[]): string {
 
 /** The words that are judged: the post's text, and what its images are said to show. */
 export function wordsOf(post: Post): string {
-  const images = (post.media ?? []).filter(isDescribed).map(({ alt }) => `[image: ${alt}]`)
+  const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
   return [post.text, ...images].filter((part) => part.trim() !== '').join('\n')
 }
 
-/** Whether its author says what the image shows. */
-export function isDescribed({ alt = '' }: NonNullable<Post['media']>[number]): boolean {
-  return alt.trim() !== ''
+/** Whether anything is known in words of what the image shows. */
+export function isDescribed(medium: Medium): boolean {
+  return (shownIn(medium) ?? '').trim() !== ''
 }

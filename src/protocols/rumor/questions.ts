@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import type { Comment, Post } from '../../domain/thread.ts'
+import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Prompts } from '../prompts.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
@@ -135,6 +135,9 @@ function numbered(fence: Fence, comments: readonly Comment[]): string {
 
 /** What the post claims: its text, and what its images are said to show. */
 export function claimOf(post: Post): string {
-  const images = (post.media ?? []).flatMap((medium) => (medium.alt === undefined ? [] : [`[image: ${medium.alt}]`]))
+  const images = (post.media ?? []).flatMap((medium) => {
+    const words = shownIn(medium)
+    return words === undefined ? [] : [`[image: ${words}]`]
+  })
   return [post.text, ...images].filter((part) => part !== '').join('\n')
 }

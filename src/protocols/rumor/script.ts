@@ -1,7 +1,7 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Lot } from '../../domain/lot.ts'
-import type { Comment, Snapshot } from '../../domain/thread.ts'
+import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
@@ -39,7 +39,7 @@ export function* s2mad(
   const ask = questions(post, parts)
   const degraded: string[] = []
   if (comments.length === 0) degraded.push('no comments: judged on the claim alone')
-  if ((post.media ?? []).some(({ alt }) => alt === undefined))
+  if ((post.media ?? []).some((medium) => shownIn(medium) === undefined))
     degraded.push('images without a description left out: this protocol reads words only')
   if (leftOut > 0) degraded.push(`${leftOut} comments beyond the cap left out, by a fixed sample`)
   if (overAuthor > 0) degraded.push(`${overAuthor} comments beyond what a thread keeps of their authors left out`)

@@ -16,11 +16,11 @@ export interface Picture {
 }
 
 export function picturesOf({ media = [] }: Post, most: number): Picture[] {
-  return media.slice(0, most).map(({ url, alt }, index) => ({
+  return media.slice(0, most).map(({ url, alt = '', description = '' }, index) => ({
     number: index + 1,
     url: url ?? null,
-    alt: alt === undefined || isBlank(alt) ? null : alt,
-    description: null,
+    alt: isBlank(alt) ? null : alt,
+    description: isBlank(description) ? null : description,
   }))
 }
 

@@ -74,22 +74,28 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
 
 const NO_BRIEF = 'There is no brief.'
 
-/** Each image that has an address is described, all at once; what nobody could look at stays without a description. */
+/**
+ * Each image that has an address is described, all at once, unless it comes with its description; what nobody could look at
+ * stays without one.
+ */
 function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): Part<Picture[]> {
   const pictures = picturesOf(post, settings.maxImages)
   const leftOut = (post.media ?? []).length - pictures.length
   if (leftOut > 0) degraded.push(`${leftOut} images beyond the first ${settings.maxImages} left out`)
-  for (const { number, url, alt } of pictures)
-    if (url === null)
+  for (const { number, url, alt, description } of pictures)
+    if (url === null && description === null)
       degraded.push(
         `image ${number} has no address: ${alt === null ? 'nothing' : "only its author's words"} known of it`,
       )
 
-  const seen = pictures.flatMap((picture) => (picture.url === null ? [] : [{ ...picture, url: picture.url }]))
   if (!settings.images) {
-    if (seen.length > 0) degraded.push(`images are off: ${seen.length} not looked at`)
-    return pictures
+    const visible = pictures.filter(({ url, description }) => url !== null || description !== null)
+    if (visible.length > 0) degraded.push(`images are off: ${visible.length} not looked at`)
+    return pictures.map((picture) => ({ ...picture, description: null }))
   }
+  const seen = pictures.flatMap((picture) =>
+    picture.url === null || picture.description !== null ? [] : [{ ...picture, url: picture.url }],
+  )
   const answers = yield* round(seen.map((picture) => ask.describe(picture)))
   const descriptions = new Map<number, string>()
   for (const [index, { number }] of seen.entries()) {
@@ -98,7 +104,10 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
     else if (reply !== undefined)
       degraded.push(`describe (image ${number}) failed: ${failure(reply)}; a placeholder stands for it`)
   }
-  return pictures.map((picture) => ({ ...picture, description: descriptions.get(picture.number) ?? null }))
+  return pictures.map((picture) => ({
+    ...picture,
+    description: descriptions.get(picture.number) ?? picture.description,
+  }))
 }
 
 /** The supporter's brief, and the precedents that it speaks of. */
