@@ -25,7 +25,7 @@ const FILE = join(PROJECT, '..', 'shared', 'data', 'rumoureval2017', 'threads.js
 /** The longest that a call may take: a batch of a slow model is long. */
 const PATIENCE_MS = 600_000
 
-/** Comments in a question, by the way of asking. How far single scores agree with themselves is what batches can reach. */
+/** Comments in a question, by the way of asking. Single scores differ among themselves too: the yardstick. */
 const WAYS = { single: 1, 'single again': 1, batch: Number(process.env.GAVEL_PROOF_BATCH ?? 20) }
 type Way = keyof typeof WAYS
 const ways = Object.keys(WAYS) as Way[]
