@@ -14,9 +14,13 @@ export function withFormat(ask: Ask): ChatMessage[] {
   return [...ask.messages.slice(0, -1), { ...last, content: `${last.content}\n\n${line}` }]
 }
 
-/** The one repair question: what came back, what was wrong with it, and the form once more. */
+/**
+ * The one repair question: what came back, what was wrong with it, and the form once more. An answer that was cut at the token
+ * limit is not shown: it is as long as answers get, and leaves the next one less room still.
+ */
 export function repair(ask: Ask, reply: ModelReply, why: string): ChatMessage[] {
-  const said: ChatMessage[] = reply.text ? [{ role: 'assistant', content: reply.text }] : []
+  const said: ChatMessage[] =
+    reply.text && reply.finish !== 'length' ? [{ role: 'assistant', content: reply.text }] : []
   return [
     ...said,
     {

@@ -8,7 +8,8 @@ import { z } from 'zod'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { type Post, snapshot } from '../../src/domain/thread.ts'
-import { noComments, type Turn, transcript, verdict } from '../../src/domain/verdict.ts'
+import { noComments, transcript, verdict } from '../../src/domain/verdict.ts'
+import { scoredIn } from '../e2e/rumoureval.ts'
 import { tell } from '../support/pipeline.ts'
 
 const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
@@ -97,17 +98,6 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
   }
   expect(ended.said.at(-1)).toBe('2 subjects without anything that rumor judges.')
 })
-
-/** Ids of comments that have a stance in one of these transcripts: by the numbers in the answers, and what each was about. */
-function scoredIn(turns: readonly Turn[]): Set<string> {
-  return new Set(
-    turns.flatMap(({ stage, answer, about = [] }) => {
-      if (stage !== 'stance') return []
-      const read = z.object({ scores: z.array(z.object({ comment: z.number() })) }).parse(answer)
-      return read.scores.map(({ comment: number }) => about[number - 1] ?? '')
-    }),
-  )
-}
 
 test.for([
   ['rumoureval2017', 155, 2_327],

@@ -183,6 +183,18 @@ describe('an unreadable answer', () => {
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2)
   })
 
+  test('shows the answer that could not be read, but none that was cut: it leaves the next no room', async () => {
+    const shownFor = async (first: ModelReply) => {
+      const { put, requests } = setUp([first, reply()])
+      await put()
+      return requests[1]?.messages.map(({ role, content }) => `${role}: ${content.slice(0, 30)}`)
+    }
+    expect(await shownFor(unreadable)).toContain('assistant: I would say Fake.')
+    expect(
+      (await shownFor(reply({ text: '{"reasoning":"r', finish: 'length' })))?.map((one) => one.split(':')[0]),
+    ).toEqual(['system', 'user', 'user'])
+  })
+
   test('counts both calls’ tokens and time', async () => {
     const { put } = setUp([unreadable, reply()])
     expect(await put()).toMatchObject({ ms: 20, usage: { calls: 2, promptTokens: 200, completionTokens: 20 } })

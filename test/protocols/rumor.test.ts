@@ -703,7 +703,8 @@ describe('an answer about a batch', () => {
       properties: {
         scores: {
           type: 'array',
-          minItems: 1,
+          minItems: 3,
+          maxItems: 3,
           items: {
             properties: {
               comment: { minimum: 1, maximum: 3 },

@@ -36,7 +36,9 @@ function batchAnswerOf(count: number) {
     }
     return entries.data.filter((one) => entry.safeParse(one).success)
   }
-  return z.object({ scores: z.preprocess(readable, z.array(entry).min(1)) })
+  // A model is asked for one entry each, and under a grammar can't go on after the last; fewer are read all the same.
+  const entries = z.array(entry).min(1).max(count).meta({ minItems: count })
+  return z.object({ scores: z.preprocess(readable, entries) })
 }
 
 export const subjectivityAnswer = z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) })
