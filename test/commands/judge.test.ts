@@ -410,7 +410,9 @@ describe('the exit code', () => {
     ['a rate that is no number', ['produce', EVENT, '--rate', 'fast']],
     ['an unknown role', ['run', '--roles', 'intake,cook']],
   ]
-  test('is 2 for a command that cannot be understood, which is said on standard error', async () => {
+  test('is 2 for a command that cannot be understood, which is said on standard error', {
+    timeout: 180_000,
+  }, async () => {
     const ended = await Promise.all(faults.map(async ([what, args]) => ({ what, ...(await gavel(...args)) })))
     for (const { what, code, out, said } of ended) {
       expect(code, what).toBe(2)
@@ -428,7 +430,7 @@ describe('the exit code', () => {
     ['no Kafka for the verdicts', ['verdicts'], /KAFKA_BROKERS/],
     ['no model', ['run'], /OPENAI_BASE_URL/],
   ]
-  test('is 1 for what a person has to mend, with a message that says what', async () => {
+  test('is 1 for what a person has to mend, with a message that says what', { timeout: 180_000 }, async () => {
     const ended = await Promise.all(
       broken.map(async ([what, args, message]) => ({ what, message, ...(await gavel(...args)) })),
     )

@@ -176,7 +176,7 @@ interface Ended {
 
 function gavel(environment: Record<string, string>, ...args: string[]): Promise<Ended> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH, ...environment }, maxBuffer: 64 * 1024 * 1024, timeout: 25_000 }
+  const options = { env: { PATH: process.env.PATH, ...environment }, maxBuffer: 64 * 1024 * 1024, timeout: 90_000 }
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, out, said) =>
       resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, out, said }),
