@@ -85,6 +85,7 @@ const DEPARTURES: readonly (readonly [string, RegExp, readonly Name[]])[] = [
     ['rumor', 'hate', 'safety'],
   ],
   ['that a mind may be changed', /change your mind/, ['hate']],
+  ['what to argue from without a reference', /from the text itself/, ['hate']],
   ['to concede, or what a concession weighs', /conced|concession/, ['safety']],
   ['not to make anything up', /invent|make none up|add nothing that was not seen/, ['safety']],
   ['what to do about a debater who is missing', /by yourself|look yourself|violations yourself/, ['safety']],
