@@ -95,6 +95,9 @@ export interface ThreadState {
   >
 }
 
+/** A thread remembers this many deleted comments for each that it may keep; they take no place from those. */
+export const TOMBSTONES = 8
+
 /** A tenant may have this many times as many cases open as there are places left; one part in so many more is for the others. */
 export const TENANT_SHARE = 8
 

@@ -287,6 +287,38 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await readThread(stores, p1)).toMatchObject({ accepted: 1, countStage: 0, dueSince: null })
       })
 
+      it('no count from before a time in which nobody read its comments', async () => {
+        const rules = { ...RULES, perAuthor: 1 }
+        const beyond = said('beyond', { createdAt: T0 + 2 * HOUR })
+        const loud = ['x0', 'x1', 'x2'].map((id) => said(id, { author: 'x' }))
+        const arrives = (text: string, threaded: boolean, atOnce: boolean, ref: ThreadRef = p1) =>
+          stores.threads.putPost(ref, postOf(ref, { text }), { ...ARRIVAL, threaded, atOnce }, rules)
+        await arrives('read', true, false)
+        await put([...loud, beyond], rules)
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 3, overAuthor: 2, late: 1 })
+        await arrives('judged alone', false, true)
+        await arrives('read again', true, false)
+        await put([said('c1'), said('c2')], rules)
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, overAuthor: 0, late: 0 })
+
+        const orphaned = thread('orphaned')
+        await put(loud, rules, orphaned)
+        expect(await arrives('for nobody', false, false, orphaned)).toBe('unrouted')
+        await arrives('for somebody', true, false, orphaned)
+        expect(await readThread(stores, orphaned)).toMatchObject({ accepted: 0, overAuthor: 0, comments: [] })
+      })
+
+      it('everybody else’s comments beside what one account wrote and deleted', async () => {
+        const rules = { ...cap, perAuthor: 3 }
+        const others = many.slice(0, 7)
+        const flood = Array.from({ length: 40 }, (_, at) => said(`x${at}`, { author: 'x' }))
+        await putPost()
+        await put(others, rules)
+        for (const one of flood) await put([one, unsaid(one.comment.id)], rules)
+        expect(new Set(await kept())).toEqual(new Set(others.map(({ comment: { id } }) => id)))
+        expect(await put(flood, rules)).toEqual(flood.map(() => 'deleted'))
+      })
+
       describe('of one author', () => {
         const rules: ThreadRules = { ...RULES, perAuthor: 3 }
         const of = (author: string, count: number) =>

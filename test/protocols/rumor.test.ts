@@ -724,7 +724,10 @@ describe('a failed ask', () => {
   const failed = new Failed('unreadable', 'answer: invalid_value')
 
   test('of stance: its comments are on no side, and are counted and named', () => {
-    const { conclusion } = run(made({ batchSize: 2 }), thread(4), [failed, scores(0.5, -0.5), no, fake(), fake()])
+    const { conclusion } = run(made({ batchSize: 2 }), thread(4), [
+      ...[failed, scores(0.5, -0.5), no, failed, failed],
+      ...[fake(), fake()],
+    ])
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', scores: { support: 1, oppose: 1 } })
     expect(conclusion.ruling.evidence).toMatchObject({ support: ['c3'], oppose: ['c4'] })
     expect(conclusion.ruling.degraded).toEqual(['stance: 2 comments without a score (unreadable)'])
@@ -776,6 +779,19 @@ describe('a failed ask', () => {
     })
   })
 
+  test.each([new Failed('content-filter'), new Failed('refused'), failed])(
+    'that one comment brings about in any batch costs the others nothing but a second question: $code',
+    (spoilt) => {
+      const usual = cast({}) as (asked: Asked) => unknown
+      const { asked, conclusion } = run(made(), thread(20), (one: Asked) =>
+        wordsOf(one.ask.messages).includes('|words 7>') && one.ask.stage === 'stance' ? spoilt : usual(one),
+      )
+      expect(asked.filter(({ round }) => round === 1).map(({ ask }) => ask.about?.length)).toEqual([4, 4, 4, 4, 4])
+      expect(conclusion.ruling.comments).toMatchObject({ judged: 16 })
+      expect(conclusion.ruling.degraded).toEqual([`stance: 4 comments without a score (${spoilt.code})`])
+    },
+  )
+
   test('of comments that are left out again: they are named, have no score of 0, and are asked about no third time', () => {
     const { asked, conclusion } = run(made(), thread(3), [partial, no, new Failed('left out'), fake(), fake()])
     expect(asked.filter(({ ask }) => ask.stage === 'stance')).toHaveLength(2)
@@ -788,8 +804,8 @@ describe('a failed ask', () => {
   })
 
   test('of all stances: nobody debates without evidence, and there is no label', () => {
-    const { asked, conclusion } = run(made(), thread(2), [failed, no])
-    expect(asked.map(({ ask }) => ask.stage)).toEqual(['stance', 'subjectivity'])
+    const { asked, conclusion } = run(made(), thread(2), [failed, no, failed, failed])
+    expect(asked.map(({ ask }) => ask.stage)).toEqual(['stance', 'subjectivity', 'stance', 'stance'])
     expect(conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none', rounds: 0 })
     expect(conclusion.ruling.degraded).toEqual([
       'stance: 2 comments without a score (unreadable)',
@@ -827,8 +843,8 @@ describe('a failed ask', () => {
   })
 
   test('of all stances, where every thread is to be decided: the claim is debated without evidence', () => {
-    const { asked, conclusion } = run(made({ minScored: 0 }), thread(2), [failed, no, fake(), fake()])
-    expect(wordsOf(at(asked, 1, 0))).toContain('there are none')
+    const { asked, conclusion } = run(made({ minScored: 0 }), thread(2), [failed, no, failed, failed, fake(), fake()])
+    expect(wordsOf(at(asked, 2, 0))).toContain('there are none')
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'consensus' })
   })
 
@@ -960,7 +976,10 @@ describe('a later revision', () => {
   })
 
   test('tries again what was left without a score', () => {
-    const before = run(made({ batchSize: 2 }), thread(4), [new Failed(), scores(0.5, -0.5), no, fake(), fake()])
+    const before = run(made({ batchSize: 2 }), thread(4), [
+      ...[new Failed(), scores(0.5, -0.5), no, new Failed(), new Failed()],
+      ...[fake(), fake()],
+    ])
     const { asked, conclusion } = run(made({ batchSize: 2 }), thread(4), [scores(0, 0)], carried(before.conclusion))
     expect(asked).toHaveLength(1)
     expect(conclusion.ruling.degraded).toEqual([])

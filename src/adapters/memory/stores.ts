@@ -13,6 +13,7 @@ import {
   type ThreadRules,
   type ThreadState,
   type ThreadStore,
+  TOMBSTONES,
 } from '../../ports/threads.ts'
 
 interface HeldThread {
@@ -199,10 +200,8 @@ export function memoryStores(clock: Clock): {
         thread.orphans.clear()
       }
       thread.unrouted = !threaded && !judgedAtOnce && !known
-      if (!threaded) {
-        thread.accepted = 0
-        thread.countStage = 0
-      } else if (thread.solo) {
+      if (!threaded) Object.assign(thread, { accepted: 0, overAuthor: 0, late: 0, countStage: 0 })
+      else if (thread.solo) {
         thread.final = false
         thread.nextAge = firstDue
       }
@@ -235,8 +234,11 @@ export function memoryStores(clock: Clock): {
     async putComments(ref, changes, now, rules) {
       const thread = threadOf(ref)
       const ended = changes.map((change) => putComment(thread, change, rules))
-      const kept = [...thread.comments.keys()].sort((a, b) => rules.rank(ref, a) - rules.rank(ref, b))
-      for (const id of kept.slice(rules.cap)) {
+      const ids = [...thread.comments.keys()].sort((a, b) => rules.rank(ref, a) - rules.rank(ref, b))
+      const [said, deleted] = [true, false].map((alive) =>
+        ids.filter((id) => (thread.comments.get(id) !== null) === alive),
+      )
+      for (const id of [...(said ?? []).slice(rules.cap), ...(deleted ?? []).slice(TOMBSTONES * rules.cap)]) {
         thread.comments.delete(id)
         thread.orphans.delete(id)
       }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { TOMBSTONES } from '../../ports/threads.ts'
 import { type Lua, luaOn } from './lua.ts'
 
 /**
@@ -167,7 +168,10 @@ local member, post, at, first_due, now, window, counts, threaded, judged_at_once
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
 if held[4] then return 'deleted' end
 if held[1] == post or taken(held[5], place) then return 'duplicate' end
-if threaded == '0' then redis.call('DEL', orphans, comments, sample, authors) end
+if threaded == '0' then
+  redis.call('DEL', orphans, comments, sample, authors)
+  redis.call('HDEL', thread, 'n', 'stage', 'late', 'crowd')
+end
 if threaded == '0' and judged_at_once == '0' and not held[1] then
   not_due(due, member)
   redis.call('HSET', thread, 'unrouted', 1)
@@ -217,6 +221,8 @@ const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}
 local thread, comments, sample, due, orphans, authors = unpack(KEYS)
 local member, now, window, cap, per_author, reopen, orphan_wait, counts = unpack(ARGV, 1, 8)
 local TOMBSTONE = '{}'
+-- Above every rank: the deleted stand in the sample behind all others, so that they take no place from them.
+local DEAD = 281474976710656
 local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace')
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
@@ -254,7 +260,7 @@ for i = 9, #ARGV, 8 do
     else
       drop_from_author(authors, sample, id, old)
       redis.call('HSET', comments, id, TOMBSTONE)
-      redis.call('ZADD', sample, rank, id)
+      redis.call('ZADD', sample, string.format('%.0f', rank + DEAD), id)
       redis.call('HDEL', orphans, id)
       outcome, changed = 'deleted', true
       if old then n = n - 1 end
@@ -298,15 +304,15 @@ if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
 if crowd > 0 then redis.call('HINCRBY', thread, 'crowd', crowd) end
 if last and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last) end
 if changed then
-  local over = redis.call('ZCARD', sample) - tonumber(cap)
-  if over > 0 then
-    local out = redis.call('ZREVRANGE', sample, 0, over - 1)
-    for _, id in ipairs(out) do
+  local function keep_first(most, from, to)
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', sample, from, to, 'LIMIT', most, -1)) do
       drop_from_author(authors, sample, id, redis.call('HGET', comments, id))
       leave_out(id)
+      redis.call('ZREM', sample, id)
     end
-    redis.call('ZREMRANGEBYRANK', sample, -over, -1)
   end
+  keep_first(cap, '-inf', '(' .. string.format('%.0f', DEAD))
+  keep_first(${TOMBSTONES} * cap, string.format('%.0f', DEAD), '+inf')
   redis.call('HSET', thread, 'n', n)
   redis.call('HINCRBY', thread, 'v', 1)
   if again and reopen == '1' then

@@ -1,4 +1,5 @@
 import { type Answered, type Ask, failure } from '../../domain/ask.ts'
+import type { FailureCode } from '../../domain/errors.ts'
 import { type Part, round } from '../../engine/script.ts'
 import type { Utterance } from './near-identical.ts'
 import type { Questions } from './questions.ts'
@@ -21,7 +22,7 @@ export interface Stances {
 
 /**
  * Algorithm 1, lines 2 to 5: the stance of each utterance, in batches, and in the same round what else is to be asked.
- * What a readable answer left out is asked for once more, together; so is, with `oneScorer`, what another model has scored
+ * What a readable answer left out is asked for once more, together, and a batch that could not be answered in parts; so is, with `oneScorer`, what another model has scored
  * than the one that answers now, since one model's 0.6 is not another's.
  */
 export function* stances(
@@ -40,19 +41,22 @@ export function* stances(
   const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
     [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
   const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
-  const again = chunks([...read.leftOut, ...anew], batchSize)
+  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.spoilt.flatMap(parted)]
   const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
   const repeated = readScores(again, more)
 
   const scores = new Map([...known, ...read.scores, ...repeated.scores])
-  const failures = new Map(read.failures)
-  const missing = read.leftOut.filter((utterance) => !scores.has(utterance)).length
-  if (missing > 0) failures.set('left out', missing)
+  const whyNot = (utterance: Utterance) =>
+    read.failures.has(utterance) ? (repeated.failures.get(utterance) ?? read.failures.get(utterance)) : 'left out'
+  const failures = Map.groupBy(
+    wanted.filter((utterance) => !scores.has(utterance)),
+    whyNot,
+  )
   return {
     scores,
     beside: beside === undefined ? undefined : answers.at(-1),
     degraded: [
-      ...[...failures].map(([why, count]) => `stance: ${count} comments without a score (${why})`),
+      ...[...failures].map(([why, those]) => `stance: ${those.length} comments without a score (${why})`),
       ...severalScorers(scores),
     ],
   }
@@ -68,18 +72,30 @@ interface ReadScores {
   readonly scores: ReadonlyMap<Utterance, Score>
   /** What readable answers had no readable score for. */
   readonly leftOut: readonly Utterance[]
-  /** How many have no score because their question failed, by the failure's name. */
-  readonly failures: ReadonlyMap<string, number>
+  /** What has no score because its question failed, and the failure's name. */
+  readonly failures: ReadonlyMap<Utterance, string>
+  /** Batches that failed by what was asked or answered, and not by the way there. */
+  readonly spoilt: readonly (readonly Utterance[])[]
+}
+
+/** What one comment of a batch can bring about, whoever wrote it. */
+const SPOILT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
+
+/** A batch in as many parts as each has members, so that one comment costs few others their score, and few calls. */
+function parted(batch: readonly Utterance[]): (readonly Utterance[])[] {
+  return chunks(batch, Math.floor(Math.sqrt(batch.length)))
 }
 
 function readScores(batches: readonly (readonly Utterance[])[], answers: readonly Answered<unknown>[]): ReadScores {
   const scores = new Map<Utterance, Score>()
   const leftOut: Utterance[] = []
-  const failures = new Map<string, number>()
+  const failures = new Map<Utterance, string>()
+  const spoilt: (readonly Utterance[])[] = []
   for (const [index, batch] of batches.entries()) {
     const reply = answers[index] as Answered<{ score: number } | { scores: { comment: number; score: number }[] }>
     if (!reply.ok) {
-      failures.set(reply.code, (failures.get(reply.code) ?? 0) + batch.length)
+      for (const utterance of batch) failures.set(utterance, reply.code)
+      if (batch.length > 1 && SPOILT.has(reply.code)) spoilt.push(batch)
       continue
     }
     const given = 'scores' in reply.answer ? reply.answer.scores : [{ comment: 1, score: reply.answer.score }]
@@ -90,7 +106,7 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
       else scores.set(utterance, { value, model: reply.models?.[at] || reply.model })
     }
   }
-  return { scores, leftOut, failures }
+  return { scores, leftOut, failures, spoilt }
 }
 
 /** Said where a revision's scores come from more than one model: that of most, then the others. */
