@@ -71,8 +71,11 @@ async function leave(code: number): Promise<never> {
 /** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
 function fail(error: unknown): Promise<never> {
   io.say(`gavel: unexpected: ${unexpected(error)}`)
+  // A reader that hangs keeps no broken process alive.
+  setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
 }
+const BROKEN_ENDS_MS = 2_000
 process.on('uncaughtException', fail)
 
 const program = new Command('gavel')

@@ -48,6 +48,8 @@ export interface Pieces<Answer> {
  */
 export interface Lookup {
   readonly text: string
+  /** Set where intake left out a part of the text: the marks in it are ours, and it is still known by what is left. */
+  readonly cut?: true
   /** The language that the author says it is in (BCP 47), if any. */
   readonly lang?: string
   readonly shelves: readonly string[]

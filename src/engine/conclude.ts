@@ -42,9 +42,12 @@ export function verdictOf(ended: Ended): Verdict {
     ...decided,
     counts: countsOf(record, ruling),
     usage,
+    // The script knows whose words its ruling rests on; who was asked beside stands with them.
     models: {
+      ...Object.fromEntries(
+        entries.filter(({ model, failed }) => model !== '' && failed === undefined).map((one) => [one.role, one.model]),
+      ),
       ...models,
-      ...Object.fromEntries(entries.filter(({ model }) => model !== '').map((one) => [one.role, one.model])),
     },
     versions: record.versions,
     timing: {

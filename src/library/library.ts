@@ -14,7 +14,7 @@ import {
   type Shelf,
   type SubjectRef,
 } from '../ports/library.ts'
-import { nearDuplicates, readingOf, sameText, textKey } from './same-text.ts'
+import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
 import type { ChangeRecord, NearRow, Row, ShelfRecord, Storage, Version } from './storage.ts'
 
 export interface LibraryOptions {
@@ -475,11 +475,12 @@ function sourceKey(sourceId: string): string {
 /** Why a row is not shown to the case that looks; null where it may be. */
 type HeldOut = (row: NearRow) => 'own' | 'nearDuplicates' | null
 
-function heldOutFor({ text, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {
+function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {
   const owner = ownerOf(subject)
   // The content id for what was learnt before texts were compared in any other way.
   const sources = new Set([textKey(text), contentId(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
-  const reading = readingOf(text)
+  // A mark that somebody typed says nothing: it would keep from a case whatever begins as it does.
+  const reading = cut === true ? readingOf(text) : wholeOf(text)
   return (row) => {
     if (row.owner === owner || sources.has(row.source)) return 'own'
     const other = readingOf(row.text)

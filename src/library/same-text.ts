@@ -32,6 +32,12 @@ export function readingOf(text: string): Reading {
   return { whole, pieces: [normalised(head).slice(0, -BESIDE_A_CUT), ...later] }
 }
 
+/** The reading of a text that nothing was left out of, whatever stands in it. */
+export function wholeOf(text: string): Reading {
+  const whole = normalised(text)
+  return { whole, pieces: [whole] }
+}
+
 function normalised(text: string): string {
   const plain = withoutPadding(text.replace(SQUEEZED, ' '))
     .toWellFormed()

@@ -26,6 +26,11 @@ export function unreadParts(
   ]
 }
 
+/** Whether intake left out a part of a post's words, for a look into the library. */
+export function cutIn({ cut, media = [] }: Post): { readonly cut?: true } {
+  return [cut, ...media.map((medium) => medium.cut)].some((part) => part !== undefined) ? { cut: true } : {}
+}
+
 /** The same for comments, in one line; none where all of them are read whole. */
 export function partlyReadComments(comments: readonly Comment[], fence: Fence): string[] {
   const parts = comments.filter(({ cut, text }) => cut !== undefined || fence.unread('comment', text) > 0)

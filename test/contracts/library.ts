@@ -188,8 +188,16 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       const found = async (text: string) => (await look(text, nobody, ['animals'], 4))[0]
       expect(await found('Look at this\na fox')).toHaveLength(3)
       expect(await found('Look at this\na fox')).not.toContain('look at this\n[image: A Fox]: wild')
-      expect(await found(`${long.slice(0, 8_000)}[cut: 9 more characters]`)).toHaveLength(3)
-      expect(await found(`${long.slice(0, 8_000)}[cut: 9 more characters]`)).not.toContain(`[image: ${long}]: wild`)
+      const marked = `${long.slice(0, 8_000)}[cut: 9 more characters]`
+      const whatIsLeft = { text: marked, shelves: ['animals'], k: 4 }
+      const textsFor = async (search: object) =>
+        (await library.find({ ...whatIsLeft, ...search }, nobody, signal)).shelves[0]?.neighbours.map(
+          ({ text }) => text,
+        )
+      expect(await textsFor({ cut: true })).toHaveLength(3)
+      expect(await textsFor({ cut: true })).not.toContain(`[image: ${long}]`)
+      // A mark that its author typed keeps no precedent from anybody.
+      expect(await textsFor({})).toContain(`[image: ${long}]`)
       expect(await found('A fox in the  yard')).not.toContain('a summary of it: wild')
       expect(await found('another fox')).toHaveLength(4)
     })

@@ -272,6 +272,10 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await put([late('a', 1), late('b', 2)])).toEqual(['late', 'late'])
         expect(await put([late('a', 1), late('b', 2), late('c', 3)])).toEqual(['duplicate', 'duplicate', 'late'])
         expect(await readThread(stores, p1)).toMatchObject({ accepted: 0, late: 3, comments: [] })
+        await put([said('kept')])
+        const edit = (text: string) => said('kept', { text, createdAt: T0 + 2 * HOUR })
+        expect(await put([edit('one'), edit('two')])).toEqual(['late', 'late'])
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 1, late: 3 })
       })
 
       it('no count of a comment that was deleted: nine deleted and one new are one, and pass no checkpoint of ten', async () => {

@@ -205,14 +205,14 @@ describe('a verdict counts', () => {
     expect(await countsWith({}, null)).toMatchObject({ judged: 0, leftOut: { unscored: 10 } })
   })
 
-  test('the models that a kept decision rests on beside those that were asked', async () => {
+  test('the models that the script says its decision rests on before those that were asked', async () => {
     function* script(): Script {
       yield* round([ask('word', 'first')])
       return concluded('done', 'good', { models: { debater: 'm-2025', speaker: 'm-2025' } })
     }
     const { worker, id, published } = await caseOf({ protocol: protocolOf({ script }) })
     await workOff(worker(), id)
-    expect((await only(published)).verdict.models).toEqual({ debater: 'm-2025', speaker: 'm-2026' })
+    expect((await only(published)).verdict.models).toEqual({ debater: 'm-2025', speaker: 'm-2025' })
   })
 })
 

@@ -156,7 +156,8 @@ export function memoryStores(clock: Clock): {
       return { outcome: 'duplicate', again: false }
     if (old === null) return { outcome: 'deleted', again: false }
     if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window) {
-      thread.late++
+      // An edit of a comment that is kept is no further comment.
+      if (old === undefined) thread.late++
       return { outcome: 'late', again: false }
     }
     if (old !== undefined) {

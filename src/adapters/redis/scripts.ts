@@ -271,7 +271,8 @@ for i = 9, #ARGV, 8 do
   elseif old == TOMBSTONE then outcome = 'deleted'
   elseif at and tonumber(created) > at + tonumber(window) then
     outcome = 'late'
-    late = late + 1
+    -- An edit of a comment that is kept is no further comment.
+    if not old then late = late + 1 end
   else
     changed = true
     if old then

@@ -5,7 +5,7 @@ import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
-import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
+import { cutIn, unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import { ABSTAIN } from './answers.ts'
 import type { Perspective, Side } from './perspectives.ts'
 import {
@@ -49,7 +49,7 @@ export function* predict(
   const degraded = [...unseen(post), ...unread]
   if (settings.decide === 'zero-shot') return settled(conclusion([], [], degraded, yield* zeroShot(ask, settings)))
 
-  const similar = yield* similarContexts(text, post.lang, perspectives, settings, degraded)
+  const similar = yield* similarContexts(text, post, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
   const decision =
     settings.decide === 'majority' ? majority(stances, perspectives.length) : yield* dict(ask, stances, settings)
@@ -59,14 +59,15 @@ export function* predict(
 /** Algorithm 1, line 5, for all perspectives in one look: the nearest examples of each one's shelf. */
 function* similarContexts(
   text: string,
-  lang: string | undefined,
+  post: Post,
   perspectives: readonly Perspective[],
   settings: HateSettings,
   degraded: string[],
 ): Part<Map<Perspective, Example[]>> {
+  const { lang } = post
   const shelves = shelvesOf(perspectives, settings)
   if (shelves.length === 0) return new Map()
-  const wanted = { text, shelves, k: settings.examples, ...(lang === undefined ? {} : { lang }) }
+  const wanted = { text, shelves, k: settings.examples, ...(lang === undefined ? {} : { lang }), ...cutIn(post) }
   const [found] = yield* round([lookup('retrieve', wanted)])
   if (!found.ok) {
     degraded.push(`retrieve failed: ${failure(found)}; judged without examples`)

@@ -19,7 +19,8 @@ export const rumor = {
   make({ settings: given, prompts: files, fence, lot }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
-    const settingsHash = shortHash(settings)
+    // Draws are a part of what is asked: workers with another key are of other settings.
+    const settingsHash = shortHash([settings, lot('rumor', '')])
     const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',

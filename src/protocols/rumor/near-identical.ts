@@ -17,7 +17,7 @@ const MISSPELT_LETTERS = 5
 /** Texts that one is compared with at most, the earliest: nobody can make the comparing quadratic. */
 const MOST_COMPARED = 32
 
-/** Comments that say the same, in order of time, then id: the first of them stands for all. */
+/** Comments that say the same, the barest text first, then in order of time, then id: the first of them stands for all. */
 export interface Utterance {
   readonly comments: readonly Comment[]
   /** Its words, without decoration where it is long; none where it is short. */
@@ -46,6 +46,9 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
     byKey.set(key, known)
     byText.set(comment.text, known)
   }
+  // The barest text first: what somebody decorated with words of their own (a mention, a link) speaks for nobody else.
+  for (const { comments: same } of byKey.values())
+    same.sort((a, b) => a.text.length - b.text.length || byTimeThenId(a, b))
   return [...byKey.values()]
 }
 

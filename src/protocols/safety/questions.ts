@@ -4,6 +4,7 @@ import type { Found, Neighbour } from '../../domain/library.ts'
 import type { Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Prompts } from '../prompts.ts'
+import { cutIn } from '../unread.ts'
 import {
   type Assessment,
   assessment,
@@ -90,6 +91,7 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
     retrieve: (words) =>
       lookup('retrieve', {
         text: words,
+        ...cutIn(post),
         shelves: [settings.shelf],
         k: settings.k,
         // Descriptions of images are in English, whatever language the author writes in.
