@@ -17,10 +17,11 @@ export const mutationReport = z.object({
 })
 export type MutationReport = z.infer<typeof mutationReport>
 
-const KILLED = ['Killed', 'Timeout']
+/** A mutant that never ends is noticed, and so is one with which the tests don't even load. */
+const KILLED = ['Killed', 'Timeout', 'RuntimeError']
 const ALIVE = ['Survived', 'NoCoverage']
 
-/** A table by file and one line for all: mutants, killed (a mutant that never ends counts as such), survived, score. */
+/** A table by file and one line for all: mutants, killed, survived, and the share that was killed. */
 export function table(reports: readonly MutationReport[]): string {
   const rows = filesOf(reports).map(([file, { mutants }]) => ({ file, ...counted(mutants) }))
   const all = counted(filesOf(reports).flatMap(([, { mutants }]) => mutants))
