@@ -39,7 +39,7 @@ async function judged(protocol: string, preset: 'none' | 'paper') {
       protocols: { ...settings.protocols, [protocol]: { ...settings.protocols[protocol], enabled: true, preset } },
     } as typeof settings,
     file,
-    { protocol, format: 'gavel', transcript: false, json: true },
+    { protocol, format: 'gavel', transcript: false, json: true, finalAge: Number.POSITIVE_INFINITY },
     {
       terminal: { out: (line: string) => void lines.push(line), say: () => {}, progress: () => {} },
       signal: AbortSignal.timeout(25_000),

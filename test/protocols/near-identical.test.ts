@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Comment } from '../../src/domain/thread.ts'
-import { nearIdentical } from '../../src/protocols/rumor/near-identical.ts'
+import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 
 const said = (...texts: string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
+
+const groupsOf = (...texts: string[]) => misspeltAlike(sameWords(said(...texts)))
 
 const FORMS = ['xxoox', 'ppqqp', 'zzyyz', 'rrssr']
 /** Texts of twelve words with the same first letters, no two of them near: each must be compared with all before it. */
@@ -14,16 +16,16 @@ describe('a text is compared with the first 32 that it may be a misspelling of, 
   const texts = Array.from({ length: 60 }, (_, at) => alike(at))
 
   test('so that its cost is bounded: a copy of the 33rd with a typo is not found', () => {
-    expect(nearIdentical(said(...texts, misspelt(alike(32))))).toHaveLength(61)
-    expect(nearIdentical(said(...texts, misspelt(alike(59))))).toHaveLength(61)
+    expect(groupsOf(...texts, misspelt(alike(32)))).toHaveLength(61)
+    expect(groupsOf(...texts, misspelt(alike(59)))).toHaveLength(61)
   })
 
   test('which is enough for the floods that come first: a copy of the 32nd with a typo is found', () => {
-    expect(nearIdentical(said(...texts, misspelt(alike(0))))).toHaveLength(60)
-    expect(nearIdentical(said(...texts, misspelt(alike(31))))).toHaveLength(60)
+    expect(groupsOf(...texts, misspelt(alike(0)))).toHaveLength(60)
+    expect(groupsOf(...texts, misspelt(alike(31)))).toHaveLength(60)
   })
 
   test('while equal texts are found among any number', () => {
-    expect(nearIdentical(said(...texts, alike(59).toUpperCase()))).toHaveLength(60)
+    expect(groupsOf(...texts, alike(59).toUpperCase())).toHaveLength(60)
   })
 })
