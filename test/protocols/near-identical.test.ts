@@ -29,3 +29,35 @@ describe('a text is compared with the first 32 that it may be a misspelling of, 
     expect(groupsOf(...texts, alike(59).toUpperCase())).toHaveLength(60)
   })
 })
+
+describe('what docs/rumor.md says of near-identical comments is so', () => {
+  const words = (count: number) => Array.from({ length: count }, (_, at) => `${'abcdefghijklmnop'[at]}letters`)
+  const typo = (text: readonly string[], count: number) =>
+    text.map((word, at) => (at < count ? `${word}s` : word)).join(' ')
+
+  test.each([
+    [5, 2],
+    [6, 1],
+  ])('of %i words with two different links they are %i utterances', (count, utterances) => {
+    const text = words(count).join(' ')
+    expect(sameWords(said(`${text} https://a.example/1`, `${text} https://b.example/2`))).toHaveLength(utterances)
+  })
+
+  test.each([
+    [9, 1, 2],
+    [10, 1, 1],
+    [10, 2, 1],
+    [10, 3, 2],
+    [14, 3, 2],
+    [15, 3, 1],
+  ])('of %i words, %i of them misspelt, they are %i groups', (count, wrong, groups) => {
+    expect(groupsOf(words(count).join(' '), typo(words(count), wrong))).toHaveLength(groups)
+  })
+
+  test.each([
+    ['dead', 'deat', 2],
+    ['fears', 'feart', 1],
+  ])('%s is misspelt as %s in %i groups', (one, other, groups) => {
+    expect(groupsOf(`${words(12).join(' ')} ${one}`, `${words(12).join(' ')} ${other}`)).toHaveLength(groups)
+  })
+})
