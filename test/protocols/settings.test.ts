@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
+import { makeProtocols } from '../../src/protocols/make.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
+import { plainFence, plainLot } from './drive.ts'
 
 const { protocols, models } = loadSettings({})
 const document = (name: string) => readFileSync(join(PROJECT, name), 'utf8')
@@ -70,5 +72,16 @@ describe('a setting is taken up to its bounds, and not beyond', () => {
     const taken = (value: number) => schema?.safeParse({ ...given, [name]: value }).success
     expect([taken(low), taken(low - 1), taken(high)]).toEqual([true, false, true])
     if (high < 1e9) expect(taken(high + 1)).toBe(false)
+  })
+})
+
+describe('a protocol says that it keeps to its paper', () => {
+  test.each(PROTOCOLS.map(({ name }) => name))('under preset paper, and under no other: %s', (name) => {
+    const faithful = (preset: string) => {
+      const given = { [name]: { ...protocols[name], enabled: true, preset } } as typeof protocols
+      return makeProtocols(given, plainFence, plainLot).map((protocol) => protocol.faithful)
+    }
+    expect(faithful('paper')).toEqual([true])
+    expect(faithful('none')).toEqual([false])
   })
 })
