@@ -203,3 +203,22 @@ test('asks that wait for a place of their model or of the process are counted', 
   await Promise.all(all)
   expect([calls.busy, calls.waiting]).toEqual([0, 0])
 })
+
+test.each([
+  [null, [2, 0]],
+  [2, [1, 1]],
+])(
+  'with a latency tolerance of %j an overload leaves so many of two at work and waiting: %j',
+  async (latencyTolerance, left) => {
+    const settings = { ...GATEWAY, slots: 2, latencyTolerance }
+    const calls = callOnce({ settings, clock: () => NOW } as unknown as Parameters<typeof callOnce>[0])
+    const { signal } = new AbortController()
+    await calls.withPlace('small', signal, async (adaptive) => adaptive.begin('opinion')('overloaded'))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const both = [1, 2].map(() => calls.withPlace('small', signal, () => promise))
+    await new Promise(setImmediate)
+    expect([calls.busy, calls.waiting]).toEqual(left)
+    resolve()
+    await Promise.all(both)
+  },
+)

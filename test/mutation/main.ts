@@ -14,17 +14,23 @@ import { type MutationReport, mutationReport, survivors, table } from './report.
 const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests: string }>> = {
   gateway: { sources: 'src/gateway/**/*.ts', tests: 'test/gateway/*.test.ts' },
   engine: { sources: 'src/engine/**/*.ts', tests: 'test/engine/*.test.ts' },
-  protocols: { sources: 'src/protocols/*.ts', tests: 'test/protocols/{prompts,make,counterspeech,hate}.test.ts' },
+  protocols: {
+    sources: 'src/protocols/*.ts',
+    tests: 'test/protocols/{prompts,make,said,score,unread,paper,counterspeech,hate,rumor,safety,settings}.test.ts',
+  },
   counterspeech: {
     sources: 'src/protocols/counterspeech/**/*.ts',
-    tests: 'test/protocols/{counterspeech,answer-forms,settings}.test.ts',
+    tests: 'test/protocols/{counterspeech,answer-forms,paper,settings}.test.ts',
   },
-  hate: { sources: 'src/protocols/hate/**/*.ts', tests: 'test/protocols/{hate,answer-forms,settings}.test.ts' },
+  hate: { sources: 'src/protocols/hate/**/*.ts', tests: 'test/protocols/{hate,answer-forms,paper,settings}.test.ts' },
   rumor: {
     sources: 'src/protocols/rumor/**/*.ts',
-    tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,settings}.test.ts',
+    tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,paper,settings}.test.ts',
   },
-  safety: { sources: 'src/protocols/safety/**/*.ts', tests: 'test/protocols/{safety,answer-forms,settings}.test.ts' },
+  safety: {
+    sources: 'src/protocols/safety/**/*.ts',
+    tests: 'test/protocols/{safety,answer-forms,paper,settings}.test.ts',
+  },
 }
 
 /** They measure time, which means nothing in instrumented code, or drive every protocol through a hundred attacks. */
