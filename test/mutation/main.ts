@@ -20,16 +20,19 @@ const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests:
   },
   counterspeech: {
     sources: 'src/protocols/counterspeech/**/*.ts',
-    tests: 'test/protocols/{counterspeech,answer-forms,paper,settings}.test.ts',
+    tests: 'test/protocols/{counterspeech,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
-  hate: { sources: 'src/protocols/hate/**/*.ts', tests: 'test/protocols/{hate,answer-forms,paper,settings}.test.ts' },
+  hate: {
+    sources: 'src/protocols/hate/**/*.ts',
+    tests: 'test/protocols/{hate,answer-forms,paper,said,score,unread,settings}.test.ts',
+  },
   rumor: {
     sources: 'src/protocols/rumor/**/*.ts',
-    tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,paper,settings}.test.ts',
+    tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
   safety: {
     sources: 'src/protocols/safety/**/*.ts',
-    tests: 'test/protocols/{safety,answer-forms,paper,settings}.test.ts',
+    tests: 'test/protocols/{safety,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
 }
 
