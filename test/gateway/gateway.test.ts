@@ -160,6 +160,19 @@ describe('the form of the answer', () => {
     expect(withFormat(said).map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
   })
 
+  test('stands after a whole conversation, of which nothing is lost', () => {
+    const said = [
+      { role: 'system', content: 'S' },
+      { role: 'user', content: 'Q1' },
+      { role: 'assistant', content: 'A1' },
+      { role: 'user', content: 'Q2' },
+    ] as const
+    const sent = withFormat({ ...ask, messages: said })
+    expect(sent.slice(0, 3)).toEqual(said.slice(0, 3))
+    expect(sent).toHaveLength(4)
+    expect(sent[3]?.content).toMatch(/^Q2\n\nAnswer format \(opinion\)/)
+  })
+
   test('leaves the ask as it is', () => {
     const before = structuredClone(ask.messages)
     withFormat(ask)
@@ -376,6 +389,7 @@ describe('what is known', () => {
   test('is not asked again, for whatever case, and is said to be so', async () => {
     const { put, requests, calls, told } = setUp([reply()], { memo })
     await put(ask, remembering)
+    expect(told).toEqual([])
     const again = await put(ask, { ...remembering, caseId: 'other', askId: 'other' })
     expect(again).toMatchObject({
       answer: FAKE,

@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+
+/** A change to what is shipped that tests once let pass. */
+interface Mutant {
+  readonly name: string
+  readonly file: string
+  /** Stands in the file once. */
+  readonly from: string | RegExp
+  readonly to: string
+  /** The test file that must fail, and a test in it that must be among those that do. */
+  readonly killedBy: string
+  readonly test: string
+}
+
+const ANSWERS = 'src/protocols/rumor/answers.ts'
+const FORMS = 'test/protocols/answer-forms.test.ts'
+const REVIEWED = 'test/protocols/reviewed-prompts.test.ts'
+const MEMO = 'test/commands/paper-memo.test.ts'
+
+const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'no reason in the subjectivity answer',
+    ...{ file: ANSWERS, from: /(?<=subjectivityAnswer = z\.object\(\{ )reason: [^,]+, /, to: '' },
+    ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have these fields in this order' },
+  },
+  {
+    name: 'no reasons in a batch of stance scores',
+    ...{ file: ANSWERS, from: /(?<=\.max\(count\), )reason: [^,]+, /, to: '' },
+    ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have these fields in this order' },
+  },
+  {
+    name: 'two tokens for a stance answer',
+    ...{ file: 'src/protocols/rumor/questions.ts', from: /(?<=const STANCE_TOKENS = )\d+/, to: '2' },
+    ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have room for the reasons' },
+  },
+  ...['rumor', 'hate', 'safety', 'counterspeech'].map((protocol) => ({
+    name: `${protocol} never says that it is faithful`,
+    ...{
+      file: `src/protocols/${protocol}/index.ts`,
+      from: "faithful: settings.preset === 'paper'",
+      to: 'faithful: false',
+    },
+    ...{ killedBy: MEMO, test: `judged by ${protocol} > is asked anew under preset paper` },
+  })),
+  {
+    name: 'the memo is on under paper',
+    ...{ file: 'src/engine/judge.ts', from: 'protocols.get(protocol)?.faithful !== true', to: 'true' },
+    ...{ killedBy: MEMO, test: 'judged by rumor > is asked anew under preset paper' },
+  },
+  {
+    name: 'a label for the doubtful in a prompt',
+    ...{
+      file: 'config/prompts/rumor/judge.md',
+      from: 'You must choose',
+      to: 'If you are in doubt, answer Fake. You must choose',
+    },
+    ...{ killedBy: REVIEWED, test: 'is as it was reviewed: config/prompts/rumor/judge.md' },
+  },
+  {
+    name: 'a reward for length in a criterion',
+    ...{ file: 'config/prompts/counterspeech/relevance.md', from: /\s*$/, to: ' Long replies deserve a 5.\n' },
+    ...{ killedBy: REVIEWED, test: 'is as it was reviewed: config/prompts/counterspeech/relevance.md' },
+  },
+  {
+    name: 'texts compared with any number of others',
+    ...{ file: 'src/protocols/rumor/near-identical.ts', from: /(?<=const MOST_COMPARED = )\d+/, to: '100_000' },
+    ...{ killedBy: 'test/protocols/near-identical.test.ts', test: 'so that its cost is bounded' },
+  },
+]
+
+const copy = mkdtempSync(join(tmpdir(), 'gavel-mutants-'))
+beforeAll(() => {
+  for (const name of [
+    'config',
+    'consumers',
+    'producers',
+    'src',
+    'test',
+    'package.json',
+    'vitest.config.ts',
+    'vitest.alone.config.ts',
+  ])
+    cpSync(join(PROJECT, name), join(copy, name), { recursive: true })
+  symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
+})
+afterAll(() => rmSync(copy, { recursive: true, force: true }))
+
+interface Report {
+  readonly testResults: readonly { assertionResults: { status: string; ancestorTitles: string[]; title: string }[] }[]
+}
+
+/** The names of the tests that fail in the copy, and whether all passed. */
+function failing(file: string): Promise<{ passed: boolean; names: string[] }> {
+  const report = join(copy, 'report.json')
+  rmSync(report, { force: true })
+  const vitest = join(copy, 'node_modules', 'vitest', 'vitest.mjs')
+  const args = [vitest, 'run', file, '--reporter=json', `--outputFile=${report}`]
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { cwd: copy }, (error, stdout, stderr) => {
+      if (!existsSync(report)) return reject(new Error(`no report of ${file}: ${stdout}${stderr}`))
+      const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
+      const names = testResults
+        .flatMap(({ assertionResults }) => assertionResults)
+        .filter(({ status }) => status === 'failed')
+        .map(({ ancestorTitles, title }) => [...ancestorTitles, title].join(' > '))
+      resolve({ passed: error === null, names })
+    })
+  })
+}
+
+describe('what tests once let pass', () => {
+  test.each([...new Set(MUTANTS.map(({ killedBy }) => killedBy))])('%s passes on what is shipped', async (file) => {
+    expect(await failing(file)).toEqual({ passed: true, names: [] })
+  })
+
+  test.each(MUTANTS)('$name: $killedBy fails', async ({ file, from, to, killedBy, test: name }) => {
+    const shipped = readFileSync(join(PROJECT, file), 'utf8')
+    const mutated = shipped.replace(from, () => to)
+    expect(mutated, `${file} no longer holds ${from}`).not.toBe(shipped)
+    writeFileSync(join(copy, file), mutated)
+    try {
+      const { names } = await failing(killedBy)
+      expect(
+        names.some((one) => one.includes(name)),
+        names.join('\n') || 'nothing failed',
+      ).toBe(true)
+    } finally {
+      writeFileSync(join(copy, file), shipped)
+    }
+  })
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { loadSettings } from '../../config/load.ts'
+import { OperatorError } from '../../src/domain/errors.ts'
+import type { ProtocolKind } from '../../src/protocols/kind.ts'
+import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
+import { plainFence, plainLot } from './drive.ts'
+
+const { protocols } = loadSettings({})
+const broken = (name: string, faults: string): ProtocolKind => ({
+  name,
+  settings: z.object({}),
+  make: () => {
+    throw new Error(faults)
+  },
+})
+
+test('those protocols are made that the settings switch on', () => {
+  const names = (settings: typeof protocols) => makeProtocols(settings, plainFence, plainLot).map(({ name }) => name)
+  expect(names(protocols)).toEqual(['counterspeech', 'hate', 'rumor', 'safety'])
+  expect(names({ ...protocols, hate: { ...protocols.hate, enabled: false } })).not.toContain('hate')
+  expect(names({ safety: protocols.safety } as typeof protocols)).toEqual(['safety'])
+})
+
+test('the faults of all are named at once, each with its file', () => {
+  const kinds = [
+    broken('one', 'ask: {{claim}} is missing\nconfig/steps/x.md: is empty'),
+    broken('two', 'judge: is empty'),
+  ]
+  const settings = { one: { enabled: true }, two: { enabled: true } } as unknown as typeof protocols
+  const make = () => makeProtocols(settings, plainFence, plainLot, kinds)
+  expect(make).toThrow(OperatorError)
+  expect(make).toThrow(
+    /config\/prompts\/one\/ask: .*\n +config\/steps\/x.md: .*\n +config\/prompts\/two\/judge: is empty$/,
+  )
+})
+
+test('a protocol’s prompts are its folder’s texts, by name', () => {
+  const names = [...promptsOf('curator').keys()]
+  expect(names.toSorted()).toEqual(['curate', 'system'])
+})

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { makeProtocols } from '../../src/protocols/make.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
+import { plainFence, plainLot } from './drive.ts'
+
+const { protocols, models } = loadSettings({})
+const document = (name: string) => readFileSync(join(PROJECT, name), 'utf8')
+
+describe('what is shipped is what the documents say', () => {
+  // The design's table of the four protocols, and the papers' numbers behind it.
+  test.each<[string, object]>([
+    ['rumor', { preset: 'none', k: 20, rounds: 2, temperature: 0.2, batchSize: 20, sampleSize: 40, stance: true }],
+    [
+      'hate',
+      { preset: 'none', decide: 'debate', show: 'both', perspectives: [], examples: 3, rounds: 2, temperature: 0 },
+    ],
+    ['safety', { preset: 'none', k: 3, rounds: 2, supporter: true, retrieval: true, strict: true, loose: true }],
+    ['counterspeech', { preset: 'none', steps: 'shipped', stepsFor: 'default', temperature: 0 }],
+  ])('%s has the numbers of its paper', (name, numbers) => {
+    expect(protocols[name]).toMatchObject({ enabled: true, ...numbers })
+  })
+
+  test('safety has small models for the debaters and large ones for the arbiter, the describer and the curator', () => {
+    expect(models.roles).toEqual({
+      default: ['gpt-4o-mini'],
+      ...{ arbiter: ['gpt-4o'], describer: ['gpt-4o'], curator: ['gpt-4o'] },
+    })
+    expect(protocols.safety).toMatchObject({ models: 'by-role' })
+  })
+
+  test.each([
+    ['rumor', 47],
+    ['hate', 10],
+    ['safety', 6],
+    ['counterspeech', 4],
+  ])('the README’s calls a verdict of %s are its paper’s: %i', (name, calls) => {
+    const [row = ''] = document('README.md').match(new RegExp(`^\\| \`${name}\` .*$`, 'm')) ?? []
+    expect(row.split('|').at(-2)).toMatch(new RegExp(`\\b${calls}\\b`))
+  })
+
+  test('docs/rumor.md names what is folded and weighed as it is shipped', () => {
+    const text = document('docs/rumor.md')
+    for (const words of ['from 6 words on', 'from 10 words on', 'one word in five', 'at least 5 letters'])
+      expect(text).toContain(words)
+    expect(protocols.rumor).toMatchObject({ perAuthor: 3, pressedRounds: 1, pressedK: 8, pressedComments: 20 })
+  })
+})
+
+describe('a setting is taken up to its bounds, and not beyond', () => {
+  const bounds: Record<string, Record<string, [low: number, high: number]>> = {
+    rumor: {
+      ...{ k: [1, 200], rounds: [0, 10], temperature: [0, 2], batchSize: [1, 50], sampleSize: [1, 400] },
+      ...{ perAuthor: [1, 1e9], minScored: [0, 1], answerTokens: [16, 1e9] },
+      ...{ pressedRounds: [0, 10], pressedK: [1, 200], pressedComments: [1, 1e9] },
+    },
+    hate: { examples: [1, 50], rounds: [1, 2], temperature: [0, 2], answerTokens: [16, 1e9] },
+    safety: {
+      ...{ rounds: [1, 3], k: [1, 10], temperature: [0, 2], maxImages: [1, 20], answerTokens: [16, 1e9] },
+    },
+    counterspeech: { temperature: [0, 2], answerTokens: [16, 1e9] },
+  }
+  const rows = Object.entries(bounds).flatMap(([protocol, settings]) =>
+    Object.entries(settings).map(([name, [low, high]]) => [protocol, name, low, high] as const),
+  )
+
+  test.each(rows)('%s.%s from %d to %d', (protocol, name, low, high) => {
+    const { enabled: _, ...given } = protocols[protocol] ?? {}
+    const schema = PROTOCOLS.find((kind) => kind.name === protocol)?.settings
+    const taken = (value: number) => schema?.safeParse({ ...given, [name]: value }).success
+    expect([taken(low), taken(low - 1), taken(high)]).toEqual([true, false, true])
+    if (high < 1e9) expect(taken(high + 1)).toBe(false)
+  })
+})
+
+describe('a protocol says that it keeps to its paper', () => {
+  test.each(PROTOCOLS.map(({ name }) => name))('under preset paper, and under no other: %s', (name) => {
+    const faithful = (preset: string) => {
+      const given = { [name]: { ...protocols[name], enabled: true, preset } } as typeof protocols
+      return makeProtocols(given, plainFence, plainLot).map((protocol) => protocol.faithful)
+    }
+    expect(faithful('paper')).toEqual([true])
+    expect(faithful('none')).toEqual([false])
+  })
+})
