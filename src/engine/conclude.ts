@@ -66,16 +66,18 @@ function countsOf(
   { comments: { accepted, cap, late, author } }: CaseRecord,
   { comments, decidedBy }: Ruling,
 ): CommentCounts {
-  const shown = accepted - cap - late - author
+  const kept = accepted - cap - late - author
   const nothing = { judged: 0, folded: 0, author: 0, cap: 0, load: 0 }
-  const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : shown }
-  const unscored = shown - weighed.judged - weighed.folded - weighed.author - weighed.cap - weighed.load
+  const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : kept }
+  const named = weighed.judged + weighed.folded + weighed.author + weighed.cap + weighed.load
+  // A case that an earlier version opened knows no numbers: then it is what the script has seen.
+  const shown = Math.max(kept, named)
   return {
-    accepted,
+    accepted: shown + cap + late + author,
     judged: weighed.judged,
     leftOut: {
       ...{ cap: cap + weighed.cap, late, folded: weighed.folded },
-      ...{ author: author + weighed.author, unscored, load: weighed.load },
+      ...{ author: author + weighed.author, unscored: shown - named, load: weighed.load },
     },
   }
 }

@@ -258,10 +258,11 @@ async function formatData(
   properties: string,
   scram: Readonly<Record<string, string>> = {},
 ): Promise<void> {
+  // It may begin with a dash, which would be read as an option if it stood by itself.
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
   const users = Object.entries(scram).map(([name, password]) => `SCRAM-SHA-512=[name=${name},password=${password}]`)
   const tool = [
-    ...['kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties],
+    ...['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties],
     ...users.flatMap((user) => ['--add-scram', user]),
   ]
   await runCommand(java.program, [...JVM, ERRORS_ONLY, '-cp', await classPath(kafka), ...tool], 120_000)
