@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { printable, printableJson, table, terminal } from '../../src/commands/terminal.ts'
 import { line } from '../../src/commands/verdicts.ts'
-import type { Verdict } from '../../src/domain/verdict.ts'
+import { noComments, type Verdict } from '../../src/domain/verdict.ts'
 
 /** What moves a cursor, sets a title, colours, rings, erases, opens a link, or turns text around. */
 const ATTACKS = {
@@ -56,7 +56,8 @@ describe.each(Object.entries(ATTACKS))('a text with %s', (_, attack) => {
       final: true,
       decidedBy: 'judge',
     }
-    const said = line({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 } } as Verdict)
+    const counts = { ...noComments(), accepted: 2, judged: 1 }
+    const said = line({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 }, counts } as Verdict)
     expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   })
 
