@@ -273,14 +273,33 @@ describe('in Redis', () => {
 
   it('what is added to a thread that expires expires with it', async () => {
     const p2 = thread('p2')
-    const rules = { ...RULES, reopen: false }
+    const rules = { ...RULES, reopen: false, perAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const state = await readThread(stores, p2)
     await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
-    expect(await stores.threads.putComments(p2, [said('late')], T0, rules)).toEqual(['late'])
+    expect(await stores.threads.putComments(p2, [said('late', { author: 'x' })], T0, rules)).toEqual(['late'])
     const { keys } = stores
-    for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2))])
+    for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2)), keys.authors(memberOf(p2))])
       expect(await client.pttl(key)).toBeGreaterThan(KEEP_THREAD - 10_000)
+  })
+
+  it('an author’s index names no comment that is not kept, and expires with the thread', async () => {
+    const p2 = thread('p2')
+    const member = memberOf(p2)
+    const rules = { ...RULES, cap: 5, perAuthor: 3 }
+    await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
+    const many = Array.from({ length: 40 }, (_, at) => said(`c${at}`, { author: `a${at % 4}` }))
+    for (const one of many) await stores.threads.putComments(p2, [one], T0, rules)
+    const { keys } = stores
+    const kept = await client.zrange(keys.sample(member), '0', '-1')
+    const named = await client.zrange(keys.authors(member), '0', '-1')
+    expect(kept).toHaveLength(5)
+    expect(named.map((one) => kept.find((id) => one.endsWith(id)))).toEqual(expect.arrayContaining(kept))
+    expect(named).toHaveLength(5)
+    await judgeOnce(stores, p2, { final: true })
+    expect(await client.pttl(keys.authors(member))).toBeGreaterThan(KEEP_THREAD - 10_000)
+    await stores.threads.putComments(p2, [said('again', { author: 'a new one' })], T0, { ...rules, cap: 100 })
+    expect(await client.pttl(keys.authors(member))).toBe(NEVER)
   })
 
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {

@@ -323,6 +323,19 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await put(flood, rules)).toEqual(flood.map(() => 'deleted'))
       })
 
+      it('an author’s place that a comment had taken which came before the post and proved late', async () => {
+        const rules = { ...RULES, perAuthor: 1 }
+        for (let at = 0; at < 8; at++) {
+          const ref = thread(`late orphan ${at}`)
+          await put([said('beyond', { author: 'x', createdAt: T0 + 2 * HOUR })], rules, ref)
+          await stores.threads.putPost(ref, postOf(ref), ARRIVAL, rules)
+          await put([said(`within${at}`, { author: 'x' })], rules, ref)
+          const { comments, overAuthor, late } = await readThread(stores, ref)
+          expect(comments.map(({ id }) => id)).toEqual([`within${at}`])
+          expect({ overAuthor, late }).toEqual({ overAuthor: 0, late: 1 })
+        }
+      })
+
       describe('of one author', () => {
         const rules: ThreadRules = { ...RULES, perAuthor: 3 }
         const of = (author: string, count: number) =>

@@ -275,6 +275,19 @@ describe('a text of which many stand in a prompt', () => {
     expect(words(bounded('comment', long))).toEqual(words(fences('a key', bounds)('comment', long)))
   })
 
+  test('has a window whose place the nonce does not tell', () => {
+    const seen = Array.from({ length: 60 }, (_, at) => {
+      const block = fences(`key ${at}`, bounds)('comment', long)
+      const [, nonce = ''] = block.match(/:([0-9a-f]+)>>/) ?? []
+      const shown = [...block.matchAll(/(?<=\s)word(\d+)(?=\s)/g)].map(([, number]) => Number(number))
+      return { nonce: Number.parseInt(nonce.slice(0, 8), 16), window: shown[Math.floor(shown.length / 2)] ?? 0 }
+    })
+    const byNonce = seen.toSorted((a, b) => a.nonce - b.nonce)
+    const risen = byNonce.filter(({ window }, at) => window >= (byNonce[at - 1]?.window ?? 0)).length
+    expect(risen).toBeGreaterThan(15)
+    expect(risen).toBeLessThan(45)
+  })
+
   test('that is short enough is read whole', () => {
     expect(bounded.unread('comment', long.slice(0, bounds.maxCommentChars))).toBe(0)
     expect(bounded.unread('comment', long.slice(0, bounds.maxCommentChars + 1))).toBeGreaterThan(0)

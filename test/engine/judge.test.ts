@@ -451,9 +451,12 @@ describe('what goes wrong on the way', () => {
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 
-  test('a wait beyond the deadline is not waited for', async () => {
+  test.each([
+    ['beyond', 2 * HOUR],
+    ['just to', HOUR - 5],
+  ])('a wait %s the deadline is not waited for', async (_, delayMs) => {
     const { worker, id, cases } = await caseOf({
-      model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs: 2 * HOUR, costsAttempt: false }),
+      model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs, costsAttempt: false }),
     })
     const work = worker()
     const [first] = await asksOf(work, id)
@@ -612,6 +615,32 @@ describe('a transcript', () => {
     const end = await only(published)
     expect(end.bytes).toBeLessThanOrEqual(10_000)
     expect(end.transcript).toMatchObject({ verdictId: id, turns: [], cut: [expect.stringContaining('left out')] })
+  })
+})
+
+describe('the report of an ask', () => {
+  const endsOf = (events: { name: string; event: unknown }[]) =>
+    events.flatMap(({ name, event }) => (name === 'ask:ended' ? [event] : []))
+
+  test('says how long it took and how it ended', async () => {
+    const model = (_: ModelRequest, nth: number) =>
+      nth === 2 ? new PermanentError('refused', 'no') : reply('{"word": "so"}')
+    const { worker, id, events } = await caseOf({ model })
+    await workOff(worker(), id)
+    const one = { protocol: 'talk', stage: 'word', seconds: 0.005 }
+    expect(endsOf(events())).toEqual([
+      { ...one, outcome: 'answered' },
+      { ...one, outcome: 'failed' },
+    ])
+  })
+
+  test('calls one stale whose answer came too late', async () => {
+    const { worker, id, events, cases } = await caseOf()
+    const work = worker({ cases: { ...cases, answer: async () => 'stale' } })
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    await work.answer(first, attempt())
+    expect(endsOf(events())).toMatchObject([{ outcome: 'stale' }])
   })
 })
 

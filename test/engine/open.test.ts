@@ -26,7 +26,12 @@ beforeEach(() => {
   opened = []
 })
 
-function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> = {}, maxOpen = 100) {
+function setUp(
+  protocols: readonly Protocol[],
+  routes: Record<string, Route[]> = {},
+  maxOpen = 100,
+  pressedAtDue = 1_000,
+) {
   const { threads, cases, outbox } = stores
   const routed = router(protocols, routes)
   const { openDue } = opener({
@@ -52,7 +57,7 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       maxOpen,
-      pressedAtDue: 1_000,
+      pressedAtDue,
       caseDeadlineMs: HOUR,
       partitions: () => 1,
     },
@@ -67,10 +72,10 @@ function setUp(protocols: readonly Protocol[], routes: Record<string, Route[]> =
     while ((await openDue()) > 0);
     return opened
   }
-  const publish = async (id: string) => {
+  const publish = async (id: string, carry: string | null = null) => {
     const taken = await cases.take(id)
     if (taken === null) throw new Error(`${id} is not open`)
-    await cases.conclude(taken.record, taken.epoch, endOf(taken.record))
+    await cases.conclude(taken.record, taken.epoch, endOf(taken.record, 'so it is', carry))
     await outbox.done(await outbox.next('test', 100, 1))
   }
   const caseOf = async (id: string) => caseRecord.parse((await cases.peek(id))?.record)
@@ -99,6 +104,47 @@ describe('a case of a thread', () => {
     const { subject, comments } = await caseOf('rumor~p1~r1')
     expect(subject).toMatchObject({ comments: { length: 5 }, leftOut: 1, overAuthor: 5 })
     expect(comments).toEqual({ accepted: 13, cap: 1, late: 2, author: 5 })
+  })
+})
+
+describe('a case', () => {
+  test('ends its calls at its deadline, and counts its time from what opened it', async () => {
+    const { put, openAll, caseOf } = setUp([hate])
+    await put(p1)
+    await openAll()
+    const opened = { receivedAt: T0, openedAt: T0 + 24 * HOUR, deadline: T0 + 25 * HOUR }
+    expect(await caseOf('hate~p1~r1')).toMatchObject({ carry: null, ...opened })
+  })
+
+  test('is handed what the one before kept', async () => {
+    const { put, openAll, publish, caseOf } = setUp([hate])
+    await put(p1)
+    await openAll()
+    await publish('hate~p1~r1', '{"kept":"this"}')
+    await put(p1, { text: 'corrected' })
+    await openAll()
+    expect((await caseOf('hate~p1~r2')).carry).toEqual({ kept: 'this' })
+  })
+
+  test('of a thread has every comment up to the last moment of its age, and none after it', async () => {
+    const { threads, put, openAll, caseOf } = setUp([rumor])
+    await put(p1)
+    const comments = [said('in', { createdAt: T0 + HOUR }), said('after', { createdAt: T0 + HOUR + 1 })]
+    await threads.putComments(p1, comments, T0, { ...rules, window: 2 * HOUR })
+    await openAll()
+    const { subject, comments: counts } = await caseOf('rumor~p1~r1')
+    expect(subject).toMatchObject({ comments: [{ id: 'in' }] })
+    expect(counts).toEqual({ accepted: 2, cap: 0, late: 1, author: 0 })
+  })
+
+  test.each([
+    [2, false],
+    [3, true],
+  ])('of %i that are due where 2 are no pressure, opens under pressure: %j', async (due, pressed) => {
+    const { put, openAll, caseOf } = setUp([safety], {}, 100, 2)
+    for (let at = 0; at < due; at++) await put(thread(`due${at}`))
+    await openAll()
+    expect(await caseOf('safety~due0~r1')).toMatchObject({ pressed })
   })
 })
 

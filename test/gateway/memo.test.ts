@@ -269,10 +269,14 @@ describe('a subject that is forgotten', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('takes an answer with it that it only waited for', async () => {
+  test.each<[string, ThreadRef]>([
+    ['id', copyOfP1],
+    ['tenant', { ...p1, tenant: 'another' }],
+    ['kind', { ...p1, kind: 'reply' }],
+  ])('takes an answer with it that it only waited for, of a subject of another %s', async (_, other) => {
     const { put, asked, memo } = setUp(() => slowly(FAKE))
-    await Promise.all([put(), put(question, { subject: copyOfP1 })])
-    expect(await memo.forget(copyOfP1, 0)).toBe(1)
+    await Promise.all([put(), put(question, { subject: other })])
+    expect(await memo.forget(other, 0)).toBe(1)
     await put()
     expect(asked).toHaveLength(2)
   })
@@ -334,6 +338,22 @@ describe('a question in pieces', () => {
       saved: { promptTokens: 13 * 8, completionTokens: 13 },
     })
     expect(asked[1]?.maxTokens).toBe(80 * 8)
+  })
+
+  test('names the model of each piece where a call and the memo answered, and none of what has no answer', async () => {
+    const { put } = setUp((ask) => ({
+      ...opinion(ask, (text) => text === 'comment 4'),
+      model: `of ${commentsOf(ask).length}`,
+    }))
+    expect(await put(stances(comments(0, 2)))).not.toHaveProperty('models')
+    const settled = await put(stances(comments(0, 5)))
+    expect(settled).toMatchObject({ model: 'of 3', models: ['of 2', 'of 2', 'of 3', 'of 3', ''] })
+  })
+
+  test('names one model where the memo and a call name the same', async () => {
+    const { put } = setUp((ask) => opinion(ask, (text) => text === 'comment 4'))
+    await put(stances(comments(0, 2)))
+    expect(await put(stances(comments(0, 5)))).not.toHaveProperty('models')
   })
 
   test('that is known in all its pieces is no call', async () => {

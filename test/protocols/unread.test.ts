@@ -5,7 +5,7 @@ import { fences } from '../../src/domain/fence.ts'
 import type { Post, Snapshot } from '../../src/domain/thread.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
-import { partlyReadComments } from '../../src/protocols/unread.ts'
+import { cutIn, partlyReadComments } from '../../src/protocols/unread.ts'
 import { type Asked, drive, plainFence, plainLot, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})
@@ -185,6 +185,18 @@ test('a reply and the hate speech that it answers say how much of them was not r
   const { ruling } = judged('counterspeech', thread({ ...kept(TOO_LONG), ...hateSpeech }))
   expect(ruling.degraded).toContain('hate speech: 7 of 9000 characters not read')
   expect(ruling.degraded).toContainEqual(expect.stringMatching(/^text: \d+ of \d+ characters not read$/))
+})
+
+test.each<[string, Partial<Post>, object]>([
+  ['nothing', { media: [{ kind: 'image', alt: 'a sign' }] }, {}],
+  ['a part of its text', { cut: { left: 1, of: 9 }, media: [{ kind: 'image', alt: 'a sign' }] }, { cut: true }],
+  [
+    'a part of what it says of an image',
+    { media: [{ kind: 'image' }, { kind: 'image', cut: { left: 1, of: 9 } }] },
+    { cut: true },
+  ],
+])('a look into the library is told where intake left out %s', (_, change, told) => {
+  expect(cutIn({ id: 'p', text: 'words', createdAt: 0, ...change })).toEqual(told)
 })
 
 test('comments of which only a part is read are counted: those that intake cut, and those that a block cuts', () => {

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Ask } from '../../src/domain/ask.ts'
+import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
+import { noUsage, transcript } from '../../src/domain/verdict.ts'
+import { type Ended, transcriptOf, verdictOf } from '../../src/engine/conclude.ts'
+import { HOUR, T0 } from '../contracts/samples.ts'
+
+const record: CaseRecord = {
+  id: 'talk~p~r1',
+  protocol: 'talk',
+  tenant: 'default',
+  subjectId: 'p',
+  kind: 'post',
+  revision: 1,
+  final: true,
+  supersedes: null,
+  subject: {},
+  comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+  pressed: false,
+  carry: null,
+  versions: { script: 1, prompts: 'p', settings: 's' },
+  createdAt: T0,
+  receivedAt: T0,
+  openedAt: T0 + 10,
+  deadline: T0 + HOUR,
+}
+const ask: Ask = {
+  stage: 'word',
+  role: 'speaker',
+  messages: [{ role: 'user', content: 'Say it.' }],
+  answer: z.object({ word: z.string() }),
+  temperature: 0,
+  maxTokens: 10,
+}
+type Said = Partial<JournalEntry> & { ask?: Ask }
+
+/** A case whose rounds went as given, decided 1,000 ms after its message came. */
+function endedAfter(...rounds: readonly (readonly Said[])[]): Ended {
+  const asked = rounds.flatMap((round, at) =>
+    round.map((said, index) => ({ key: `${at}.${index}`, round: at, ask: said.ask ?? ask })),
+  )
+  const entries = rounds.flatMap((round, at) =>
+    round.map(({ ask: _, ...said }, index): [string, JournalEntry] => [
+      `${at}.${index}`,
+      {
+        ...{ stage: 'word', role: 'speaker', model: 'm', answer: { word: 'so' }, raw: null, calls: [] },
+        ...{ usage: noUsage(), startedAt: T0, ms: 0, heldMs: 0, memo: false, ...said },
+      },
+    ]),
+  )
+  return {
+    record,
+    asked,
+    journal: new Map(entries),
+    lostCalls: [],
+    decidedAt: T0 + 1_000,
+    ruling: {
+      ...{ label: 'good', scores: {}, rationale: 'so', decidedBy: 'judge', rounds: rounds.length, degraded: [] },
+      evidence: { support: [], oppose: [], precedents: [] },
+    },
+  }
+}
+
+const timingOf = (ended: Ended) => {
+  const { modelMs, overheadMs } = verdictOf(ended).timing
+  return { modelMs, overheadMs }
+}
+
+describe('the time of a verdict', () => {
+  test('is the model’s along the slowest ask of each round, and the rest is overhead', () => {
+    const ended = endedAfter([{ ms: 100 }, { ms: 300 }, { ms: 200 }], [{ ms: 50 }])
+    expect(timingOf(ended)).toEqual({ modelMs: 350, overheadMs: 650 })
+  })
+
+  test('counts a hold neither as the model’s nor as overhead, and an ask that was held long as the slowest', () => {
+    const ended = endedAfter([{ ms: 300 }, { ms: 100, heldMs: 400 }], [{ ms: 50, heldMs: 20 }])
+    expect(timingOf(ended)).toEqual({ modelMs: 150, overheadMs: 430 })
+    expect(timingOf(endedAfter([{ ms: 100, heldMs: 400 }, { ms: 300 }]))).toEqual({ modelMs: 100, overheadMs: 500 })
+  })
+
+  test('is never less than none', () => {
+    expect(timingOf(endedAfter([{ ms: 5_000 }]))).toEqual({ modelMs: 5_000, overheadMs: 0 })
+  })
+})
+
+describe('the models of a verdict', () => {
+  test('are those that answered, by role', () => {
+    const failed = { code: 'unreadable', detail: '' }
+    const ended = endedAfter([
+      { role: 'scorer', model: 'small' },
+      { role: 'debater', model: 'large', failed },
+      { role: 'curator', model: '' },
+    ])
+    expect(verdictOf(ended).models).toEqual({ scorer: 'small' })
+  })
+})
+
+describe('a turn of the transcript', () => {
+  const turnsOf = (ended: Ended) =>
+    transcript.parse(JSON.parse(transcriptOf(ended, () => [{ role: 'user', content: 'Say it.' }], 1e6))).turns
+
+  test('says which pieces were sent, where the question did not go out as it stands', () => {
+    const [whole, some] = turnsOf(endedAfter([{}, { sent: [[0, 2]] }]))
+    expect(whole).not.toHaveProperty('sent')
+    expect(some?.sent).toEqual([[0, 2]])
+  })
+
+  test('stands whole in a transcript of exactly the bytes that it may have', () => {
+    const ended = endedAfter([{ raw: 'x'.repeat(30_000) }])
+    const bytes = Buffer.byteLength(transcriptOf(ended, () => [], 1e6))
+    expect(JSON.parse(transcriptOf(ended, () => [], bytes))).toMatchObject({ cut: [] })
+    expect(JSON.parse(transcriptOf(ended, () => [], bytes - 1))).not.toMatchObject({ cut: [] })
+  })
+})
