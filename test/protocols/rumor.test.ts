@@ -932,6 +932,16 @@ describe('a later revision', () => {
     })
   })
 
+  test.each([
+    [true, []],
+    [false, ['c5']],
+  ])('takes the score of words that somebody has said before where these fold (%j)', (foldNearIdentical, about) => {
+    const settings = { foldNearIdentical }
+    const before = run(made(settings), thread(4), cast({}))
+    const { asked } = run(made(settings), grown('words 1'), cast({}), carried(before.conclusion))
+    expect(asked.filter(({ ask }) => ask.stage === 'stance').flatMap(({ ask }) => ask.about ?? [])).toEqual(about)
+  })
+
   test('keeps the decision where a new comment is too weak to be chosen, and counts it', () => {
     const settings = { k: 2 }
     const before = run(made(settings), thread(4), cast({}))

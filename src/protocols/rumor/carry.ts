@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Post } from '../../domain/thread.ts'
+import type { Comment, Post } from '../../domain/thread.ts'
 import { ruling } from '../../domain/verdict.ts'
 import type { Utterance } from './near-identical.ts'
 import { claimOf, type PromptKind } from './questions.ts'
@@ -25,36 +25,50 @@ export const rumorCarry = z.object({
   claim: z.string(),
   /** Null where nobody could tell. */
   kind: z.enum(['subjective', 'objective']).nullable(),
-  /** Hash of a comment's text, its score, and the model that gave it. */
+  /** Hash of what was said ({@link keyOf}), its score, and the model that gave it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
   evidence: z.string(),
   decision,
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
 
-/** Scores and kind from the revision before, where the claim is the same. A score is of the words, whoever says them. */
+/** Scores and kind from the revision before, where the claim is the same. */
 export function remembered(
   post: Post,
   utterances: readonly Utterance[],
   before: RumorCarry | null,
-  { reuseScores, promptKind }: Pick<RumorSettings, 'reuseScores' | 'promptKind'>,
+  {
+    reuseScores,
+    promptKind,
+    foldNearIdentical,
+  }: Pick<RumorSettings, 'reuseScores' | 'promptKind' | 'foldNearIdentical'>,
 ): { scores: Map<Utterance, Score>; kind: PromptKind | null } {
   const scores = new Map<Utterance, Score>()
   const fixed = promptKind === 'auto' ? null : promptKind
   if (before === null || !reuseScores || before.claim !== digest(claimOf(post))) return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
   for (const utterance of utterances) {
-    const [first] = utterance.comments.flatMap(({ text }) => known.get(digest(text)) ?? [])
+    const [first] = utterance.comments.flatMap((comment) => known.get(keyOf(comment, foldNearIdentical)) ?? [])
     if (first !== undefined) scores.set(utterance, first)
   }
   return { scores, kind: fixed ?? before.kind }
 }
 
 /** The scores in the form in which they are carried. */
-export function carriedScores(scores: ReadonlyMap<Utterance, Score>): RumorCarry['scores'] {
+export function carriedScores(
+  scores: ReadonlyMap<Utterance, Score>,
+  { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
+): RumorCarry['scores'] {
   return [...scores].flatMap(([{ comments }, { value, model }]) =>
-    comments.slice(0, 1).map(({ text }): RumorCarry['scores'][number] => [digest(text), value, model]),
+    comments
+      .slice(0, 1)
+      .map((comment): RumorCarry['scores'][number] => [keyOf(comment, foldNearIdentical), value, model]),
   )
+}
+
+/** Folded, a score is of the words, whoever says them; else each comment has its own, and an edited one none. */
+function keyOf({ id, text }: Comment, folded: boolean): string {
+  return digest(folded ? text : JSON.stringify([id, text]))
 }
 
 /** What the debaters are shown, as one hash. */

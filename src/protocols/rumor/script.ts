@@ -111,7 +111,7 @@ export function* s2mad(
         under: parts.under,
         claim: claimHash(post),
         kind: subjectivity === undefined || subjectivity.ok ? kind : null,
-        scores: carriedScores(scores),
+        scores: carriedScores(scores, settings),
         evidence: evidenceHash(post, sides, kind),
         decision,
       } satisfies RumorCarry,
