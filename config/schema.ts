@@ -157,6 +157,7 @@ const allSettings = z.strictObject({
     ),
     slots: count,
     callTimeout: wait,
+    minTimeout: wait.nullable(),
     latencyTolerance: z.number().min(1.1).nullable(),
     imageTokens: count,
   }),

@@ -47,6 +47,7 @@ export function gatewaySettings(settings: Settings, secret: string): GatewaySett
   return {
     ...{ slots, roles, prices, latencyTolerance, imageTokens },
     callTimeoutMs: models.callTimeout,
+    minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
     whenSpent: budgets.whenSpent,
     breaker: { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown },

@@ -476,7 +476,7 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
   .option('--slots <n>', 'model slots', positive, 256)
   .option(
     '--latency <ms>',
-    'time of a model call; 500, 20 with --gateway or --fail-rate, 2000 with --recovery',
+    'time of a model call; 500, 20 with --gateway or --fail-rate, 200 with --gateway --faults, 2000 with --recovery',
     positive,
   )
   .option('--half-load <s>', 'length of the half-load phase', positive, 30)
@@ -486,6 +486,7 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
       'failRate',
     ]),
   )
+  .option('--faults', 'with --gateway: goodput before a model of which a share of calls is refused, fails or hangs')
   .option('--rate <n>', 'with --gateway: calls a second', positive, 200)
   .option('--seconds <n>', 'with --gateway: length of each phase', positive, 20)
   .addOption(
@@ -521,6 +522,7 @@ subcommand(program, 'bench', 'load on the whole pipeline, with a model of set la
 Examples:
   $ gavel bench --json | jq .verdictsPerSecond
   $ gavel bench --gateway --rate 200 | jq .gateway.overheadMs
+  $ gavel bench --gateway --faults --seconds 10 | jq '.rows[] | select(.share == 0.05)'
   $ gavel bench --fail-rate 0.3
   $ gavel bench --savings --data threads.jsonl --format rumoureval2017
   $ gavel bench --recovery --kills 5 | jq .askedAgain

@@ -134,7 +134,7 @@ export async function gatewayBench(
 type Send = (ask: Ask) => Promise<number>
 
 /** Every guard is on and none says no. */
-function settingsFor(environment: Readonly<Record<string, string | undefined>>): Settings {
+export function settingsFor(environment: Readonly<Record<string, string | undefined>>): Settings {
   const { limits, budgets, models, memo, ...rest } = loadSettings(environment)
   const limit = { default: { callsPerMinute: PLENTY, tokensPerMinute: PLENTY, inFlight: PLENTY } }
   const budget = { tokens: PLENTY, usd: PLENTY }
@@ -152,7 +152,7 @@ function settingsFor(environment: Readonly<Record<string, string | undefined>>):
   }
 }
 
-function gatewayOn(redis: ReturnType<typeof connect>, settings: Settings, client: Model, report: Report) {
+export function gatewayOn(redis: ReturnType<typeof connect>, settings: Settings, client: Model, report: Report) {
   const keys = keysUnder(`bench-${randomBytes(4).toString('hex')}`)
   const times = new Map<string, number[]>()
   const withModel = new Map<string, number>()
@@ -209,6 +209,7 @@ function gatewayOn(redis: ReturnType<typeof connect>, settings: Settings, client
         caseId: id,
         askId: id,
         attempt: 1,
+        last: false,
         remember: true,
         signal: new AbortController().signal,
         deadline: Date.now() + 60_000,
@@ -221,13 +222,14 @@ function gatewayOn(redis: ReturnType<typeof connect>, settings: Settings, client
       withModel.delete(callId)
       return ms
     },
+    gateway: calls,
     clear: () => times.clear(),
     parts: () => Object.fromEntries([...times].map(([part, ms]) => [part, percentiles(ms)])),
   }
 }
 
 /** The questions of a debate's first round, each about another post. */
-function opinions(environment: Readonly<Record<string, string | undefined>>): Generator<Ask> {
+export function opinions(environment: Readonly<Record<string, string | undefined>>): Generator<Ask> {
   const all = firstRounds({ ...environment, GAVEL_PROTOCOLS_RUMOR_STANCE: 'false' }, ({ stage }) => stage === 'opinion')
   return numbered(first(all, DIFFERENT))
 }
@@ -295,7 +297,7 @@ function requestOf(ask: Ask, signal: AbortSignal): ModelRequest {
 }
 
 /** A process of its own, and the first thing it says. */
-async function startBeside(name: string, args: readonly string[], signal: AbortSignal) {
+export async function startBeside(name: string, args: readonly string[], signal: AbortSignal) {
   const file = join(import.meta.dirname, `${name}${import.meta.filename.slice(-3)}`)
   const child = fork(file, args, { execArgv: nodeFlags() })
   const said = await new Promise<unknown>((resolve, reject) => {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { PROJECT } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import type { Terminal } from '../commands/terminal.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { Format } from '../evaluation/formats.ts'
 import { startRedis } from '../stack/servers/redis.ts'
 import { startStack } from '../stack/stack.ts'
@@ -11,6 +12,7 @@ import { gatewayBench } from './gateway.ts'
 import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
+import { unwellBench, unwellTable } from './unwell.ts'
 
 /** What `gavel bench` was asked for; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
 export interface BenchOptions {
@@ -22,6 +24,8 @@ export interface BenchOptions {
   readonly latency?: number
   readonly halfLoad: number
   readonly gateway?: boolean
+  /** With `gateway`: before a model that fails, refuses and hangs. */
+  readonly faults?: boolean
   readonly rate: number
   readonly seconds: number
   readonly failRate?: number
@@ -39,6 +43,8 @@ export interface BenchOptions {
 const LONG_CALL_MS = 500
 /** …and where calls are looked at one by one… */
 const SHORT_CALL_MS = 20
+/** …and where places in a model are what counts… */
+const MODEL_CALL_MS = 200
 /** …and where they are to be cut off. */
 const SLOW_CALL_MS = 2_000
 
@@ -59,6 +65,13 @@ export async function runBench(
     terminal.say(savingsTable(report))
     return terminal.out(JSON.stringify(report))
   }
+  if (gateway && options.faults) {
+    const { seconds, latency: latencyMs = MODEL_CALL_MS } = options
+    const report = await withRedis(environment, io, (own) => unwellBench(own, { seconds, latencyMs }, io))
+    terminal.say(unwellTable(report))
+    return terminal.out(JSON.stringify(report))
+  }
+  if (options.faults) throw new OperatorError('--faults goes with --gateway; for the whole service take --fail-rate.')
   if (gateway) {
     const { rate, seconds, latency: latencyMs = SHORT_CALL_MS } = options
     const plan = { rate, seconds, latencyMs }

@@ -225,6 +225,7 @@ export function learner(deps: {
       remember: false,
       caseId: 'curator',
       askId: randomUUID(),
+      last: false,
       signal,
       deadline: clock() + settings.deadlineMs,
       calls,

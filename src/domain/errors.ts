@@ -18,9 +18,12 @@ export type FailureCode =
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
-  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+  /** Set where another model may do better: with this question, or because this model answers none. */
+  readonly elsewhere: 'question' | 'model' | undefined
+  constructor(code: FailureCode, message: string, options: ErrorOptions & { elsewhere?: 'question' | 'model' } = {}) {
     super(message, options)
     this.code = code
+    this.elsewhere = options.elsewhere
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
-import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { type ChatMessage, noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
@@ -176,6 +176,7 @@ export function judge(deps: {
           caseId,
           askId: `${caseId}/${run}/${key}`,
           attempt: attempt.number,
+          last: attempt.last,
           remember: protocols.get(protocol)?.faithful !== true,
           signal,
           deadline: record.deadline,
@@ -187,12 +188,13 @@ export function judge(deps: {
       if (attempt.signal.aborted || error instanceof RetryLaterError) {
         const retry =
           error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
-        if (clock() + (retry.delayMs ?? 0) >= record.deadline)
+        const delayMs = waitOf(retry, attempt.heldMs)
+        if (clock() + delayMs >= record.deadline)
           return write(failed('deadline', `the case's deadline passes before the next try; last: ${retry.code}`))
         if (retry.costsAttempt && attempt.last) return write(failed(retry.code, retry.message))
         await cases.loseCalls(caseId, named(calls, key))
         ended('retry')
-        return retry.costsAttempt ? { end: 'again' } : { end: 'held', delayMs: retry.delayMs ?? 0 }
+        return retry.costsAttempt ? { end: 'again' } : { end: 'held', delayMs }
       }
       throw error
     }
@@ -206,6 +208,18 @@ export function judge(deps: {
   }
 
   return { advance, answer }
+}
+
+/** Least wait that an endpoint can impose, in ms. */
+const LEAST_WAIT_MS = 100
+const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unavailable'])
+
+/**
+ * How long to wait before the next try, in ms. A wait that an endpoint imposes costs no attempt: at least half of the time
+ * held so far, so that however short its waits are, the tries of an ask are some twenty and not millions.
+ */
+function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, heldMs: number): number {
+  return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
 }
 
 /** The messages of an ask as they went out; of pieces, only those that were sent. What was known stands as it was asked. */

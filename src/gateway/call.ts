@@ -13,6 +13,7 @@ import type { Breaker, Pass } from './breaker.ts'
 import { jsonSchema, schemaLine } from './format.ts'
 import { type Heard, readReply } from './read-answer.ts'
 import { type Slots, slots } from './slots.ts'
+import { type TimeLimits, timeLimits } from './time-limits.ts'
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -26,6 +27,8 @@ export interface CallSettings {
   readonly slots: number
   /** Longest wait for one call, in ms. */
   readonly callTimeoutMs: number
+  /** A stage's calls are not cut off before this, in ms, however quick they are as a rule; null: only `callTimeoutMs` counts. */
+  readonly minTimeoutMs: number | null
   /** By model; a model without a price costs nothing. */
   readonly prices: Readonly<Record<string, Price>>
   /** What all processes together may ask: by model and by tenant; `default` for those that are not named. */
@@ -33,12 +36,19 @@ export interface CallSettings {
     readonly models: Readonly<Record<string, LimitsOf>>
     readonly tenants: Readonly<Record<string, LimitsOf>>
   }
-  /** Halve the calls in flight to a model when they take this many times as long as usual; null: never adapt. */
+  /** Fewer calls in flight to a model when they take this many times as long as usual; null: never adapt. */
   readonly latencyTolerance: number | null
   /** Wait for a budget to renew, or do without. */
   readonly whenSpent: 'hold' | 'degrade'
   /** Most that one image can count as, in tokens. */
   readonly imageTokens: number
+}
+
+/** What this process has learnt of a model, and its places. */
+export interface Guards {
+  readonly adaptive: AdaptiveLimit
+  readonly places: Slots
+  readonly times: TimeLimits
 }
 
 /** Who makes a call, and for what. */
@@ -48,6 +58,12 @@ export interface Calling {
   readonly caseId: string
   /** Names the ask, the same at each try. */
   readonly askId: string
+  /** 1 for the first attempt; the nth prefers the nth model of the role's chain. */
+  readonly attempt: number
+  /** The ask has failed if this attempt does. */
+  readonly last: boolean
+  /** Another model can be asked instead. */
+  readonly others: boolean
   readonly signal: AbortSignal
   /** ms since 1970; no call is begun after it, and one in flight is cut off. */
   readonly deadline: number
@@ -81,15 +97,16 @@ export function callOnce(deps: {
 }) {
   const { model, limits, budgets, breakers, settings, clock, report } = deps
   const places = slots(() => settings.slots)
-  const byModel = new Map<string, { adaptive: AdaptiveLimit; places: Slots }>()
+  const byModel = new Map<string, Guards>()
 
-  function placesOf(name: string) {
+  function guardsOf(name: string): Guards {
     const known = byModel.get(name)
     if (known !== undefined) return known
     const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
     const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
     const made = {
       adaptive,
+      times: timeLimits({ leastMs: settings.minTimeoutMs }, clock),
       places: slots(() => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)),
     }
     byModel.set(name, made)
@@ -101,7 +118,7 @@ export function callOnce(deps: {
     pass: Pass,
     messages: readonly ChatMessage[],
     calling: Calling,
-    adaptive: AdaptiveLimit,
+    { adaptive, times }: Guards,
   ): Promise<Answered> {
     const name = pass.model
     const id = randomUUID()
@@ -122,10 +139,28 @@ export function callOnce(deps: {
       // From here on the endpoint may charge.
       spent = atMost
       const end = adaptive.begin(ask.stage)
-      const ended = (outcome: string, reply?: ModelReply) => {
+      const stopping = new AbortController()
+      const stop = () => stopping.abort(calling.signal.reason)
+      calling.signal.addEventListener('abort', stop, { once: true })
+      if (calling.signal.aborted) stop()
+      let tooLong: Error | null = null
+      const unwatch = times.watch({
+        kind: ask.stage,
+        attempt: calling.attempt,
+        last: calling.last,
+        cut(afterMs) {
+          const why = `no answer within ${afterMs} ms, where nearly all of the stage take a third of it`
+          tooLong = new RetryLaterError('timeout', why)
+          stopping.abort(tooLong)
+        },
+      })
+      const ended = (outcome: string, reply?: ModelReply, lost = false) => {
+        calling.signal.removeEventListener('abort', stop)
+        unwatch(reply === undefined ? undefined : clock() - started)
         end(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A wait that the case's deadline cut short says nothing of the model.
-        breakers.note(pass, outcome === 'timeout' && timeoutMs < settings.callTimeoutMs ? 'deadline' : outcome)
+        const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
+        breakers.note(pass, byDeadline ? 'deadline' : lost ? 'unavailable' : outcome)
         const charge = reply === undefined ? undefined : chargeOf(reply, settings.prices[name])
         calling.calls.push({ id, outcome, ...(charge === undefined ? {} : { spent: charge }) })
         report('call:ended', {
@@ -148,18 +183,20 @@ export function callOnce(deps: {
           answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
           callId: id,
           timeoutMs,
-          signal: calling.signal,
+          signal: stopping.signal,
         })
         counted = true
         spent = spentOn(reply, atMost, settings.prices[name])
         const reading = readReply(reply, ask.answer)
         ended(reading.readable ? 'answered' : reading.code, reply)
         return { reply, reading, ms: clock() - started }
-      } catch (error) {
+      } catch (thrown) {
+        const error: unknown = calling.signal.aborted ? thrown : (tooLong ?? thrown)
         const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'
         counted = !FREE.has(outcome) || outcome === 'rate-limited'
         if (FREE.has(outcome)) spent = NOTHING
-        ended(outcome)
+        // With another to ask, a model that is not there is left alone; without, each ask fails with its name at once.
+        ended(outcome, undefined, calling.others && error instanceof PermanentError && error.elsewhere === 'model')
         throw error
       }
     } finally {
@@ -197,13 +234,9 @@ export function callOnce(deps: {
 
   return {
     /** Runs `task` while one of the model's places, and one of the process's, is this ask's. */
-    withPlace<Result>(
-      name: string,
-      signal: AbortSignal,
-      task: (made: AdaptiveLimit) => Promise<Result>,
-    ): Promise<Result> {
-      const own = placesOf(name)
-      return own.places.run(signal, () => places.run(signal, () => task(own.adaptive)))
+    withPlace<Result>(name: string, signal: AbortSignal, task: (guards: Guards) => Promise<Result>): Promise<Result> {
+      const own = guardsOf(name)
+      return own.places.run(signal, () => places.run(signal, () => task(own)))
     },
     call,
     get busy() {

@@ -1,5 +1,5 @@
 import type { Ask } from '../domain/ask.ts'
-import { PermanentError } from '../domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
 import type { Budgets } from '../ports/budgets.ts'
@@ -9,9 +9,17 @@ import type { Limits } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import type { AdaptiveLimit } from './adaptive.ts'
 import { type Allowed, type BreakerSettings, breaker, type Pass } from './breaker.ts'
-import { type Answered, type Calling, type CallSettings, callOnce, chargeOf, NotMade, type Price } from './call.ts'
+import {
+  type Answered,
+  type Calling,
+  type CallSettings,
+  callOnce,
+  chargeOf,
+  type Guards,
+  NotMade,
+  type Price,
+} from './call.ts'
 import { repair, withFormat } from './format.ts'
 import { askOnce, type MemoSettings, type Paid, type Remembered } from './memo.ts'
 
@@ -29,11 +37,9 @@ export interface GatewaySettings extends CallSettings {
 export type Settled = Omit<Remembered, 'saved'>
 
 /** One attempt at an ask. */
-export interface Asking extends Omit<Calling, 'tenant'> {
+export interface Asking extends Omit<Calling, 'tenant' | 'others'> {
   /** Whose content is asked about. */
   readonly subject: ThreadRef
-  /** 1 for the first attempt; the nth prefers the nth model of the role's chain. */
-  readonly attempt: number
   /** False where every question must reach a model, as in the papers. */
   readonly remember: boolean
 }
@@ -70,21 +76,43 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const once =
     settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret: settings.secret, clock, report })
 
-  /** Asks, and once more if the answer can't be read. */
+  /** Asks the model whose turn it is, and where another may do better, that one. */
   async function pay(
     ask: Ask,
     chain: readonly string[],
     messages: readonly ChatMessage[],
     asking: Asking,
   ): Promise<Paid> {
+    let { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
+    for (
+      let left = chain.filter((model) => model !== pass.model);
+      ;
+      left = left.filter((model) => model !== pass.model)
+    ) {
+      try {
+        return await payFor(ask, pass, messages, { ...asking, others: left.length > 0 })
+      } catch (error) {
+        const next = left.length > 0 && elsewhere(error) ? breakers.pick(left, 1) : null
+        if (next === null || !next.ok) throw error
+        pass = next.pass
+      }
+    }
+  }
+
+  /** Asks, and once more if the answer can't be read. */
+  async function payFor(
+    ask: Ask,
+    pass: Pass,
+    messages: readonly ChatMessage[],
+    asking: Asking & { others: boolean },
+  ): Promise<Paid> {
     const calling = { ...asking, tenant: asking.subject.tenant }
-    const { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
     try {
-      return await calls.withPlace(pass.model, asking.signal, async (adaptive) => {
-        const first = await calls.call(ask, pass, messages, calling, adaptive)
+      return await calls.withPlace(pass.model, asking.signal, async (guards) => {
+        const first = await calls.call(ask, pass, messages, calling, guards)
         if (first.reading.readable) return paidFor(pass.model, [first], settings.prices)
         const again = [...messages, ...repair(ask, first.reply, first.reading.why)]
-        const second = await repaired(ask, pass.model, again, calling, adaptive)
+        const second = await repaired(ask, pass.model, again, calling, guards)
         return paidFor(pass.model, second === null ? [first] : [first, second], settings.prices)
       })
     } finally {
@@ -99,12 +127,12 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     model: string,
     messages: readonly ChatMessage[],
     calling: Calling,
-    adaptive: AdaptiveLimit,
+    guards: Guards,
   ): Promise<Answered | null> {
     const leave = breakers.allow(model)
     if (!leave.ok) return null
     try {
-      return await calls.call(ask, leave.pass, messages, calling, adaptive)
+      return await calls.call(ask, leave.pass, messages, calling, guards)
     } catch (error) {
       if (error instanceof NotMade || (error instanceof PermanentError && error.code === 'budget')) return null
       throw error
@@ -141,6 +169,16 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       return calls.waiting
     },
   }
+}
+
+/** A longer wait than this is not waited for where another model can be asked, in ms. */
+const LONG_WAIT_MS = 10_000
+
+/** Whether another model may do better, now. */
+function elsewhere(error: unknown): boolean {
+  if (error instanceof NotMade) return false
+  if (error instanceof PermanentError) return error.elsewhere !== undefined
+  return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
 }
 
 function allowed(picked: Allowed, ask: Ask): { readonly pass: Pass } {

@@ -200,6 +200,27 @@ describe('the OpenAI model', () => {
     expect(seen).toHaveLength(1)
   })
 
+  it.each([
+    ['an empty purse', 429, { code: 'insufficient_quota' }, 'model'],
+    ['no allowance', 402, {}, 'model'],
+    ['a forbidden one', 403, {}, 'model'],
+    ['an unknown model', 404, { code: 'model_not_found' }, 'model'],
+    ['too much text, as OpenAI says it', 400, { code: 'context_length_exceeded' }, 'question'],
+    ['too much text, as vLLM says it', 400, { code: 400, message: 'the maximum context length is 8192' }, 'question'],
+    ['too much text, as llama.cpp says it', 400, { message: 'exceeds the available context size' }, 'question'],
+    ['too much text, as proxies say it', 413, {}, 'question'],
+    ['a bad request', 400, { message: 'what?' }, undefined],
+    ['a bad key', 401, {}, undefined],
+  ] as const)('says whether another model may do better: %s', async (_, status, error, elsewhere) => {
+    const { model } = await endpoint(json(status, { error: { message: 'no', ...error } }))
+    expect((await refusalOf(model)).elsewhere).toBe(elsewhere)
+  })
+
+  it.each([503, 502, 529])('waits as it is told at status %i too, at no attempt’s cost', async (status) => {
+    const { model } = await endpoint(json(status, {}, { 'retry-after': '4' }))
+    expect(await retryOf(model)).toMatchObject({ code: 'unavailable', delayMs: 4_000, costsAttempt: false })
+  })
+
   it.each([408, 409, 502, 504, 529])('may be tried later: status %i', async (status) => {
     const { model, seen } = await endpoint(json(status, { error: { message: SECRET } }))
     const failure = await retryOf(model)

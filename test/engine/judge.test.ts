@@ -451,6 +451,33 @@ describe('what goes wrong on the way', () => {
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 
+  test('waits that an endpoint imposes grow with the time held, so that the tries of an ask are few', async () => {
+    const { worker, id } = await caseOf({
+      model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs: 0.01, costsAttempt: false }),
+    })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    let [heldMs, tries] = [0, 0]
+    for (; heldMs < 600_000; tries++) {
+      const end = await work.answer(first, attempt({ heldMs }))
+      if (end.end !== 'held') throw new Error('it was not held')
+      heldMs += end.delayMs
+    }
+    expect(tries).toBeGreaterThan(5)
+    expect(tries).toBeLessThan(30)
+  })
+
+  test('a wait of our own, for a limit, is as long as it has to be', async () => {
+    const { worker, id } = await caseOf({
+      model: () => new RetryLaterError('limited', 'the limit is reached', { delayMs: 5, costsAttempt: false }),
+    })
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    expect(await work.answer(first, attempt({ heldMs: 60_000 }))).toEqual({ end: 'held', delayMs: 5 })
+  })
+
   test.each([
     ['beyond', 2 * HOUR],
     ['just to', HOUR - 5],

@@ -6,7 +6,7 @@ import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { AdaptiveLimit } from '../../src/gateway/adaptive.ts'
 import type { Breaker, Pass } from '../../src/gateway/breaker.ts'
-import { type CallSettings, callOnce } from '../../src/gateway/call.ts'
+import { type CallSettings, callOnce, type Guards } from '../../src/gateway/call.ts'
 import { schemaLine } from '../../src/gateway/format.ts'
 import type { Budgets } from '../../src/ports/budgets.ts'
 import type { Limits, LimitsOf, Ticket } from '../../src/ports/limits.ts'
@@ -84,9 +84,12 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     report: (name, event) => void (name === 'call:ended' && told.ended.push(event)),
   })
   const adaptive = { begin: () => (end: string) => void told.paced.push(end) } as unknown as AdaptiveLimit
-  const calling = { protocol: 'rumor', tenant: 't', caseId: 'c', askId: 'a', signal: new AbortController().signal }
+  const { signal } = new AbortController()
+  const tries = { attempt: 1, last: false, others: false }
+  const calling = { protocol: 'rumor', tenant: 't', caseId: 'c', askId: 'a', signal, ...tries }
+  const guards = { adaptive, times: { watch: () => () => {} } } as unknown as Guards
   const outcome = await calls
-    .call(ask, { model: 'small' } as Pass, messages, { ...calling, deadline, calls: told.calls }, adaptive)
+    .call(ask, { model: 'small' } as Pass, messages, { ...calling, deadline, calls: told.calls }, guards)
     .catch((error: unknown) => error)
   return { ...told, outcome }
 }
@@ -205,17 +208,22 @@ test('asks that wait for a place of their model or of the process are counted', 
 })
 
 test.each([
-  [null, [2, 0]],
-  [2, [1, 1]],
+  [null, [40, 0]],
+  [2, [20, 20]],
 ])(
-  'with a latency tolerance of %j an overload leaves so many of two at work and waiting: %j',
+  'with a latency tolerance of %j overloads leave so many of forty at work and waiting: %j',
   async (latencyTolerance, left) => {
-    const settings = { ...GATEWAY, slots: 2, latencyTolerance }
-    const calls = callOnce({ settings, clock: () => NOW } as unknown as Parameters<typeof callOnce>[0])
+    let now = NOW
+    const settings = { ...GATEWAY, slots: 40, latencyTolerance }
+    const calls = callOnce({ settings, clock: () => now } as unknown as Parameters<typeof callOnce>[0])
     const { signal } = new AbortController()
-    await calls.withPlace('small', signal, async (adaptive) => adaptive.begin('opinion')('overloaded'))
+    await calls.withPlace('small', signal, async ({ adaptive }) => {
+      const ends = Array.from({ length: 40 }, () => adaptive.begin('opinion'))
+      now += 1_000
+      for (const end of ends) end('overloaded')
+    })
     const { promise, resolve } = Promise.withResolvers<void>()
-    const both = [1, 2].map(() => calls.withPlace('small', signal, () => promise))
+    const both = Array.from({ length: 40 }, () => calls.withPlace('small', signal, () => promise))
     await new Promise(setImmediate)
     expect([calls.busy, calls.waiting]).toEqual(left)
     resolve()

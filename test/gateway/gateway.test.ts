@@ -79,6 +79,7 @@ function setUp(
       askId: 'rumor~p~r1/0/0.0',
       remember: false,
       attempt: 1,
+      last: false,
       signal: new AbortController().signal,
       deadline: 1_000_000,
       calls,
@@ -563,5 +564,105 @@ describe('a model that does not answer', () => {
     pass(1_100)
     for (let call = 0; call < 4; call++) await put()
     expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'closed' })
+  })
+})
+
+describe('another model of the chain is asked at once', () => {
+  const elsewhere = (what: 'question' | 'model') => new PermanentError('rejected', 'status 404', { elsewhere: what })
+  const wait = (delayMs: number) => new RetryLaterError('rate-limited', 'status 429', { delayMs, costsAttempt: false })
+
+  test.each([
+    ['the first is not there', elsewhere('model'), 'rejected'],
+    ['the question is too long for the first', elsewhere('question'), 'rejected'],
+    ['the first is to be left alone for long', wait(60_000), 'rate-limited'],
+  ])('where %s', async (_, error, outcome) => {
+    const { put, requests, calls } = setUp([error, reply({ model: 'large-2026' })])
+    expect(await put()).toMatchObject({ answer: FAKE, model: 'large-2026', usage: { calls: 1 } })
+    expect(requests.map(({ model }) => model)).toEqual(['small', 'large'])
+    expect(calls.map((call) => call.outcome)).toEqual([outcome, 'answered'])
+  })
+
+  test('and no third time: the last one’s error is the ask’s', async () => {
+    const { put, requests } = setUp([
+      elsewhere('model'),
+      new PermanentError('rejected', 'status 403', { elsewhere: 'model' }),
+    ])
+    await expect(put()).rejects.toThrow('status 403')
+    expect(requests).toHaveLength(2)
+  })
+
+  test('at a later attempt, that is one before the model whose turn it is', async () => {
+    const { put, requests } = setUp([elsewhere('question'), reply()])
+    await put(ask, { attempt: 2 })
+    expect(requests.map(({ model }) => model)).toEqual(['large', 'small'])
+  })
+
+  test.each([
+    ['a wait is short', wait(2_000)],
+    ['the key is wrong', new PermanentError('rejected', 'status 401')],
+    ['the model gave no answer', new RetryLaterError('unavailable', 'status 500')],
+  ])('but not where %s', async (_, error) => {
+    const { put, requests } = setUp([error, reply()])
+    await expect(put()).rejects.toBe(error)
+    expect(requests).toHaveLength(1)
+  })
+
+  test('but not where there is none', async () => {
+    const error = elsewhere('model')
+    const { put, requests } = setUp([error, reply()], { roles: { default: ['small'] } })
+    await expect(put()).rejects.toBe(error)
+    expect(requests).toHaveLength(1)
+  })
+
+  test('and one that is not there is then left alone, but for one that this question was too long for', async () => {
+    const over = { breaker: { ...GATEWAY.breaker, window: 4, minCalls: 2, failureShare: 0.5 } }
+    const askedFirst = async (what: 'question' | 'model') => {
+      const { put, requests } = setUp([elsewhere(what), reply(), elsewhere(what), reply(), reply(), reply()], over)
+      for (let n = 0; n < 3; n++) await put().catch(() => {})
+      return requests.map(({ model }) => model)
+    }
+    expect(await askedFirst('model')).toEqual(['small', 'large', 'small', 'large', 'large'])
+    expect(await askedFirst('question')).toEqual(['small', 'large', 'small', 'large', 'small'])
+  })
+})
+
+describe('a call that takes far longer than its stage does', () => {
+  test('is given up and counted as timed out, and its place is free', async () => {
+    let now = 0
+    const hung: AbortSignal[] = []
+    const calls: Call[] = []
+    const made = gateway({
+      model: {
+        async complete({ signal }) {
+          if (now < 10_000) {
+            now += 1_000
+            return reply()
+          }
+          hung.push(signal)
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+        },
+      },
+      loadImage: async () => '',
+      ...memoryParts(() => now),
+      settings: { ...settings, minTimeoutMs: 1_000, callTimeoutMs: 60_000 },
+      clock: () => now,
+      report() {},
+    })
+    const put = () =>
+      made.ask(ask, {
+        ...{ protocol: 'rumor', subject: { tenant: 'default', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
+        ...{ remember: false, attempt: 1, last: false, deadline: 1_000_000, calls },
+        signal: new AbortController().signal,
+      })
+    for (let n = 0; n < 10; n++) await put()
+    const last = put()
+    const ticking = setInterval(() => {
+      now += 200
+    }, 20)
+    await expect(last).rejects.toMatchObject({ name: 'RetryLaterError', code: 'timeout', costsAttempt: true })
+    clearInterval(ticking)
+    expect(hung).toHaveLength(1)
+    expect(calls.map(({ outcome }) => outcome)).toEqual([...Array(10).fill('answered'), 'timeout'])
+    expect(made.busy).toBe(0)
   })
 })

@@ -113,6 +113,7 @@ function stanceScorer() {
       caseId: threadId,
       askId: threadId,
       attempt: 1,
+      last: true,
       remember: false,
       signal: new AbortController().signal,
       deadline: Date.now() + 2 * PATIENCE_MS,

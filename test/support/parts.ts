@@ -77,6 +77,7 @@ const NO_BUDGETS: BudgetSettings = {
 export const GATEWAY: GatewaySettings = {
   slots: 8,
   callTimeoutMs: 1_000,
+  minTimeoutMs: null,
   roles: { default: ['m'] },
   prices: {},
   limits: { models: {}, tenants: {} },

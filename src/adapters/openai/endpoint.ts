@@ -190,20 +190,29 @@ function stopped({ reason }: AbortSignal): RetryLaterError {
   return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: reason })
 }
 
-const refusal = z.object({ error: z.object({ code: z.string() }) })
+const refusal = z.object({
+  error: z.object({ code: z.string().nullish().catch(null), message: z.string().catch('') }),
+})
+
+/** Servers name it as they like: OpenAI by a code, llama.cpp and vLLM in words. */
+const TOO_LONG = /context_length_exceeded|(maximum|exceeds?\b.{0,60}) context (length|size|window)/i
+/** Where the model stands in the way and the key is good: no quota, not allowed, not there. */
+const NO_SUCH_MODEL: ReadonlySet<number> = new Set([402, 403, 404])
 
 function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Error {
   const said = refusal.safeParse(parsed(text))
-  const code = said.success ? said.data.error.code : null
-  if (status === 429 && code !== 'insufficient_quota') {
-    const delayMs = retryAfterMs(heads)
-    return new RetryLaterError('rate-limited', 'status 429', {
-      ...(delayMs === undefined ? {} : { delayMs }),
-      costsAttempt: delayMs === undefined,
-    })
-  }
-  if (status >= 500 || status === 408 || status === 409) return new RetryLaterError('unavailable', `status ${status}`)
-  return new PermanentError(code === 'content_filter' ? 'content-filter' : 'rejected', `status ${status}${named(code)}`)
+  const { code = null, message = '' } = said.success ? said.data.error : {}
+  const delayMs = retryAfterMs(heads)
+  const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
+  if (status === 429 && code !== 'insufficient_quota') return new RetryLaterError('rate-limited', 'status 429', wait)
+  if (status >= 500 || status === 408 || status === 409)
+    return new RetryLaterError('unavailable', `status ${status}`, wait)
+  const why = `status ${status}${named(code)}`
+  if (code === 'content_filter') return new PermanentError('content-filter', why)
+  if (status === 429 || NO_SUCH_MODEL.has(status)) return new PermanentError('rejected', why, { elsewhere: 'model' })
+  if (status === 413 || TOO_LONG.test(code ?? '') || TOO_LONG.test(message.slice(0, 2_000)))
+    return new PermanentError('rejected', why, { elsewhere: 'question' })
+  return new PermanentError('rejected', why)
 }
 
 /** An error's code as the endpoint names it, if it is a name: some endpoints repeat there what they were asked. */

@@ -1,0 +1,90 @@
+import type { Clock } from '../ports/clock.ts'
+import { lastOnes, quantile } from './quantile.ts'
+
+/** How long calls to one model may take, by what those of the same kind have taken. */
+export interface TimeLimits {
+  /**
+   * Watches a call until what it returns is called, with the call's time in ms if it was answered. Calls `cut` once if the
+   * call takes too long, with the limit in ms.
+   */
+  watch(call: WatchedCall): (answeredMs?: number) => void
+}
+
+export interface WatchedCall {
+  /** Calls of one kind (a stage) take alike long. */
+  readonly kind: string
+  /** 1 for the first try of an ask. */
+  readonly attempt: number
+  /** It is the ask's last try, and is left all the time that there is. */
+  readonly last: boolean
+  readonly cut: (afterMs: number) => void
+}
+
+/** Answers that must have been seen before their times are believed, and how many of the latest count. */
+const ENOUGH = 8
+const LATEST = 128
+/** Nine of ten are answered within a third of the limit. */
+const SHARE = 0.9
+const TIMES = 3
+/** Each further try may take so many times as long as the one before, and the last as long as any call: slow is not hung. */
+const NEXT_TRY_TIMES = 4
+const TICK_MS = 100
+
+/**
+ * A call that hangs must not keep its place for as long as the slowest stage may take. Its limit is three times the 90th
+ * percentile of the latest answers of its kind, at least `leastMs`. Only answers count, those of later tries
+ * too, so that the limit follows a model that becomes slower. Time in which this process itself stood still is not counted.
+ */
+export function timeLimits({ leastMs }: { leastMs: number | null }, clock: Clock): TimeLimits {
+  const times = new Map<string, ReturnType<typeof lastOnes>>()
+  const watched = new Map<WatchedCall, number>()
+  let timer: NodeJS.Timeout | undefined
+  /** Time in which this process was running and watched a call, in ms. */
+  let awake = 0
+  let ticked = 0
+
+  function limitOf({ kind, attempt, last }: WatchedCall): number {
+    const known = times.get(kind)
+    if (leastMs === null || last || known === undefined || known.count < ENOUGH) return Number.POSITIVE_INFINITY
+    return Math.max(leastMs, TIMES * quantile(known.sorted(), SHARE)) * NEXT_TRY_TIMES ** (attempt - 1)
+  }
+
+  function passed(): number {
+    return Math.min(Math.max(0, clock() - ticked), 2 * TICK_MS)
+  }
+
+  function tick(): void {
+    awake += passed()
+    ticked = clock()
+    for (const [call, since] of watched) {
+      const limit = limitOf(call)
+      if (awake - since < limit) continue
+      watched.delete(call)
+      call.cut(Math.round(limit))
+    }
+  }
+
+  return {
+    watch(call) {
+      if (timer === undefined) {
+        ticked = clock()
+        timer = setInterval(tick, TICK_MS).unref()
+      }
+      watched.set(call, awake + passed())
+      let ended = false
+      return (answeredMs) => {
+        if (ended) return
+        ended = true
+        watched.delete(call)
+        if (watched.size === 0) {
+          clearInterval(timer)
+          timer = undefined
+        }
+        if (answeredMs === undefined) return
+        const known = times.get(call.kind) ?? lastOnes(LATEST)
+        times.set(call.kind, known)
+        known.add(answeredMs)
+      }
+    },
+  }
+}
