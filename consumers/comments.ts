@@ -63,7 +63,12 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars }: Thread
   return {
     kind: 'said',
     comment,
-    origin: { topic: from.topic, ...place, raw: from.value?.toString('base64') ?? '' },
+    origin: {
+      topic: from.topic,
+      ...place,
+      raw: from.value?.toString('base64') ?? '',
+      bytes: from.value?.length ?? 0,
+    },
     place,
   }
 }

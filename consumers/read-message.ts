@@ -76,12 +76,13 @@ export function placeOf({ partition, offset, timestamp }: Incoming): Place {
 const MAX_RAW_BYTES = 256 * 1024
 
 /**
- * A dead letter for the message; its bytes are base64, so that nothing in them is text to whoever reads it. It is dated by the
+ * A dead letter for the message, `bytes` long where less of it was kept; its bytes are base64, so that nothing in them is text to whoever reads it. It is dated by the
  * broker: a message that is read again has the same dead letter, byte for byte.
  */
 export function deadLetterOf(
   from: Pick<Incoming, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value' | 'timestamp'>,
   why: { reason: DeadLetterReason; detail: string },
+  bytes = from.value?.length ?? 0,
 ): { key: string; letter: string } {
   const raw = from.value ?? Buffer.alloc(0)
   const letter: DeadLetter = {
@@ -99,9 +100,9 @@ export function deadLetterOf(
     reason: why.reason,
     detail: why.detail.slice(0, 1_000),
     raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
-    rawBytes: raw.length,
-    truncated: raw.length > MAX_RAW_BYTES,
-    at: new Date(from.timestamp).toISOString(),
+    rawBytes: bytes,
+    truncated: bytes > Math.min(raw.length, MAX_RAW_BYTES),
+    at: new Date(Math.min(Math.max(from.timestamp, 0), LATEST_MS)).toISOString(),
   }
   return {
     key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS),
@@ -109,6 +110,8 @@ export function deadLetterOf(
   }
 }
 
+/** The last ms that four digits of a year can write. What a producer sets as its record's time may be any number. */
+const LATEST_MS = Date.UTC(10_000, 0) - 1
 const MAX_KEY_CHARS = 1_024
 const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256

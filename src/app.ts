@@ -44,6 +44,7 @@ import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
 import { reconciler } from './engine/reconcile.ts'
 import { router } from './engine/routes.ts'
+import { unworkedCases } from './engine/unworked.ts'
 import { type Gateway, gateway } from './gateway/gateway.ts'
 import { every, type Loop } from './loop.ts'
 import type { Outbox, OutboxEntry } from './ports/cases.ts'
@@ -230,6 +231,16 @@ async function assemble(
     )
     const reconcile = reconciler({ cases, queues, report, idleMs: settings.cases.reconcileAfter })
     loop('reconciler', Math.max(500, settings.cases.reconcileAfter / 3), reconcile)
+    const worked = protocols.map(({ name }) => name)
+    const unworked = unworkedCases({
+      protocols: worked,
+      cases,
+      queues,
+      clock,
+      report,
+      settings: judgeSettings(settings),
+    })
+    loop('unworked cases', Math.max(500, settings.cases.reconcileAfter / 3), unworked)
   }
 
   let downSince = (): number | null => null

@@ -171,12 +171,13 @@ export function intakesOf(
 
 /** The dead letter of a comment whose post never came. */
 export function orphanLetter(report: Report) {
-  return ({ topic, partition, offset, timestamp, raw }: Origin) => {
-    const detail = 'no post came for this comment'
+  return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
+    const detail =
+      raw === '' ? 'no post came for this comment, one of more than are kept' : 'no post came for this comment'
     report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
     const value = Buffer.from(raw, 'base64')
     const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }
-    return deadLetterOf(from, { reason: 'orphan-expired', detail })
+    return deadLetterOf(from, { reason: 'orphan-expired', detail }, bytes)
   }
 }
 

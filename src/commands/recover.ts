@@ -118,6 +118,11 @@ export async function recover(
     const published = await readPublished()
     const { over, live } = await partedByEnd(published)
     const { revisions, givenUp } = await restoreRevisions(live)
+    if (!options.dryRun)
+      await sideBySide(
+        [...over].flatMap((key) => published.get(key) ?? []),
+        ({ ref, last }) => recovery.remember(ref, last.values()),
+      )
     const { messages, outcomes, touched } = await readAgain(over)
     if (!options.dryRun) {
       await settle(live, touched)

@@ -9,8 +9,11 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
+/** Words of somebody. JSON can hold half a character (a lone surrogate), on which stores and models choke: it becomes U+FFFD. */
+const said = z.string().transform((value) => value.toWellFormed())
+
 /** Who wrote it. As long as an id at most: a thread keeps one for each of its comments. */
-const name = z.string().refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
+const name = said.refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
 
 export const tenantName = z
   .string()
@@ -26,8 +29,9 @@ const medium = z
     url: z
       .string()
       .regex(/^(https:\/\/|data:)/i, 'an image is an https: or a data: URL')
+      .transform((value) => value.toWellFormed())
       .optional(),
-    alt: z.string().optional(),
+    alt: said.optional(),
   })
   .refine((value) => value.url !== undefined || value.alt !== undefined, 'an image has a url or an alt text')
 
@@ -35,10 +39,10 @@ export const postMessage = z
   .object({
     id,
     tenant,
-    text: z.string().optional(),
+    text: said.optional(),
     author: name.optional(),
     authorSince: instant.optional(),
-    lang: z.string().max(35).optional(),
+    lang: said.pipe(z.string().max(35)).optional(),
     createdAt: instant,
     media: z.array(medium).max(16).optional(),
     deleted: z.literal(true).optional(),
@@ -53,7 +57,7 @@ export const commentMessage = z.object({
   postId: id,
   tenant,
   parentId: id.optional(),
-  text: z.string(),
+  text: said,
   author: name.optional(),
   authorSince: instant.optional(),
   createdAt: instant,
@@ -63,7 +67,7 @@ export const commentMessage = z.object({
 /** Longest note of a person on a verdict, in characters. */
 const MAX_NOTE_CHARS = 2_000
 
-const words = z.string().refine((text) => text.trim() !== '', 'is empty')
+const words = said.refine((text) => text.trim() !== '', 'is empty')
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it stands, if the sender knows. */
 export const counterspeechMessage = z.object({
@@ -85,7 +89,7 @@ export const feedbackMessage = z
     /** Who says so. */
     by: id,
     at: instant,
-    note: z.string().max(MAX_NOTE_CHARS).optional(),
+    note: said.pipe(z.string().max(MAX_NOTE_CHARS)).optional(),
   })
   .transform((feedback) => ({ ...feedback, createdAt: feedback.at }))
 

@@ -1,17 +1,17 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { type ChatMessage, noUsage, type Ruling, type Verdict, type Versions } from '../domain/verdict.ts'
+import { type ChatMessage, noUsage, type Verdict, type Versions } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
-import type { CaseStore, TakenCase } from '../ports/cases.ts'
+import type { CaseStore, LostCall, TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { type Ended, transcriptOf, undecided, verdictOf } from './conclude.ts'
 import { begin, type KeyedAsk, type Progress, proceed, type Standing } from './replay.ts'
-import type { Conclusion, Protocol } from './script.ts'
+import type { Protocol } from './script.ts'
 
 export interface JudgeSettings {
   /** A case that was taken over this often without an end is concluded without a label: it may be what kills workers. */
@@ -269,20 +269,7 @@ function stand(
 }
 
 function givenUp(why: string, asked: readonly KeyedAsk[] = []): { standing: Standing; progress: null } {
-  return { standing: { at: 'end', conclusion: undecided(why), asked }, progress: null }
-}
-
-function undecided(why: string): Conclusion {
-  const ruling: Ruling = {
-    label: null,
-    scores: {},
-    rationale: '',
-    decidedBy: 'none',
-    rounds: 0,
-    evidence: { support: [], oppose: [], precedents: [] },
-    degraded: [why],
-  }
-  return { ruling }
+  return { standing: { at: 'end', conclusion: { ruling: undecided(why) }, asked }, progress: null }
 }
 
 function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' | 'different' | undefined {
@@ -332,7 +319,8 @@ function failed(code: string, detail: string): Settled {
   return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
 }
 
-function named(calls: readonly Call[], key: string) {
+/** Calls with the ask that they were made for. */
+export function named(calls: readonly Call[], key: string): LostCall[] {
   return calls.map((call) => ({ key, ...call }))
 }
 
@@ -349,7 +337,7 @@ export function farewell(record: Omit<CaseRecord, 'subject' | 'comments' | 'carr
     carry: null,
     deadline: 0,
   }
-  const { ruling } = undecided('deleted')
+  const ruling = undecided('deleted')
   const ended: Ended = {
     record: bare,
     ruling,

@@ -27,6 +27,10 @@ export interface OpenerSettings {
 
 /** Threads looked at in one go. */
 const BATCH = 64
+/** A thread whose opening failed is left alone for so long, in ms; twice as long after each further failure, up to the most. */
+const ALONE_MS = { first: 1_000, most: 60_000 }
+/** Most threads that are left alone at once: they are looked past in what is due. */
+const MOST_ALONE = 1_000
 
 /** Opens a case for every thread that has come due. Any number of openers may run: each opening is one atomic step. */
 export function opener(deps: {
@@ -41,6 +45,8 @@ export function opener(deps: {
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
+  /** By thread: until when it is left alone, and how often in a row it has failed. */
+  const alone = new Map<string, { until: number; failures: number }>()
 
   async function now(): Promise<number> {
     const known = [...(await marks.read()).values()]
@@ -48,11 +54,28 @@ export function opener(deps: {
     return streamTime(known, clock(), settings.clock)
   }
 
-  async function openThread(
-    ref: ThreadRef,
-    streamNow: number,
-    { paused, pressed }: { paused: ReadonlySet<string>; pressed: boolean },
-  ): Promise<string[]> {
+  /** A thread that fails is named and left alone for a while: it stops no other. */
+  async function openOrLeave(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
+    const name = nameOf(ref)
+    try {
+      const opened = await openThread(ref, streamNow, moment)
+      alone.delete(name)
+      return opened
+    } catch (error) {
+      const failures = (alone.get(name)?.failures ?? 0) + 1
+      const ms = Math.min(ALONE_MS.most, ALONE_MS.first * 2 ** (failures - 1))
+      alone.delete(name)
+      alone.set(name, { until: clock() + ms, failures })
+      for (const oldest of alone.keys()) {
+        if (alone.size <= MOST_ALONE) break
+        alone.delete(oldest)
+      }
+      report('trouble:met', { where: `opening ${name}`, error })
+      return []
+    }
+  }
+
+  async function openThread(ref: ThreadRef, streamNow: number, { paused, pressed }: Moment): Promise<string[]> {
     const state = await threads.read(ref)
     if (state === null || state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
@@ -98,7 +121,7 @@ export function opener(deps: {
   ): CaseRecord {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
-    const revision = (before?.revision ?? 0) + 1
+    const revision = (before?.revision ?? state.base) + 1
     const besides = judgesBesides(protocol, kind)
     const id = (number: number) =>
       verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, besides })
@@ -112,7 +135,7 @@ export function opener(deps: {
       revision,
       // Nothing but an edit changes a post by itself.
       final: protocol.subject === 'thread' ? atFinalAge : true,
-      supersedes: revision === 1 ? null : id(revision - 1),
+      supersedes: before === undefined ? null : id(before.revision),
       ...snapshotOf(protocol, state, post, settings),
       pressed,
       carry: before?.carry ?? null,
@@ -131,16 +154,29 @@ export function opener(deps: {
     /** Opens what is due now; returns how many cases that were. */
     async openDue(): Promise<number> {
       const streamNow = await now()
+      const [wall, lookedPast] = [clock(), alone.size]
       // Due times of 0 are "at once" whatever the stream's clock says.
-      const refs = await threads.due(Math.max(streamNow, 0), BATCH, settings.maxOpen)
+      const due = await threads.due(Math.max(streamNow, 0), BATCH + lookedPast, settings.maxOpen)
+      const refs = due.filter((ref) => (alone.get(nameOf(ref))?.until ?? 0) <= wall).slice(0, BATCH)
       if (refs.length === 0) return 0
-      const [paused, due] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
-      const moment = { paused, pressed: due > settings.pressedAtDue }
-      const opened = (await Promise.all(refs.map((ref) => openThread(ref, streamNow, moment)))).flat()
+      const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
+      const moment = { paused, pressed: count > settings.pressedAtDue }
+      // What opened gets its jobs, whatever became of the others.
+      const opened = (await Promise.all(refs.map((ref) => openOrLeave(ref, streamNow, moment)))).flat()
       await queues.push(opened)
       return opened.length
     },
   }
+}
+
+/** What holds for all threads that are opened together. */
+interface Moment {
+  readonly paused: ReadonlySet<string>
+  readonly pressed: boolean
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return `${kind} ${postId} of ${tenant}`
 }
 
 /**

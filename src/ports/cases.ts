@@ -45,7 +45,13 @@ export interface CaseStore {
   ): Promise<boolean>
   /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`. */
   idle(idleMs: number, limit: number): Promise<string[]>
+  /** Without the unworked. */
   countOpen(): Promise<number>
+  /**
+   * Sets cases of all protocols but `worked` apart, as unworked: they stay open, and take no place from others. Those of
+   * `worked` come back. Returns the ids of these, and of all that are unworked now.
+   */
+  part(worked: readonly string[]): Promise<{ back: string[]; unworked: string[] }>
 }
 
 /** What waits for Kafka. */

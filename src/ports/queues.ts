@@ -55,6 +55,8 @@ export interface StageQueues {
   work(work: Work): void
   /** Of these cases, the ones without any job that is alive; what is left of dead ones is cleared away. */
   stranded(caseIds: readonly string[]): Promise<string[]>
+  /** Takes away what jobs are left of cases that have ended, but for those in a worker's hands. */
+  drop(caseIds: readonly string[]): Promise<void>
   backlog(): Promise<StageBacklog[]>
   /** Stops taking jobs, aborts attempts through their signal after `graceMs`, and closes. */
   close(graceMs: number): Promise<void>

@@ -5,7 +5,10 @@ import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
 /** Where a message came from, and its bytes, kept only while its post is missing. */
 export interface Origin extends Place {
   readonly topic: string
+  /** In base64; empty where the thread had no room for the comment. */
   readonly raw: string
+  /** How many bytes it had; absent in what earlier versions kept. */
+  readonly bytes?: number | undefined
 }
 
 /** Where in its topic a message stands. */
@@ -76,6 +79,8 @@ export interface ThreadState {
   readonly version: number
   /** Raised by each change of the post itself. */
   readonly postVersion: number
+  /** What the revisions' numbers count from: 0, or a time where earlier ones may have been forgotten. */
+  readonly base: number
   /** The next age checkpoint, stream time in ms; null after the last. */
   readonly nextAge: number | null
   /** How many count checkpoints have been passed. */
@@ -157,8 +162,9 @@ export interface ThreadStore {
   /** Threads that waited for the protocol become due at once; returns how many. */
   resume(protocol: string, now: number): Promise<number>
   /**
-   * Takes away comments whose post never came and puts a dead letter for each into the outbox, in one atomic step. Returns
-   * how many; 0 if the post has come. What is due of a thread that is gone is so no longer.
+   * Takes away comments whose post never came, those among them that the thread had no room for, and puts a dead letter for
+   * each into the outbox, some in each atomic step. Returns how many; none if the post has come. What is due of a thread that
+   * is gone is so no longer.
    */
   expireOrphans(ref: ThreadRef, letterOf: (origin: Origin) => { key: string; letter: string }): Promise<number>
   /** How many threads are due at or before `until` (stream time) and not yet opened. */

@@ -73,6 +73,16 @@ describe('a message is read', () => {
     })
   })
 
+  it('with half characters in its words made whole, and refused in its ids', () => {
+    const words = { text: 'a \ud800', author: '\udfff b', lang: '\ud800', media: [{ kind: 'image', alt: '\udc00!' }] }
+    const whole = { text: 'a \ufffd', author: '\ufffd b', lang: '\ufffd', media: [{ kind: 'image', alt: '\ufffd!' }] }
+    expect(readPost(post(words))).toMatchObject({ ok: true, message: whole })
+    expect(readComment(comment({ text: '\ud800\ud83d\ude00' }))).toMatchObject({
+      message: { text: '\ufffd\ud83d\ude00' },
+    })
+    expect(readComment(comment({ id: '\ud800' }))).toMatchObject({ ok: false, reason: 'invalid' })
+  })
+
   it('behind a byte order mark, and at exactly the longest', () => {
     expect(
       readPost(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(post()))])),
@@ -262,6 +272,16 @@ describe('a dead letter', () => {
     expect(letter).toMatchObject({ rawBytes: 5 * MIB, truncated: true })
     expect(bytes).toBeLessThan(MAX_LETTER_BYTES)
     expect(letterOf(incoming(value.subarray(0, 256 * 1024))).letter).toMatchObject({ truncated: false })
+  })
+
+  it.each([
+    [9e15, '9999-12-31T23:59:59.999Z'],
+    [2 ** 63, '9999-12-31T23:59:59.999Z'],
+    [-9e15, '1970-01-01T00:00:00.000Z'],
+    [-1, '1970-01-01T00:00:00.000Z'],
+  ])('is made of a record whose producer said %d for its time', (timestamp, at) => {
+    const { letter } = deadLetterOf(incoming('nonsense', { timestamp }), { reason: 'not-json', detail: 'd' })
+    expect(deadLetter.parse(JSON.parse(letter))).toMatchObject({ at })
   })
 
   it('has a key where the message had none', () => {

@@ -113,6 +113,44 @@ describe('in BullMQ', () => {
     })
   })
 
+  it('a case that is handed back waits from when it may be taken up, not from its beginning', async () => {
+    const queues = queuesHere({ caseConcurrency: 4 })
+    const ending = Promise.withResolvers<void>()
+    const { work } = notedWork(() => [], {
+      async advance(caseId) {
+        if (caseId === 'c1') return { next: 'later', delayMs: 300 }
+        await (caseId < 'busy4' ? sleep(1_000) : ending.promise)
+        return { next: 'done' }
+      },
+    })
+    await queues.push(['c1'])
+    const [job = ''] = await client.keys(`${prefix}:cases:j*`)
+    await client.hset(job, 'timestamp', Date.now() - 30_000)
+    queues.work(work)
+    await expect.poll(async () => (await queues.backlog())[0]?.states.delayed, SOON).toBe(1)
+    await queues.push(Array.from({ length: 8 }, (_, at) => `busy${at}`))
+    // Four at once; when the first four have ended, c1 waits behind the others.
+    await expect
+      .poll(async () => (await queues.backlog())[0]?.states, SOON)
+      .toEqual({ waiting: 1, active: 4, delayed: 0 })
+    const [cases] = await queues.backlog()
+    ending.resolve()
+    expect(cases?.oldestWaitingSeconds).toBeLessThan(20)
+  })
+
+  it('what is left of a case that has ended can be taken away, its asks with it', async () => {
+    const queues = queuesHere()
+    const asking = notedWork((caseId) => [askOf(caseId)], { answer: async () => ({ end: 'held', delayMs: 60_000 }) })
+    queues.work(asking.work)
+    await queues.push(['c1'])
+    const delayed = async () => (await queues.backlog()).reduce((sum, { states }) => sum + states.delayed, 0)
+    await expect.poll(delayed, SOON).toBeGreaterThan(0)
+    expect(await queues.stranded(['c1'])).toEqual([])
+    await queues.drop(['c1', 'unknown'])
+    expect(await delayed()).toBe(0)
+    expect(await queues.stranded(['c1'])).toEqual(['c1'])
+  })
+
   it('jobs hold ids and no content, and none is left when all has ended', async () => {
     const queues = queuesHere()
     const noted = notedWork((caseId) => [askOf(caseId)])

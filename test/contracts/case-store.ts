@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import { ARRIVAL, endOf, entryOf, postOf, RULES, thread } from './samples.ts'
-import { type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
+import { ARRIVAL, endOf, entryOf, farewellOf, postOf, RULES, T0, thread } from './samples.ts'
+import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What every case store promises. */
 export function caseStoreContract(name: string, make: MakeStores): void {
@@ -164,6 +164,51 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(await stores.cases.idle(0, 2)).toEqual([second.id, third.id])
       expect(await stores.cases.idle(140, 10)).toEqual([second.id, third.id])
       expect(await stores.cases.idle(100_000, 10)).toEqual([])
+    })
+
+    describe('sets the cases of protocols that nobody works on apart', () => {
+      const p1 = thread('p1')
+      const two = async () => {
+        const rumor = record
+        const hate = await openCase(stores, p1, { protocol: 'hate' })
+        return { rumor, hate }
+      }
+
+      it('and counts them no more, until they are worked on again', async () => {
+        const { rumor, hate } = await two()
+        expect(await stores.cases.part(['hate', 'safety'])).toEqual({ back: [], unworked: [rumor.id] })
+        expect(await stores.cases.countOpen()).toBe(1)
+        expect(await stores.cases.idle(0, 10)).toEqual([hate.id])
+        expect(await stores.cases.part(['hate'])).toEqual({ back: [], unworked: [rumor.id] })
+        expect(await stores.cases.part(['hate', 'rumor'])).toEqual({ back: [rumor.id], unworked: [] })
+        expect(await stores.cases.countOpen()).toBe(2)
+      })
+
+      it('and gives their places to others', async () => {
+        await two()
+        await stores.threads.putPost(thread('p2'), postOf(thread('p2')), ARRIVAL, RULES)
+        expect(await stores.threads.due(T0, 10, 2)).toEqual([])
+        await stores.cases.part([])
+        expect(await stores.threads.due(T0, 10, 2)).toEqual([thread('p2')])
+      })
+
+      it('and lets whoever has the protocol on conclude one all the same', async () => {
+        const { rumor } = await two()
+        await stores.cases.part([])
+        await concludeCase(stores, rumor)
+        expect((await stores.cases.part([])).unworked).not.toContain(rumor.id)
+        await publishAll(stores)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.open).toBe(false)
+      })
+
+      it('and ends them with their deleted post', async () => {
+        const { rumor } = await two()
+        await stores.cases.part([])
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        expect(await stores.cases.part([])).toEqual({ back: [], unworked: [] })
+        expect(await stores.cases.peek(rumor.id)).toBeNull()
+        expect(await stores.outbox.size()).toBe(2)
+      })
     })
 
     it('keeps a big journal whole', async () => {

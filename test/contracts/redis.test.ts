@@ -2,18 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOn } from '../../src/adapters/redis/lua.ts'
+import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
 import { outboxContract } from './outbox.ts'
-import { ARRIVAL, farewellOf, postOf, RULES, said, T0, thread } from './samples.ts'
+import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { threadStoreContract } from './thread-store.ts'
@@ -239,6 +241,159 @@ describe('in Redis', () => {
     expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
     expect(farewells).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
+  })
+
+  const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)
+  const revisionsToldGoodbye = async () => {
+    const farewells: string[] = []
+    const ended = await stores.threads.deletePost(p1, (protocol, revision) => {
+      farewells.push(`${protocol} ${revision}`)
+      return farewellOf(p1)(protocol, revision)
+    })
+    return { ended, farewells, published: await stores.outbox.size() }
+  }
+  const forgetThread = () => {
+    const { keys } = stores
+    const member = memberOf(p1)
+    return client.del(keys.thread(member), keys.comments(member), keys.sample(member), keys.authors(member))
+  }
+  const restored = (revision: number) =>
+    redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE }).restore(p1, [
+      { protocol: 'rumor', revision, final: true, deleted: false },
+    ])
+
+  it('a post whose thread has expired, and was begun again by a late comment, bids farewell when it is deleted', async () => {
+    await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    await said1('late')
+    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
+  })
+
+  it('a post that nobody judges any more bids farewell to what a recovery brought back when it is deleted', async () => {
+    await forgetThread()
+    await restored(3)
+    const nobody = { ...ARRIVAL, threaded: false }
+    expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
+    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+  })
+
+  it('a deletion beside which everything changes again and again ends, and says so', async () => {
+    await judgeOnce(stores, p1)
+    let revision = 1
+    const changing = stores.threads.deletePost(p1, (protocol, next) => {
+      void client.hset(stores.keys.thread(memberOf(p1)), 'rev:rumor', ++revision)
+      return farewellOf(p1)(protocol, next)
+    })
+    await expect(changing).rejects.toThrow('changes again and again')
+  })
+
+  it('orphans that expire leave the revisions’ numbers that a recovery brought back', async () => {
+    await forgetThread()
+    await restored(3)
+    await said1('late')
+    expect(await stores.threads.expireOrphans(p1, () => ({ key: 'k', letter: '{}' }))).toBe(1)
+    expect(await client.exists(stores.keys.thread(memberOf(p1)))).toBe(0)
+    await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
+    expect(await openCase(stores, p1)).toMatchObject({ revision: 4, supersedes: 'rumor~p1~r3' })
+  })
+
+  it('a subject that is over keeps its numbers in a recovery', async () => {
+    await forgetThread()
+    const recovery = redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE })
+    await recovery.remember(p1, [{ protocol: 'rumor', revision: 2 }])
+    await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
+    expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
+    expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
+  })
+
+  describe('revisions count from the time', () => {
+    const p2 = thread('p2')
+    const DAY = 24 * HOUR
+    const now = T0 + DAY
+    const baseOf = async (since: number | null, createdAt: number) => {
+      if (since !== null) await client.hset(stores.keys.lineage, 'id', 'x', 'since', since)
+      await stores.threads.putPost(p2, postOf(p2, { createdAt }), { ...ARRIVAL, now }, RULES)
+      return (await readThread(stores, p2)).base
+    }
+
+    it('where an old post may have had some that were forgotten', async () => {
+      expect(await baseOf(T0 - DAY, T0)).toBe(now / 1_000)
+      const state = await readThread(stores, p2)
+      const record = recordOf(state, 'rumor', { revision: state.base + 1, id: `rumor~p2~r${state.base + 1}` })
+      const cases = [{ record, seen: state.version }]
+      const opened = await stores.threads.open(state, { cases, waiting: [], held: [], nextDue: null, final: true })
+      expect(opened).toEqual([record.id])
+      const farewells: number[] = []
+      await stores.threads.deletePost(p2, (protocol, revision) => {
+        farewells.push(revision)
+        return farewellOf(p2)(protocol, revision)
+      })
+      expect(farewells).toEqual([now / 1_000 + 2])
+    })
+
+    it.each([
+      ['a post that is young', T0 - DAY, now - KEEP_TOMBSTONE + 1],
+      ['a store that has not forgotten anything yet', now - KEEP_TOMBSTONE + 1, T0],
+      ['a store of which nobody keeps track', null, T0],
+    ])('but not for %s', async (_, since, createdAt) => {
+      expect(await baseOf(since, createdAt)).toBe(0)
+    })
+
+    it('as they do in a store that has lost count of its own age', async () => {
+      await client.hset(stores.keys.lineage, 'id', 'x')
+      expect(await baseOf(null, T0)).toBe(now / 1_000)
+    })
+  })
+
+  it('no step fails in its middle, whatever it is given: what comes again is known, and nothing is left half done', async () => {
+    const words = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.constantFrom('\ud800', '"createdAt":9', '{"by":"x', '\0', ']]', '%d', '\\', '\\"createdAt\\":1', '\udfff"'),
+    )
+    const id = fc.constantFrom('a', 'b', '\ud83d', '"createdAt":1', '%s', ':', '0')
+    const at = fc.constantFrom(T0, T0 - 1e12, T0 + 2 * HOUR, Date.UTC(9_999, 0), Date.UTC(0, 0))
+    const place = fc.record({
+      partition: fc.nat(3),
+      offset: fc.bigInt(0n, 2n ** 62n).map(String),
+      timestamp: fc.constantFrom(-1, 0, T0, 9e15, -9e15, 2 ** 63),
+    })
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('post' as const), text: words, at, place, threaded: fc.boolean() }),
+      fc.record({ do: fc.constant('said' as const), id, text: words, author: words, at, place }),
+      fc.record({ do: fc.constant('unsaid' as const), id, at, place }),
+      fc.record({ do: fc.constant('expire' as const) }),
+    )
+    let round = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const ref = thread(`hostile ${round++}`)
+        const rules = { ...RULES, cap: 2, perAuthor: 1, counts: [1, 2] }
+        for (const one of steps) {
+          const { threads } = stores
+          const twice = async (take: () => Promise<unknown>) => [await take(), await take()]
+          if (one.do === 'expire') await twice(() => threads.expireOrphans(ref, () => ({ key: 'k', letter: '{}' })))
+          else if (one.do === 'post') {
+            const put = { ...ARRIVAL, threaded: one.threaded, atOnce: !one.threaded, place: one.place }
+            const [, again] = await twice(() =>
+              threads.putPost(ref, { id: ref.postId, text: one.text, createdAt: one.at }, put, rules),
+            )
+            expect(again).toBe('duplicate')
+          } else {
+            const { author = '', text = '' } = one.do === 'said' ? one : {}
+            const change =
+              one.do === 'said'
+                ? { ...said(one.id, { text, author, createdAt: one.at }), place: one.place }
+                : { kind: 'deleted' as const, id: one.id, createdAt: one.at, place: one.place }
+            await twice(() => threads.putComments(ref, [change], T0, rules))
+          }
+        }
+        await threadsEnd(ref)
+      }),
+      { numRuns: 150 },
+    )
+    async function threadsEnd(ref: typeof p1) {
+      expect(await stores.threads.deletePost(ref, farewellOf(ref))).toBe('deleted')
+    }
   })
 
   it('a farewell leaves behind the revision that it retracts, whoever publishes that one', async () => {

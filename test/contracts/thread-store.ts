@@ -167,6 +167,17 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await kept()).toEqual([])
       })
 
+      it('comments whose words hold half a character, before their post and after it', async () => {
+        const half = (id: string) => said(id, { text: 'half \ud800', author: '\udfff', createdAt: T0 })
+        await put([half('c1'), said('late', { text: '\udbff "createdAt":1', createdAt: T0 + 2 * HOUR })])
+        const rules = { ...RULES, counts: [1] }
+        expect(await putPost(p1, { text: '\ud800' }, rules)).toBe('judged')
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect(await put([half('c2')])).toEqual(['judged'])
+        expect(await kept()).toEqual(['c1', 'c2'])
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, late: 1, post: { text: '\ud800' } })
+      })
+
       it('no comment from beyond the window', async () => {
         await putPost()
         const edge = said('edge', { createdAt: T0 + RULES.window })
@@ -495,6 +506,37 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         ])
         expect(await isDue(FOREVER)).toBe(false)
         expect(await stores.threads.read(p1)).toBeNull()
+      })
+
+      it('every orphan, those as well that a full thread and a full share have no room for', async () => {
+        const rules: ThreadRules = { ...RULES, cap: 4, perAuthor: 2 }
+        const many = Array.from({ length: 12 }, (_, at) => ({
+          ...said(`c${at}`, at < 6 ? { author: 'x' } : {}),
+          origin: { ...originOf(`c${at}`), offset: String(at), bytes: 100 },
+        }))
+        for (const one of many) expect(await put([one], rules)).toEqual(['orphan'])
+        expect(await kept()).toHaveLength(4)
+        const letters: Origin[] = []
+        const noting = (origin: Origin) => {
+          letters.push(origin)
+          return { key: 'k', letter: JSON.stringify(origin) }
+        }
+        expect(await stores.threads.expireOrphans(p1, noting)).toBe(12)
+        const origins = letters.map(({ offset }) => offset)
+        expect(origins.toSorted()).toEqual(many.map(({ origin }) => origin.offset).toSorted())
+        expect(letters.filter(({ raw }) => raw !== '')).toHaveLength(4)
+        expect(letters.every(({ bytes }) => bytes === 100)).toBe(true)
+        expect(await stores.outbox.size()).toBe(12)
+        expect(await stores.threads.read(p1)).toBeNull()
+      })
+
+      it('thousands of orphans, in steps', async () => {
+        const many = Array.from({ length: 2_500 }, (_, at) => said(`c${at}`))
+        for (let start = 0; start < many.length; start += 500) await put(many.slice(start, start + 500))
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(2_500)
+        expect(await stores.outbox.size()).toBe(2_500)
+        expect(await stores.threads.read(p1)).toBeNull()
+        expect(await isDue(FOREVER)).toBe(false)
       })
 
       it('no orphans whose post came just before they expired', async () => {

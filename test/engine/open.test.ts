@@ -13,17 +13,23 @@ const rumor = protocolNamed('rumor')
 const hate = protocolNamed('hate', { subject: 'post', accepts: ({ text }) => text !== '' })
 const safety = protocolNamed('safety', { subject: 'post' })
 const reply = protocolNamed('reply', { subject: 'reply', accepts: ({ hateSpeech }) => hateSpeech !== undefined })
+/** Bytes of a comment for which no dead letter can be made. */
+const BAD = 'bad'
 const checkpoints = { counts: [2], ages: [15 * MINUTE], finalAge: HOUR }
 const rules = { ...RULES, counts: checkpoints.counts }
 
 let stores: ReturnType<typeof memoryStores>
 let streamNow: number
 let opened: string[]
+let wall: number
+let troubles: string[]
 
 beforeEach(() => {
   stores = memoryStores(() => T0)
   streamNow = T0
   opened = []
+  wall = T0 + 24 * HOUR
+  troubles = []
 })
 
 function setUp(
@@ -48,11 +54,12 @@ function setUp(
       },
       work() {},
       stranded: async () => [],
+      async drop() {},
       backlog: async () => [],
       async close() {},
     },
-    clock: () => T0 + 24 * HOUR,
-    report() {},
+    clock: () => wall,
+    report: (name, event) => void (name === 'trouble:met' && 'where' in event && troubles.push(event.where)),
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
@@ -61,7 +68,10 @@ function setUp(
       caseDeadlineMs: HOUR,
       partitions: () => 1,
     },
-    orphanLetter: ({ offset }) => ({ key: offset, letter: offset }),
+    orphanLetter({ offset, raw }) {
+      if (raw === BAD) throw new RangeError('Invalid time value')
+      return { key: offset, letter: offset }
+    },
   })
   const put = (ref: ThreadRef, change: Partial<Post> = {}) => {
     const post = postOf(ref, change)
@@ -145,6 +155,44 @@ describe('a case', () => {
     for (let at = 0; at < due; at++) await put(thread(`due${at}`))
     await openAll()
     expect(await caseOf('safety~due0~r1')).toMatchObject({ pressed })
+  })
+})
+
+describe('a thread that can’t be opened', () => {
+  const bad = (postId: string): Parameters<typeof stores.threads.putComments> => {
+    const { origin, ...one } = said('c')
+    return [thread(postId), [{ ...one, origin: { ...origin, raw: BAD } }], T0, rules]
+  }
+
+  test('stops no other: what opens gets its job, and the one is named', async () => {
+    const { threads, put, openAll } = setUp([safety])
+    await threads.putComments(...bad('worse'))
+    await put(p1)
+    streamNow = T0 + 24 * HOUR
+    expect(await openAll()).toEqual(['safety~p1~r1'])
+    expect(troubles).toEqual(['opening post worse of default'])
+  })
+
+  test('is tried again after a while, longer each time, and not meanwhile', async () => {
+    const { threads, openAll } = setUp([safety])
+    await threads.putComments(...bad('worse'))
+    streamNow = T0 + 24 * HOUR
+    const tries: number[] = []
+    for (let second = 0; second < 200; second++, wall += 1_000) {
+      const before = troubles.length
+      await openAll()
+      if (troubles.length > before) tries.push(second)
+    }
+    expect(tries).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183])
+  })
+
+  test('is not in the way of the next, however many there are', async () => {
+    const { threads, put, openAll } = setUp([safety])
+    for (let at = 0; at < 300; at++) await threads.putComments(...bad(`worse${at}`))
+    streamNow = T0 + 24 * HOUR
+    for (let look = 0; look < 5; look++) await openAll()
+    await put(p1)
+    expect(await openAll()).toEqual(['safety~p1~r1'])
   })
 })
 

@@ -17,6 +17,8 @@ export interface QueueSettings {
 
 interface CaseJob {
   readonly caseId: string
+  /** Since when it may be taken up, ms since 1970; absent until it has been handed back. */
+  readonly readyAt?: number
 }
 interface AskJob extends StagedAsk {
   readonly heldMs: number
@@ -107,7 +109,9 @@ export function bullQueues(deps: {
       const advance = await work.advance(job.data.caseId)
       if (advance.next === 'done') return
       if (advance.next === 'later') {
-        await delayUntil(job, clock() + advance.delayMs, token)
+        const readyAt = clock() + advance.delayMs
+        await job.updateData({ ...job.data, readyAt })
+        await delayUntil(job, readyAt, token)
         throw new DelayedError()
       }
       await addAsks(job, advance.asks)
@@ -218,6 +222,13 @@ export function bullQueues(deps: {
       return found
     },
 
+    async drop(caseIds) {
+      for (const caseId of caseIds) {
+        const job = await cases.getJob(jobId(caseId))
+        if (job !== undefined) await removed(job)
+      }
+    },
+
     async backlog() {
       const stage = async (protocol: string, name: string, queue: Queue): Promise<StageBacklog> => {
         // Of those that wait for a later turn, the oldest is the next one or the last of a case with many asks.
@@ -229,11 +240,7 @@ export function bullQueues(deps: {
         ])
         const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts
         // A job may go between the two looks at it.
-        const since = eldest
-          .flat()
-          .flatMap((job: Job | undefined) =>
-            job === undefined ? [] : [job.timestamp + (Number((job.data as Partial<AskJob>).heldMs) || 0)],
-          )
+        const since = eldest.flat().flatMap((job: Job | undefined) => (job === undefined ? [] : [readyAtOf(job)]))
         const oldestWaitingSeconds = Math.max(0, clock() - Math.min(clock(), ...since)) / 1000
         const states = { waiting: waiting + prioritized, active, delayed }
         return { protocol, stage: name, states, oldestWaitingSeconds }
@@ -273,6 +280,12 @@ const REST_MS = 1_000
 const FORCE_AFTER_MS = 1_000
 /** Longest wait for the queues' connections to close. */
 const GOODBYE_MS = 300
+
+/** Since when a job could have been taken up: what was handed back, or held, waits from then on. */
+function readyAtOf({ timestamp, data }: Job): number {
+  const { readyAt, heldMs } = data as Partial<AskJob>
+  return Number(readyAt) || timestamp + (Number(heldMs) || 0)
+}
 
 /** So that what failed together is not tried again together: between half of it and the whole. */
 function jittered(ms: number): number {

@@ -77,6 +77,7 @@ export function memoryQueues(deps: {
       doing = work
       for (const caseId of waiting.splice(0)) begin(work, caseId)
     },
+    async drop() {},
     stranded: async (caseIds) => caseIds.filter((caseId) => !live.has(caseId)),
     backlog: async () =>
       stages.map(({ protocol, stage }) => ({

@@ -50,9 +50,19 @@ interface HeldCase {
   epoch: number
   run: number
   open: boolean
+  unworked: boolean
   touched: number
   journal: Map<string, JournalEntry>
   lost: LostCall[]
+}
+
+/** What is kept of where a comment came from that the thread had no room for. */
+const unseen = (origin: Origin): Origin => ({ ...origin, raw: '' })
+
+function leaveOut(thread: HeldThread, id: string): void {
+  thread.comments.delete(id)
+  const origin = thread.orphans.get(id)
+  if (origin !== undefined) thread.orphans.set(id, unseen(origin))
 }
 
 /** Whether a message at this place was taken before the one at `last` was. */
@@ -168,7 +178,7 @@ export function memoryStores(clock: Clock): {
     const kept = hasRoom(thread, comment, rules)
     if (kept) thread.comments.set(id, comment)
     if (thread.post === null) {
-      if (kept) thread.orphans.set(id, origin)
+      thread.orphans.set(id, kept ? origin : unseen(origin))
       if (!due.has(nameOf(thread.ref))) due.set(nameOf(thread.ref), comment.createdAt + rules.orphanWait)
       return { outcome: 'orphan', again: false }
     }
@@ -183,8 +193,7 @@ export function memoryStores(clock: Clock): {
     thread.overAuthor++
     const [last = id] = own.sort((a, b) => rank(thread.ref, b) - rank(thread.ref, a))
     if (rank(thread.ref, id) >= rank(thread.ref, last)) return false
-    thread.comments.delete(last)
-    thread.orphans.delete(last)
+    leaveOut(thread, last)
     return true
   }
 
@@ -240,8 +249,7 @@ export function memoryStores(clock: Clock): {
         ids.filter((id) => (thread.comments.get(id) !== null) === alive),
       )
       for (const id of [...(said ?? []).slice(rules.cap), ...(deleted ?? []).slice(TOMBSTONES * rules.cap)]) {
-        thread.comments.delete(id)
-        thread.orphans.delete(id)
+        leaveOut(thread, id)
       }
       const changed = ended.some(
         ({ outcome, again }) => again || ['judged', 'orphan', 'updated', 'deleted'].includes(outcome),
@@ -283,7 +291,7 @@ export function memoryStores(clock: Clock): {
         .filter(([, at]) => at <= until)
         .sort(([, a], [, b]) => a - b)
         .flatMap(([name]) => threads.get(name)?.ref ?? [])
-      const open = [...cases.values()].filter((held) => held.open)
+      const open = [...cases.values()].filter((held) => held.open && !held.unworked)
       const openOf = Map.groupBy(open, ({ record }) => record.tenant)
       const tenants = [...Map.groupBy(refs, ({ tenant }) => tenant)].map(([tenant, waiting]) => ({
         waiting,
@@ -317,6 +325,7 @@ export function memoryStores(clock: Clock): {
         late: thread.late,
         version: thread.version,
         postVersion: thread.postVersion,
+        base: 0,
         nextAge: thread.nextAge,
         countStage: thread.countStage,
         final: thread.final,
@@ -368,7 +377,16 @@ export function memoryStores(clock: Clock): {
         } else if (before.revision === record.revision - 1) {
           const { revision, id } = record
           thread.revisions.set(record.protocol, { ...before, revision, seen, final: record.final, openId: id })
-          cases.set(id, { record, epoch: 0, run: 0, open: true, touched: clock(), journal: new Map(), lost: [] })
+          cases.set(id, {
+            record,
+            epoch: 0,
+            run: 0,
+            open: true,
+            unworked: false,
+            touched: clock(),
+            journal: new Map(),
+            lost: [],
+          })
           opened.push(id)
         }
       }
@@ -399,9 +417,10 @@ export function memoryStores(clock: Clock): {
       const thread = threads.get(nameOf(ref))
       if (thread === undefined || thread.gone || thread.unrouted) due.delete(nameOf(ref))
       if (thread === undefined || thread.post !== null || thread.gone || thread.unrouted) return 0
+      const letters = [...thread.orphans.values()].map(letterOf)
       threads.delete(nameOf(ref))
       due.delete(nameOf(ref))
-      for (const origin of thread.orphans.values()) put({ id: nextId(), kind: 'dead-letter', ...letterOf(origin) })
+      for (const letter of letters) put({ id: nextId(), kind: 'dead-letter', ...letter })
       return thread.orphans.size
     },
 
@@ -452,12 +471,22 @@ export function memoryStores(clock: Clock): {
     },
     async idle(idleMs, limit) {
       return [...cases]
-        .filter(([, held]) => held.open && clock() - held.touched >= idleMs)
+        .filter(([, held]) => held.open && !held.unworked && clock() - held.touched >= idleMs)
         .sort(([, a], [, b]) => a.touched - b.touched)
         .slice(0, limit)
         .map(([id]) => id)
     },
-    countOpen: async () => [...cases.values()].filter(({ open }) => open).length,
+    countOpen: async () => [...cases.values()].filter(({ open, unworked }) => open && !unworked).length,
+    async part(worked) {
+      const back: string[] = []
+      for (const [id, held] of cases) {
+        if (!held.open) continue
+        const unworked = !worked.includes(held.record.protocol)
+        if (held.unworked && !unworked) back.push(id)
+        held.unworked = unworked
+      }
+      return { back, unworked: [...cases].flatMap(([id, held]) => (held.open && held.unworked ? [id] : [])) }
+    },
   }
 
   const outbox: Outbox = {

@@ -5,9 +5,11 @@ import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../
 import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf } from './keys.ts'
 import type { Stamp } from './lineage.ts'
+import { pairs } from './pairs.ts'
 import { scriptsOn } from './scripts.ts'
 
 const takenReply = z.tuple([z.string(), z.string(), z.string(), z.array(z.string()), z.array(z.string())])
+const partedReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
@@ -58,6 +60,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       const won = await scripts.concludeCase(
         keys.case(id),
         keys.open,
+        keys.unworked,
         keys.outbox,
         keys.thread(member),
         keys.lineage,
@@ -74,12 +77,11 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
     },
     idle: (idleMs, limit) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', 0, limit),
     countOpen: () => client.zcard(keys.open),
+    async part(worked) {
+      const [back, unworked] = partedReply.parse(await scripts.partOpen(keys.open, keys.unworked, ...worked))
+      return { back, unworked }
+    },
   }
-}
-
-/** A hash as Lua returns it: names and values in turn. */
-function pairs(reply: readonly string[]): [string, string][] {
-  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? ''])
 }
 
 const GROUP = 'publishers'

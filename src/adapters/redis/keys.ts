@@ -17,6 +17,8 @@ export interface Keys {
    * hash: how many are each tenant's.
    */
   readonly open: string
+  /** Sorted set like `open`: cases of protocols that nobody works on; they take no places. */
+  readonly unworked: string
   /** Stream: what waits for Kafka. */
   readonly outbox: string
   /** Hash: stream marks by partition. */
@@ -52,6 +54,7 @@ export function keysUnder(prefix: string): Keys {
     queues: `${root}:bull`,
     due: `${root}:due`,
     open: `${root}:open`,
+    unworked: `${root}:unworked`,
     outbox: `${root}:outbox`,
     marks: `${root}:marks`,
     lineage: `${root}:lineage`,

@@ -23,9 +23,11 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
         await scripts.restoreRevisions(
           keys.thread(member),
           keys.open,
+          keys.unworked,
           keys.case(''),
           keys.journal(''),
           keys.lost(''),
+          keys.revisions(member),
           member,
           settings.keepTombstoneMs,
           ...[...published].flatMap(({ protocol, revision, final, deleted }) => [
@@ -37,6 +39,11 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
         ),
       )
       return { raised, givenUp }
+    },
+    /** Of a subject whose thread would be gone by now: the numbers of its revisions, so that none is given again. */
+    async remember(ref: ThreadRef, published: Iterable<{ protocol: string; revision: number }>): Promise<void> {
+      const numbers = [...published].flatMap(({ protocol, revision }) => [protocol, revision])
+      await scripts.rememberRevisions(keys.revisions(memberOf(ref)), settings.keepTombstoneMs, ...numbers)
     },
     /** Notes that this revision has seen all of the thread's `version`; false if one of the two has changed meanwhile. */
     async settle(ref: ThreadRef, revision: { protocol: string; revision: number; version: number; seen: number }) {

@@ -8,8 +8,9 @@ import { type Lua, luaOn } from './lua.ts'
  * (comments after the window), crowd (comments that their authors' share had no room for), stage (count checkpoints passed),
  * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
  * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol
- * is paused), carry:.
+ * reads its comments), base (what its revisions are counted from, if not 0), and by protocol rev:, open:, seen:, last: (the
+ * revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a script has
+ * written when it fails: nothing that can fail stands behind the first write.
  */
 
 /**
@@ -80,6 +81,7 @@ end
  * anew, as it is when the sum is wrong: a worker of an earlier version ends cases without counting them off.
  */
 const OPEN_COUNTS = `
+local function tenant_of(id) return string.match(id, '^[^~@]*@([^~]*)~') or 'default' end
 local function count_open(open, member, by)
   local counts = open .. '/tenants'
   if redis.call('EXISTS', counts) == 0 then return end
@@ -91,7 +93,7 @@ local function open_counts(open, total, tenants)
   if tonumber(redis.call('HGET', counts, '/') or '-1') ~= total then
     local sums = { ['/'] = total }
     for _, id in ipairs(redis.call('ZRANGE', open, 0, -1)) do
-      local tenant = string.match(id, '^[^~@]*@([^~]*)~') or 'default'
+      local tenant = tenant_of(id)
       sums[tenant] = (sums[tenant] or 0) + 1
     end
     redis.call('DEL', counts)
@@ -153,21 +155,33 @@ local function recall(thread, revisions)
 end
 `
 
-/** The same for one that is to be deleted; what is recalled is forgotten again if nothing follows. */
-const RECALL_REVISIONS = `${RECALL}
-local thread, revisions = unpack(KEYS)
-if redis.call('EXISTS', thread) == 1 or redis.call('EXISTS', revisions) == 0 then return 0 end
-recall(thread, revisions)
-redis.call('PEXPIRE', thread, ARGV[1])
-return 1
+/**
+ * Where nobody can know whether a post had revisions, since what was known of it would be forgotten by now, they count from
+ * the time, in seconds: it only rises, and by more than a thread can have revisions.
+ */
+const BASE = `
+local function base_of(lineage, at, now, keep)
+  local held = redis.call('HMGET', lineage, 'id', 'since')
+  local forgotten = now - keep
+  if held[1] and at < forgotten and tonumber(held[2] or '0') < forgotten then return math.floor(now / 1000) end
+end
 `
 
-const PUT_POST = `${DUE_NOW}${RECALL}${TAKEN}${AUTHORS}
-local thread, due, orphans, comments, sample, revisions, authors = unpack(KEYS)
+const PUT_POST = `${DUE_NOW}${RECALL}${BASE}${TAKEN}${AUTHORS}
+local thread, due, orphans, comments, sample, revisions, authors, lineage = unpack(KEYS)
 local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep, place = unpack(ARGV)
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
 if held[4] then return 'deleted' end
 if held[1] == post or taken(held[5], place) then return 'duplicate' end
+local late = {}
+if not held[1] and threaded == '1' then
+  local said = redis.call('HGETALL', comments)
+  for i = 1, #said, 2 do
+    -- Inside a text its quotes would be escaped.
+    local created = string.match(said[i + 1], '"createdAt":(%-?%d+)')
+    if created and tonumber(created) > tonumber(at) + tonumber(window) then late[#late + 1] = { said[i], said[i + 1] } end
+  end
+end
 if threaded == '0' then
   redis.call('DEL', orphans, comments, sample, authors)
   redis.call('HDEL', thread, 'n', 'stage', 'late', 'crowd')
@@ -180,7 +194,11 @@ if threaded == '0' and judged_at_once == '0' and not held[1] then
 end
 redis.call('HDEL', thread, 'unrouted')
 redis.call('PERSIST', thread)
-if not held[1] then recall(thread, revisions) end
+if not held[1] then
+  recall(thread, revisions)
+  local base = base_of(lineage, tonumber(at), tonumber(now), tonumber(keep))
+  if base then redis.call('HSETNX', thread, 'base', base) end
+end
 redis.call('HSET', thread, 'post', post, 'at', at, 'postPlace', place)
 redis.call('HINCRBY', thread, 'v', 1)
 redis.call('HINCRBY', thread, 'pv', 1)
@@ -201,16 +219,13 @@ if judged_at_once == '1' then
 else set_due(due, member, first_due) end
 redis.call('DEL', orphans)
 local n = threaded == '1' and tonumber(held[2] or '0') or 0
-local said = redis.call('HGETALL', comments)
-for i = 1, #said, 2 do
-  local created = cjson.decode(said[i + 1]).createdAt
-  if created and created > tonumber(at) + tonumber(window) then
-    drop_from_author(authors, sample, said[i], said[i + 1])
-    redis.call('HDEL', comments, said[i])
-    redis.call('ZREM', sample, said[i])
-    redis.call('HINCRBY', thread, 'late', 1)
-    n = n - 1
-  end
+for _, comment in ipairs(late) do
+  local id, json = unpack(comment)
+  drop_from_author(authors, sample, id, json)
+  redis.call('HDEL', comments, id)
+  redis.call('ZREM', sample, id)
+  redis.call('HINCRBY', thread, 'late', 1)
+  n = n - 1
 end
 redis.call('HSET', thread, 'n', n)
 if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts) end
@@ -228,9 +243,12 @@ local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
 local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
 local outcomes, changed, again, late, crowd = {}, false, false, 0, 0
+-- Of a comment that is left out while its post is missing, where it came from stays: should no post come, it was lost as well.
+local function wait_unseen(id, origin) redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
 local function leave_out(id)
   redis.call('HDEL', comments, id)
-  redis.call('HDEL', orphans, id)
+  local origin = not at and redis.call('HGET', orphans, id)
+  if origin then wait_unseen(id, origin) else redis.call('HDEL', orphans, id) end
 end
 -- Of one author the comments with the smallest ranks, whatever their order.
 local function has_room(author, rank, id)
@@ -290,7 +308,7 @@ for i = 9, #ARGV, 8 do
       end
       if not at then
         outcome = 'orphan'
-        if kept then redis.call('HSET', orphans, id, origin) end
+        if kept then redis.call('HSET', orphans, id, origin) else wait_unseen(id, origin) end
         due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait))
       elseif final then
         outcome = 'late'
@@ -326,23 +344,41 @@ end
 return outcomes
 `
 
-const EXPIRE_ORPHANS = `${DUES}
-local thread, comments, sample, due, orphans, outbox, authors = unpack(KEYS)
-if redis.call('HEXISTS', thread, 'post') == 1 then return 0 end
-for _, field in ipairs({ 'gone', 'unrouted' }) do
-  if redis.call('HEXISTS', thread, field) == 1 then
-    not_due(due, ARGV[1])
-    return 0
+/** Some of the comments whose post never came; with the last of them the thread goes, and leaves its revisions' numbers. */
+const EXPIRE_ORPHANS = `${DUES}${AUTHORS}
+local thread, comments, sample, due, orphans, outbox, authors, revisions = unpack(KEYS)
+local member, keep = ARGV[1], ARGV[2]
+local held = redis.call('HMGET', thread, 'post', 'gone', 'unrouted')
+if held[1] then return -1 end
+if held[2] or held[3] then
+  not_due(due, member)
+  return -1
+end
+local expired = 0
+for i = 3, #ARGV, 3 do
+  local id, key, letter = unpack(ARGV, i, i + 2)
+  if redis.call('HEXISTS', orphans, id) == 1 then
+    redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+    redis.call('HDEL', orphans, id)
+    drop_from_author(authors, sample, id, redis.call('HGET', comments, id))
+    redis.call('HDEL', comments, id)
+    redis.call('ZREM', sample, id)
+    redis.call('HINCRBY', thread, 'n', -1)
+    expired = expired + 1
   end
 end
-local waiting = redis.call('HLEN', orphans)
-if waiting ~= tonumber(ARGV[2]) then return -1 end
-for i = 3, #ARGV, 2 do
-  redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', ARGV[i], 'letter', ARGV[i + 1])
+if redis.call('HLEN', orphans) > 0 then return expired end
+local fields = redis.call('HGETALL', thread)
+for i = 1, #fields, 2 do
+  local protocol = string.match(fields[i], '^rev:(.+)$')
+  if protocol and tonumber(fields[i + 1]) > tonumber(redis.call('HGET', revisions, protocol) or '0') then
+    redis.call('HSET', revisions, protocol, fields[i + 1])
+    redis.call('PEXPIRE', revisions, keep)
+  end
 end
 redis.call('DEL', thread, comments, sample, orphans, authors)
-not_due(due, ARGV[1])
-return waiting
+not_due(due, member)
+return expired
 `
 
 /**
@@ -381,7 +417,8 @@ for i = 12, #ARGV, 6 do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
     final = '0'
-  elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0') == tonumber(revision) - 1 then
+  elseif tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or redis.call('HGET', thread, 'base') or '0') ==
+    tonumber(revision) - 1 then
     redis.call('HSET', thread, 'rev:' .. protocol, revision, 'open:' .. protocol, id, 'seen:' .. protocol, seen,
       'last:' .. protocol, last)
     redis.call('HSET', case_prefix .. id, 'record', record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
@@ -503,30 +540,35 @@ return { #members, woken }
  * publisher, the farewell waits in the tombstone.
  */
 const DELETE_POST = `${DUES}${OPEN_COUNTS}
-local thread, comments, sample, authors, due, orphans, open, outbox, case_prefix = unpack(KEYS, 1, 9)
+local thread, comments, sample, authors, due, orphans, open, unworked, outbox, case_prefix, revisions = unpack(KEYS, 1, 11)
 local member, keep = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
-for i = 3, #ARGV, 5 do
-  local protocol, revision = ARGV[i], ARGV[i + 1]
-  if (redis.call('HGET', thread, 'rev:' .. protocol) or '0') ~= revision then return 'changed' end
-end
 local fields = redis.call('HKEYS', thread)
+local last = {}
+local function note(protocol, revision) last[protocol] = math.max(last[protocol] or 0, tonumber(revision)) end
 for _, field in ipairs(fields) do
   local protocol = string.match(field, '^rev:(.+)$')
-  local known = false
-  for i = 3, #ARGV, 5 do known = known or ARGV[i] == protocol end
-  if protocol and not known then return 'changed' end
+  if protocol then note(protocol, redis.call('HGET', thread, field)) end
 end
+local forgotten = redis.call('HGETALL', revisions)
+for i = 1, #forgotten, 2 do note(forgotten[i], forgotten[i + 1]) end
+for i = 3, #ARGV, 5 do
+  local protocol, revision = ARGV[i], tonumber(ARGV[i + 1])
+  if last[protocol] ~= revision then return 'changed' end
+  last[protocol] = nil
+end
+if next(last) then return 'changed' end
 local unpublished = {}
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 5) == 'open:' then
     local id = redis.call('HGET', thread, field)
     if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1)
+    elseif redis.call('ZREM', unworked, id) == 1 then -- It was open, and is not counted.
     elseif redis.call('EXISTS', case_prefix .. id) == 1 then unpublished[string.sub(field, 6)] = id end
   end
 end
 redis.call('DEL', thread, comments, sample, authors, orphans)
-for i = 10, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 12, #KEYS do redis.call('DEL', KEYS[i]) end
 not_due(due, member)
 redis.call('HSET', thread, 'gone', 1)
 for i = 3, #ARGV, 5 do
@@ -587,7 +629,7 @@ return 1
 `
 
 const CONCLUDE = `${OPEN_COUNTS}${SAME_DATA}
-local case, open, outbox, thread, lineage = unpack(KEYS)
+local case, open, unworked, outbox, thread, lineage = unpack(KEYS)
 local id, epoch, protocol, member, verdict, transcript, carry, known, beat = unpack(ARGV)
 if not same_data(lineage, known, beat) then return 0 end
 local held = redis.call('HMGET', case, 'status', 'epoch')
@@ -596,6 +638,7 @@ redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member,
   'verdict', verdict, 'transcript', transcript)
 redis.call('HSET', case, 'status', 'concluded')
 if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
+redis.call('ZREM', unworked, id)
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
 return 1
@@ -636,7 +679,7 @@ return 1
 
 /**
  * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
- * process), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
+ * process), since (the Redis time at which it was begun with nothing accepted, ms), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
  */
 const BEGIN_LINEAGE = `
 local lineage, marks = unpack(KEYS)
@@ -651,6 +694,7 @@ if held[2] then return { '', '0', held[2] } end
 if not held[1] then
   if #ARGV > 2 and redis.call('EXISTS', marks) == 0 then return lose('emptied') end
   redis.call('HSET', lineage, 'id', fresh)
+  if #ARGV == 2 then redis.call('HSET', lineage, 'since', redis.call('TIME')[1] .. '000') end
 elseif alone == '1' then
   for i = 3, #ARGV, 2 do
     local at = redis.call('HGET', lineage, 'at:' .. ARGV[i])
@@ -697,7 +741,7 @@ return 1
  * given up: it would come to another content under the same id. Returns how many revisions were raised and cases given up.
  */
 const RESTORE_REVISIONS = `${OPEN_COUNTS}
-local thread, open, case_prefix, journal_prefix, lost_prefix = unpack(KEYS)
+local thread, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS)
 local member, keep = ARGV[1], ARGV[2]
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
@@ -710,12 +754,14 @@ for i = 3, #ARGV, 4 do
   if id and not status then redis.call('HDEL', thread, 'open:' .. protocol)
   elseif status == 'open' and held <= tonumber(revision) then
     if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
+    redis.call('ZREM', unworked, id)
     redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
     redis.call('HDEL', thread, 'open:' .. protocol, 'again:' .. protocol)
     given_up, behind = given_up + 1, true
   end
   if deleted == '1' then
     for _, field in ipairs({ 'rev:', 'seen:', 'last:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
+    redis.call('HDEL', revisions, protocol)
   elseif behind then
     redis.call('HSET', thread, 'rev:' .. protocol, revision, 'seen:' .. protocol, -1, 'last:' .. protocol, last)
     redis.call('HDEL', thread, 'carry:' .. protocol)
@@ -724,6 +770,46 @@ for i = 3, #ARGV, 4 do
 end
 if redis.call('HEXISTS', thread, 'post') == 0 then redis.call('PEXPIRE', thread, keep) end
 return { raised, given_up }
+`
+
+/** Of a subject that is over, what its thread would have left: the numbers of its revisions. */
+const REMEMBER_REVISIONS = `
+local revisions = KEYS[1]
+for i = 2, #ARGV, 2 do
+  if tonumber(redis.call('HGET', revisions, ARGV[i]) or '0') < tonumber(ARGV[i + 1]) then
+    redis.call('HSET', revisions, ARGV[i], ARGV[i + 1])
+    redis.call('PEXPIRE', revisions, ARGV[1])
+  end
+end
+return 1
+`
+
+/**
+ * Cases of protocols that the caller does not work on go from the open ones to the unworked, which take nobody's place, and
+ * those that it does come back. Returns those, and those that are unworked now.
+ */
+const PART_OPEN = `${OPEN_COUNTS}
+local open, unworked = unpack(KEYS)
+local worked = {}
+for _, protocol in ipairs(ARGV) do worked[protocol] = true end
+local function is_worked(id) return worked[string.match(id, '^[^~@/]*')] end
+local back = {}
+for _, id in ipairs(redis.call('ZRANGE', unworked, 0, -1)) do
+  if is_worked(id) then
+    redis.call('ZADD', open, redis.call('ZSCORE', unworked, id), id)
+    redis.call('ZREM', unworked, id)
+    count_open(open, tenant_of(id), 1)
+    back[#back + 1] = id
+  end
+end
+for _, id in ipairs(redis.call('ZRANGE', open, 0, -1)) do
+  if not is_worked(id) then
+    redis.call('ZADD', unworked, redis.call('ZSCORE', open, id), id)
+    redis.call('ZREM', open, id)
+    count_open(open, tenant_of(id), -1)
+  end
+end
+return { back, redis.call('ZRANGE', unworked, 0, -1) }
 `
 
 /** Notes that a protocol's revision has seen all that the thread holds, if both are as the caller read them. */
@@ -737,27 +823,28 @@ return 1
 `
 
 const SOURCES = {
-  putPost: { lua: PUT_POST, keys: 7 },
+  putPost: { lua: PUT_POST, keys: 8 },
   putComments: { lua: PUT_COMMENTS, keys: 6 },
-  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 7 },
+  expireOrphans: { lua: EXPIRE_ORPHANS, keys: 8 },
   openCases: { lua: OPEN, keys: 10 },
   takeTurns: { lua: TAKE_TURNS, keys: 2 },
   countDue: { lua: COUNT_DUE, keys: 1 },
   resumeHeld: { lua: RESUME, keys: 3 },
   linkReply: { lua: LINK_REPLY, keys: 2 },
-  recallRevisions: { lua: RECALL_REVISIONS, keys: 2 },
   deletePost: { lua: DELETE_POST },
   takeCase: { lua: TAKE, keys: 4 },
   restartCase: { lua: RESTART, keys: 2 },
   answerAsk: { lua: ANSWER, keys: 2 },
   loseCalls: { lua: LOSE_CALLS, keys: 2 },
-  concludeCase: { lua: CONCLUDE, keys: 5 },
+  concludeCase: { lua: CONCLUDE, keys: 6 },
+  partOpen: { lua: PART_OPEN, keys: 2 },
   doneEntry: { lua: DONE, keys: 10 },
   beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
   beatLineage: { lua: BEAT_LINEAGE, keys: 1 },
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
   releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
-  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 5 },
+  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 7 },
+  rememberRevisions: { lua: REMEMBER_REVISIONS, keys: 1 },
   settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../ports/threads.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
 import type { Stamp } from './lineage.ts'
+import { pairs } from './pairs.ts'
 import { scriptsOn } from './scripts.ts'
 
 const outcome = z.enum(OUTCOMES)
@@ -24,10 +25,18 @@ const origin = z.object({
   // Earlier versions did not say.
   timestamp: z.number().default(0),
   raw: z.string(),
+  bytes: z.number().optional(),
 })
 const wokenReply = z.tuple([z.number(), z.number()])
 const TOMBSTONE = '{}'
 const UNBOUNDED = 1e15
+/** A deletion begins anew where a revision was opened meanwhile; more often than this, something else is wrong. */
+const DELETE_TRIES = 100
+/** Of a deleted thread so many of its latest revisions' cases and journals are erased; those before have expired long since. */
+const ERASED_REVISIONS = 1_000
+/** Orphans that expire in one step, and such steps in a row; of what is left the thread stays due. */
+const EXPIRED_AT_ONCE = 500
+const EXPIRY_STEPS = 100
 /** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
 const WOKEN_AT_ONCE = 500
 
@@ -52,6 +61,7 @@ export function redisThreads(
           keys.sample(member),
           keys.revisions(member),
           keys.authors(member),
+          keys.lineage,
           member,
           JSON.stringify(value),
           value.createdAt,
@@ -91,21 +101,25 @@ export function redisThreads(
 
     async deletePost(ref, farewell) {
       const member = memberOf(ref)
-      await scripts.recallRevisions(keys.thread(member), keys.revisions(member), settings.keepTombstoneMs)
-      for (;;) {
-        const state = await store.read(ref)
-        const opened = [...(state?.revisions ?? [])]
-        const farewells = opened.map(([protocol, { revision }]) => ({
+      for (let tries = 0; tries < DELETE_TRIES; tries++) {
+        const [held, forgotten] = await Promise.all([
+          client.hgetall(keys.thread(member)),
+          client.hgetall(keys.revisions(member)),
+        ])
+        const last = new Map([...revisionsOf(held)].map(([protocol, { revision }]) => [protocol, revision]))
+        for (const [protocol, revision] of Object.entries(forgotten))
+          last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
+        const farewells = [...last].map(([protocol, revision]) => ({
           protocol,
           revision,
           ...farewell(protocol, revision + 1),
         }))
-        const caseKeys = farewells.flatMap(({ revision, caseId }) => {
-          const revisionOf = caseId.lastIndexOf('~r') + 2
-          return Array.from({ length: revision }, (_, index) => `${caseId.slice(0, revisionOf)}${index + 1}`).flatMap(
-            (id) => [keys.case(id), keys.journal(id), keys.lost(id)],
-          )
-        })
+        const caseKeys = farewells.flatMap(({ revision, caseId }) =>
+          latest(revision).flatMap((number) => {
+            const id = `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`
+            return [keys.case(id), keys.journal(id), keys.lost(id)]
+          }),
+        )
         const touched = [
           keys.thread(member),
           keys.comments(member),
@@ -114,8 +128,10 @@ export function redisThreads(
           keys.due,
           keys.orphans(member),
           keys.open,
+          keys.unworked,
           keys.outbox,
           keys.case(''),
+          keys.revisions(member),
           ...caseKeys,
         ]
         const ended = await scripts.deletePost(
@@ -133,6 +149,7 @@ export function redisThreads(
         )
         if (ended !== 'changed') return outcome.parse(ended)
       }
+      throw new Error(`the thread ${member} changes again and again while it is being deleted`)
     },
 
     async linkReply(post, reply) {
@@ -166,6 +183,7 @@ export function redisThreads(
         late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
+        base: Number(held.base ?? 0),
         // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
         nextAge: held.next !== undefined ? Number(held.next) : held.pv === undefined ? 0 : null,
         countStage: Number(held.stage ?? 0),
@@ -236,29 +254,42 @@ export function redisThreads(
 
     async expireOrphans(ref, letterOf) {
       const member = memberOf(ref)
-      for (;;) {
-        const origins = await client.hvals(keys.orphans(member))
-        const letters = origins.map((json) => letterOf(origin.parse(JSON.parse(json))))
-        const expired = await scripts.expireOrphans(
-          keys.thread(member),
-          keys.comments(member),
-          keys.sample(member),
-          keys.due,
-          keys.orphans(member),
-          keys.outbox,
-          keys.authors(member),
-          member,
-          letters.length,
-          ...letters.flatMap(({ key, letter }) => [key, letter]),
+      let total = 0
+      let cursor = '0'
+      for (let step = 0; step < EXPIRY_STEPS; step++) {
+        const [next, some] = await client.hscan(keys.orphans(member), cursor, 'COUNT', EXPIRED_AT_ONCE)
+        cursor = next
+        const letters = pairs(some).map(([id, json]) => ({ id, ...letterOf(origin.parse(JSON.parse(json))) }))
+        const expired = Number(
+          await scripts.expireOrphans(
+            keys.thread(member),
+            keys.comments(member),
+            keys.sample(member),
+            keys.due,
+            keys.orphans(member),
+            keys.outbox,
+            keys.authors(member),
+            keys.revisions(member),
+            member,
+            settings.keepTombstoneMs,
+            ...letters.flatMap(({ id, key, letter }) => [id, key, letter]),
+          ),
         )
-        // Less than none: another comment came while the letters were written.
-        if (Number(expired) >= 0) return Number(expired)
+        // Less than none: the post has come, or the thread is gone.
+        if (expired < 0) return total
+        total += expired
+        if (cursor === '0' && (await client.exists(keys.thread(member), keys.orphans(member))) === 0) return total
       }
+      return total
     },
 
     countDue: async (until) => z.number().parse(await scripts.countDue(keys.due, scoreOf(until))),
   }
   return store
+}
+
+function latest(revision: number): number[] {
+  return Array.from({ length: Math.min(revision, ERASED_REVISIONS) }, (_, index) => revision - index)
 }
 
 /** A time as the end of a range of scores. */

@@ -1,0 +1,73 @@
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import { type Ended, transcriptOf, undecided, verdictOf } from './conclude.ts'
+import { named } from './judge.ts'
+
+/** Cases looked at side by side. */
+const AT_ONCE = 50
+
+/**
+ * Sees to cases of protocols that are switched off. At once they take no place from others and press nobody; workers that
+ * have the protocol on, as in a rolling restart, go on with them. Where nobody has by their deadline, and `handBackMs` after
+ * it, they end without a decision: `degraded` says `protocol-off`.
+ */
+export function unworkedCases(deps: {
+  /** Names of those that this process works on. */
+  protocols: readonly string[]
+  cases: Pick<CaseStore, 'part' | 'peek' | 'take' | 'conclude'>
+  queues: Pick<StageQueues, 'push' | 'drop'>
+  clock: Clock
+  report: Report
+  settings: { readonly handBackMs: number; readonly transcriptBytes: number }
+}) {
+  const { protocols, cases, queues, clock, report, settings } = deps
+  let deadlines = new Map<string, number>()
+
+  async function deadlineOf(id: string): Promise<number> {
+    const known = deadlines.get(id)
+    return known ?? (await cases.peek(id))?.record.deadline ?? Number.POSITIVE_INFINITY
+  }
+
+  async function end(id: string): Promise<boolean> {
+    const taken = await cases.take(id)
+    if (taken === null || protocols.includes(taken.record.protocol)) return false
+    const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
+    const ended: Ended = {
+      record: taken.record,
+      ruling: undecided('protocol-off'),
+      asked: [],
+      journal: taken.journal,
+      // Nobody here knows the script, so that nothing is told of its turns: their calls were made all the same.
+      lostCalls: [...taken.lostCalls, ...made],
+      decidedAt: clock(),
+    }
+    const won = await cases.conclude(taken.record, taken.epoch, {
+      verdict: JSON.stringify(verdictOf(ended)),
+      transcript: transcriptOf(ended, () => [], settings.transcriptBytes),
+      carry: null,
+    })
+    if (won) report('case:concluded', { caseId: id, protocol: taken.record.protocol, rounds: 0 })
+    return won
+  }
+
+  /** One look; returns the ids of the cases that it ended. */
+  return async function look(): Promise<string[]> {
+    const { back, unworked } = await cases.part(protocols)
+    await queues.push(back)
+    const ended: string[] = []
+    const seen = new Map<string, number>()
+    for (let start = 0; start < unworked.length; start += AT_ONCE)
+      await Promise.all(
+        unworked.slice(start, start + AT_ONCE).map(async (id) => {
+          const deadline = await deadlineOf(id)
+          seen.set(id, deadline)
+          if (deadline + settings.handBackMs < clock() && (await end(id))) ended.push(id)
+        }),
+      )
+    deadlines = seen
+    await queues.drop(ended)
+    return ended
+  }
+}
