@@ -1,5 +1,5 @@
 import kafkajs, { type Kafka, type Producer } from 'kafkajs'
-import type { Compression, Outgoing, TopicWriter } from '../src/ports/topic.ts'
+import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
 
 const { CompressionTypes } = kafkajs
 const TYPES: Record<Compression, number> = {
@@ -64,6 +64,8 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
         if (producer === own) producer = undefined
         void own.then((dead) => dead.disconnect()).catch(() => undefined)
       }
+      if (isRefusal(error))
+        throw new RefusedRecord(error instanceof Error ? error.message : 'refused', { cause: error })
       throw error
     }
   }
@@ -77,6 +79,21 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
 }
 
 class Silence extends Error {}
+
+/** What a broker says of a record, and not of a topic or of itself. */
+const OF_THE_RECORD = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_RECORD',
+  'INVALID_TIMESTAMP',
+  'UNSUPPORTED_FOR_MESSAGE_FORMAT',
+])
+
+function isRefusal(error: unknown): boolean {
+  for (let one = error; one instanceof Error; one = one.cause)
+    if ('type' in one && typeof one.type === 'string' && OF_THE_RECORD.has(one.type)) return true
+  return false
+}
 
 /** Rejects with a Silence if the promise has not settled after so many ms. */
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value> {

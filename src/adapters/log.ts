@@ -13,6 +13,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:roomy': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
+  'publication:held': 'error',
   'trouble:met': 'error',
   'service:started': 'info',
   'service:exposed': 'warn',

@@ -268,7 +268,7 @@ function tally(outbox: Outbox) {
     async take(): Promise<void> {
       const entries = await outbox.next('bench', 1_000, 0)
       for (const entry of entries) {
-        if (entry.kind === 'dead-letter') continue
+        if (entry.kind !== 'verdict') continue
         usage = addUsage(usage, verdict.parse(JSON.parse(entry.verdict)).usage)
         verdicts++
       }

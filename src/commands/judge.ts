@@ -264,6 +264,7 @@ async function collect(
       terminal.say(`${options.file}:${options.lineOf(topic, offset)} ${reason}: ${printable(detail, 200)}; left out`)
       return
     }
+    if (entry.kind !== 'verdict') throw new Error('there is an entry that nobody here wrote')
     const decided = verdict.parse(JSON.parse(entry.verdict))
     counts.verdicts++
     if (decided.decidedBy === 'none') counts.undecided++

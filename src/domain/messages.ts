@@ -127,6 +127,7 @@ export const DEAD_LETTER_REASONS = [
   'future',
   'orphan-expired',
   'unjudgeable',
+  'refused',
 ] as const
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 

@@ -29,7 +29,7 @@ export function verdictOf(ended: Ended): Verdict {
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
-  const { models, comments, ...decided } = ruling
+  const { models, comments, ...decided } = bounded(ruling)
   return {
     schema: 1,
     id: record.id,
@@ -57,6 +57,30 @@ export function verdictOf(ended: Ended): Verdict {
       decidedAt: iso(decidedAt),
       modelMs,
       overheadMs: Math.max(0, decidedAt - record.receivedAt - modelMs - heldMs),
+    },
+  }
+}
+
+/** However much a script says, a verdict stays far below what a broker takes at once. */
+const MAX_RATIONALE_CHARS = 16_000
+const MAX_DEGRADED = { count: 50, chars: 500 }
+const MAX_EVIDENCE = 200
+
+function bounded(ruling: Ruling): Ruling {
+  const { rationale, degraded, evidence } = ruling
+  const { support, oppose, precedents } = evidence
+  const more = degraded.length - MAX_DEGRADED.count
+  return {
+    ...ruling,
+    rationale: cut(rationale, MAX_RATIONALE_CHARS).text,
+    degraded: [
+      ...degraded.slice(0, MAX_DEGRADED.count).map((why) => cut(why, MAX_DEGRADED.chars).text),
+      ...(more > 0 ? [`and ${more} more`] : []),
+    ],
+    evidence: {
+      support: support.slice(0, MAX_EVIDENCE),
+      oppose: oppose.slice(0, MAX_EVIDENCE),
+      precedents: precedents.slice(0, MAX_EVIDENCE),
     },
   }
 }
@@ -149,6 +173,11 @@ function once(
 
 /** What stays whole, so that a transcript still fits its verdict and its comments. */
 const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
+
+/** A transcript in at most `maxBytes`, however it was made. */
+export function shortenedTranscript(json: string, maxBytes: number): string {
+  return fitted(JSON.parse(json) as Transcript, maxBytes)
+}
 
 /** Shortens every string but ids to fewer and fewer characters until the whole fits. */
 function fitted(transcript: Transcript, maxBytes: number): string {

@@ -64,6 +64,8 @@ export type OutboxEntry =
       readonly transcript: string
     }
   | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
+  /** What only another version of Gavel understands, as JSON. */
+  | { readonly id: string; readonly kind: 'unknown'; readonly json: string }
 
 /** Entries stand here from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {

@@ -61,6 +61,8 @@ export interface Events {
   'consumer:watched': { downSeconds: number }
   /** `clockLagSeconds` is null while the stream's clock has not started. */
   'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number | null }
+  /** What is published to a topic waits, since the broker does not take it there; or goes on. */
+  'publication:held': { what: 'verdict' | 'dead-letter'; held: boolean; why: string }
   /** Something outside failed and will be tried again. */
   'trouble:met': { where: string; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }

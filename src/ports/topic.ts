@@ -49,7 +49,15 @@ export interface Outgoing {
   readonly value: string | Buffer
 }
 
-/** Resolves when every record has been acknowledged by all in-sync replicas; rejects if that is not known. */
+/** The broker will never take one of these records: too large, or not as the topic wants them. Others may stand already. */
+export class RefusedRecord extends Error {
+  override readonly name = 'RefusedRecord'
+}
+
+/**
+ * Resolves when every record has been acknowledged by all in-sync replicas; rejects if that is not known, with a
+ * `RefusedRecord` if it never will be.
+ */
 export interface TopicWriter {
   send(records: readonly Outgoing[]): Promise<void>
   close(): Promise<void>

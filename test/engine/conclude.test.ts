@@ -67,6 +67,19 @@ const timingOf = (ended: Ended) => {
   return { modelMs, overheadMs }
 }
 
+test('a verdict stays small, however much a script says', () => {
+  const ended = endedAfter([{}])
+  const ids = Array.from({ length: 5_000 }, (_, at) => `${at} ${'i'.repeat(500)}`)
+  const words = 'so it is '.repeat(100_000)
+  const degraded = ids.map((id) => `${id} ${words.slice(0, 2_000)}`)
+  const evidence = { support: ids, oppose: ids, precedents: ids }
+  const verdict = verdictOf({ ...ended, ruling: { ...ended.ruling, rationale: words, degraded, evidence } })
+  expect(Buffer.byteLength(JSON.stringify(verdict))).toBeLessThan(400_000)
+  expect(verdict.degraded.at(-1)).toBe('and 4950 more')
+  expect(verdict.rationale).toMatch(/^so it is[^]*so it is $/)
+  expect(verdict.evidence.support).toEqual(ids.slice(0, 200))
+})
+
 describe('the time of a verdict', () => {
   test('is the model’s along the slowest ask of each round, and the rest is overhead', () => {
     const ended = endedAfter([{ ms: 100 }, { ms: 300 }, { ms: 200 }], [{ ms: 50 }])

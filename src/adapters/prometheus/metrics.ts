@@ -179,6 +179,13 @@ export function prometheusMetrics(parts: {
     labelNames: ['state'],
     registers,
   })
+  const publicationHeld = new Gauge({
+    name: 'gavel_publication_held',
+    help: '1 while what is decided waits in this process, since Kafka does not take it.',
+    labelNames: ['what'],
+    registers,
+  })
+  for (const what of ['verdict', 'dead-letter']) publicationHeld.set({ what }, 0)
   const consumerDown = new Gauge({
     name: 'gavel_consumer_down_seconds',
     help: 'How long this process has been without a working Kafka consumer.',
@@ -324,6 +331,7 @@ export function prometheusMetrics(parts: {
       memory.set(memoryShare)
       lost.set(isLost ? 1 : 0)
     },
+    'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
     'trouble:met': ({ where }) => troubles.inc({ where: where.split(' ', 1)[0] ?? where }),
   }

@@ -119,6 +119,7 @@ export function redisOutbox(
       const field = Object.fromEntries(pairs(flat))
       if (field.kind === 'dead-letter')
         return [{ id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }]
+      if (field.kind !== 'verdict') return [{ id, kind: 'unknown', json: JSON.stringify(field) }]
       members.set(id, { member: field.member ?? '', protocol: field.protocol ?? '' })
       const { case: caseId = '', verdict = '', transcript = '' } = field
       return [{ id, kind: 'verdict', caseId, verdict, transcript }]

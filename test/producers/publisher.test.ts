@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { publisher } from '../../producers/publisher.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
+import { transcript } from '../../src/domain/verdict.ts'
+import type { Outbox, OutboxEntry } from '../../src/ports/cases.ts'
+import type { Events } from '../../src/ports/report.ts'
+import { type Outgoing, RefusedRecord } from '../../src/ports/topic.ts'
+import { ARRIVAL, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { openCase } from '../contracts/stores.ts'
+
+const topics = { verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead' }
+const SOON = { timeout: 8_000, interval: 5 }
+
+/** What a topic of the broker takes: anything up to this many bytes, or nothing for now. */
+let limits: Record<string, number>
+let down: Set<string>
+/** Records by topic, as they stand there. */
+let stands: Outgoing[]
+let requests: number
+let stores: ReturnType<typeof memoryStores>
+let told: { 'publication:held': Events['publication:held'][]; 'message:dead': Events['message:dead'][] }
+let own: ReturnType<typeof publisher> | undefined
+
+const writer = {
+  async send(records: readonly Outgoing[]) {
+    requests++
+    for (const topic of new Set(records.map((record) => record.topic))) {
+      const part = records.filter((record) => record.topic === topic)
+      if (down.has(topic)) throw new Error(`This server does not host ${topic}`)
+      if (part.some(({ value }) => Buffer.byteLength(value) > (limits[topic] ?? 1e6)))
+        throw new RefusedRecord('too large')
+      stands.push(...part)
+    }
+  },
+  async close() {},
+}
+
+function start(outbox: Outbox = stores.outbox) {
+  own = publisher({
+    outbox,
+    writer,
+    clock: Date.now,
+    report(name, event) {
+      if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
+      if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
+    },
+    settings: { name: 'one', topics },
+  })
+  own.start()
+}
+
+beforeEach(() => {
+  limits = {}
+  down = new Set()
+  stands = []
+  requests = 0
+  stores = memoryStores(Date.now)
+  told = { 'publication:held': [], 'message:dead': [] }
+  own = undefined
+})
+afterEach(() => own?.close())
+
+const on = (topic: string) => stands.filter((record) => record.topic === topic)
+const letters = (): DeadLetter[] => on('dead').map(({ value }) => deadLetter.parse(JSON.parse(String(value))))
+
+/** A concluded case: its verdict's reason and its transcript are so long. */
+async function decide(postId: string, { reason = 10, argument = 10 } = {}, change: object = {}): Promise<string> {
+  const ref = thread(postId)
+  await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+  const record = await openCase({ ...stores, async pass() {}, async close() {} }, ref)
+  const taken = await stores.cases.take(record.id)
+  const subject = {
+    post: { id: postId, text: 'so it is '.repeat(argument / 9), createdAt: T0 },
+    comments: [],
+    leftOut: 0,
+  }
+  await stores.cases.conclude(record, taken?.epoch ?? 0, {
+    verdict: JSON.stringify({ id: record.id, subjectId: postId, rationale: 'y'.repeat(reason), ...change }),
+    transcript: JSON.stringify({ schema: 1, verdictId: record.id, subject, turns: [], cut: [] }),
+    carry: null,
+  })
+  return record.id
+}
+const isFree = async (postId: string) =>
+  (await stores.threads.read(thread(postId)))?.revisions.get('rumor')?.open === false
+const letterOf = (raw: string): string =>
+  JSON.stringify({
+    ...{ schema: 1, topic: 'posts', partition: 0, offset: '1', key: 'k', headers: { h: 'h' }, reason: 'invalid' },
+    ...{ detail: 'd', raw, rawBytes: (raw.length / 4) * 3, truncated: false, at: new Date(T0).toISOString() },
+  } satisfies DeadLetter)
+
+describe('a record that the broker refuses for good', () => {
+  test('stops nobody else', async () => {
+    limits.transcripts = 2_000
+    for (let at = 0; at < 20; at++) await decide(`p${at}`, { argument: at === 7 ? 50_000 : 10 })
+    start()
+    await expect.poll(() => on('verdicts').length, SOON).toBe(20)
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    expect(told['publication:held']).toEqual([])
+  })
+
+  test('is shortened where it is a transcript, as far as it must be, and says so', async () => {
+    limits.transcripts = 30_000
+    const id = await decide('p1', { argument: 50_000 })
+    start()
+    await expect.poll(() => on('transcripts').length, SOON).toBe(1)
+    const [sent] = on('transcripts').map(({ value }) => transcript.parse(JSON.parse(String(value))))
+    expect(sent?.verdictId).toBe(id)
+    expect(sent?.cut).toHaveLength(1)
+    expect(JSON.stringify(sent?.subject).length).toBeGreaterThan(6_000)
+    await expect.poll(() => isFree('p1'), SOON).toBe(true)
+  })
+
+  test('is put among the dead letters where it is a verdict, and its number counts as used', async () => {
+    limits.verdicts = 1_000
+    await decide('p1', { reason: 5_000 })
+    await decide('p2')
+    start()
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p2'])
+    await expect.poll(() => isFree('p1'), SOON).toBe(true)
+    await expect
+      .poll(() => letters(), SOON)
+      .toMatchObject([{ topic: 'verdicts', key: 'p1', reason: 'refused', truncated: false }])
+    const [{ raw } = { raw: '' }] = letters()
+    expect(JSON.parse(Buffer.from(raw, 'base64').toString())).toMatchObject({ id: 'rumor~p1~r1' })
+    expect(told['message:dead']).toMatchObject([{ reason: 'refused', topic: 'verdicts' }])
+  })
+
+  test('loses of a dead letter only as many of its bytes as it must', async () => {
+    limits.dead = 3_000
+    await stores.outbox.putDeadLetters([
+      { key: 'big', letter: letterOf('QUJD'.repeat(5_000)) },
+      { key: 'small', letter: letterOf('QUJD') },
+    ])
+    start()
+    await expect
+      .poll(
+        () =>
+          on('dead')
+            .map(({ key }) => key)
+            .sort(),
+        SOON,
+      )
+      .toEqual(['big', 'small'])
+    const big = letters().find(({ truncated }) => truncated)
+    expect(big).toMatchObject({ rawBytes: 15_000, offset: '1' })
+    expect(Buffer.from(big?.raw ?? '', 'base64').toString()).toMatch(/^(ABC){100,}$/)
+  })
+})
+
+describe('an entry of another version', () => {
+  test('goes out as it is where its subject can be told', async () => {
+    await decide('p1', {}, { schema: 7, news: [1] })
+    start()
+    await expect
+      .poll(() => on('verdicts').map(({ value }) => String(value)), SOON)
+      .toEqual([expect.stringContaining('"schema":7')])
+    await expect.poll(() => isFree('p1'), SOON).toBe(true)
+  })
+
+  test.each([
+    ['a verdict that is none', { kind: 'verdict', caseId: 'c', verdict: 'no JSON', transcript: '{}' }],
+    ['a verdict of nobody', { kind: 'verdict', caseId: 'c', verdict: '{"subjectId":1}', transcript: '{}' }],
+    ['a kind that nobody knows', { kind: 'unknown', json: '{"kind":"retraction"}' }],
+  ] as const)('is put among the dead letters where it is %s, and what comes behind it goes out', async (_, strange) => {
+    const done: string[] = []
+    let given: OutboxEntry[] = [{ id: '1-1', ...strange }]
+    const outbox: Outbox = {
+      ...stores.outbox,
+      async next(...how) {
+        const entries = given.length > 0 ? given : await stores.outbox.next(...how)
+        given = []
+        return entries
+      },
+      async done(entries) {
+        done.push(...entries.map(({ id }) => id))
+        await stores.outbox.done(entries)
+      },
+    }
+    await decide('p2')
+    start(outbox)
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p2'])
+    await expect.poll(() => letters().map(({ reason }) => reason), SOON).toEqual(['refused'])
+    expect(done).toContain('1-1')
+  })
+})
+
+describe('a topic that takes nothing', () => {
+  test('is waited for, loudly and by its own records alone', async () => {
+    down.add('verdicts')
+    for (const id of ['p1', 'p2']) await decide(id)
+    await stores.outbox.putDeadLetters([{ key: 'k', letter: letterOf('QUJD') }])
+    start()
+    await expect.poll(() => letters().length, SOON).toBe(1)
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    expect(told['publication:held'][0]).toMatchObject({
+      what: 'verdict',
+      held: true,
+      why: expect.stringContaining('verdicts'),
+    })
+    // After the first try, what stands on the transcripts' topic is not sent again.
+    await expect.poll(() => requests, SOON).toBeGreaterThan(5)
+    const written = on('transcripts').length
+    expect(written).toBeLessThanOrEqual(4)
+    expect(letters()).toHaveLength(1)
+    down.clear()
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p1', 'p2'])
+    expect(on('transcripts')).toHaveLength(written)
+    await expect.poll(() => told['publication:held'].at(-1)?.held, SOON).toBe(false)
+    expect(told['message:dead']).toEqual([])
+  })
+
+  test('parks nothing where it refuses even the shortest dead letter', async () => {
+    limits.dead = 50
+    await stores.outbox.putDeadLetters([{ key: 'k', letter: letterOf('QUJD') }])
+    await decide('p1')
+    start()
+    await expect.poll(() => told['publication:held'][0]?.what, SOON).toBe('dead-letter')
+    await expect.poll(() => on('verdicts').length, SOON).toBe(1)
+    expect(await stores.outbox.size()).toBe(1)
+    limits = {}
+    await expect.poll(() => letters().length, SOON).toBe(1)
+  })
+})
