@@ -110,8 +110,12 @@ export async function recover(
     const accepted = new Map<string, Map<number, Range>>()
     for (const topic of inputs) {
       const whole = await rangesOf(kafka, topic, options.since)
-      const ends = progress.committed.get(topic)
-      accepted.set(topic, new Map([...whole].map(([at, { from }]) => [at, { from, to: ends?.get(at) ?? 0n }])))
+      accepted.set(topic, new Map([...whole].map(([at, { from, to }]) => [at, { from, to: takenUpTo(topic, at, to) }])))
+    }
+    /** Where the group has come to in a partition. Behind its end, the topic was made anew and the group begins again. */
+    function takenUpTo(topic: string, partition: number, end: bigint): bigint {
+      const next = progress.committed.get(topic)?.get(partition) ?? 0n
+      return next > end ? 0n : next
     }
     const reading = (what: string) => telling(terminal, what)
 
@@ -244,7 +248,7 @@ export async function recover(
       for (const topic of [topics.posts, topics.comments])
         for (const [partition, { to }] of await rangesOf(kafka, topic, null)) {
           const at = `${topic}/${partition}`
-          const done = (progress.committed.get(topic)?.get(partition) ?? 0n) >= to
+          const done = takenUpTo(topic, partition, to) >= to
           const before = all.get(at) ?? UNREAD
           all.set(at, {
             ...before,
