@@ -13,7 +13,7 @@ export interface ReadToEndSettings {
   readonly sessionTimeoutMs: number
 }
 
-/** Nothing comes although something should: the rest are records that no reader is shown, such as marks of transactions. */
+/** Nothing comes although something should: what is left is not to be had now, such as a partition without a leader. */
 const QUIET_MS = 15_000
 
 /**
