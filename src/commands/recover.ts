@@ -216,7 +216,8 @@ export async function recover(
           }
           if (options.dryRun) return
           const wanted = read.filter(
-            ({ message, from }) => !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from)),
+            ({ message, from }) =>
+              !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from, from.timestamp)),
           )
           for (const { message, from } of wanted) {
             const ref = refOf(from.topic, message)
@@ -227,7 +228,7 @@ export async function recover(
         },
         async (bad) => {
           messages += bad.length
-          const missing = bad.filter(({ from }) => !dead.has(placeOf(from)))
+          const missing = bad.filter(({ from }) => !dead.has(placeOf(from, from.timestamp)))
           if (options.dryRun || missing.length === 0) return
           await outbox.putDeadLetters(missing.map(({ from, ...why }) => deadLetterOf(from, why)))
           outcomes.set('dead-letter', (outcomes.get('dead-letter') ?? 0) + missing.length)
@@ -266,7 +267,7 @@ export async function recover(
       await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
         for (const record of records) {
           const letter = deadLetter.safeParse(jsonOf(record))
-          if (letter.success) places.add(placeOf(letter.data))
+          if (letter.success) places.add(placeOf(letter.data, Date.parse(letter.data.at)))
         }
       })
       stopIfAsked()
@@ -397,8 +398,9 @@ type Unreadable = Extract<ReturnType<typeof readMessage>, { ok: false }>
 /** Of a transcript what a recovery looks at: not its turns, which are most of it. */
 const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
 
-function placeOf({ topic, partition, offset }: { topic: string; partition: number; offset: string }): string {
-  return `${topic}/${partition}@${offset}`
+/** Names one message, also where another stood at its offset before its topic was made anew. */
+function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: number): string {
+  return `${topic}/${partition}@${offset} of ${at}`
 }
 
 function incoming(

@@ -44,15 +44,26 @@ afterAll(async () => {
   await server?.close()
 })
 
-async function madeTopic(partitions: number, topic = `topic-${randomUUID()}`): Promise<string> {
-  await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions }] })
+async function madeTopic(
+  numPartitions: number,
+  { topic = `topic-${randomUUID()}`, config = {} }: { topic?: string; config?: Record<string, string> } = {},
+): Promise<string> {
+  const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
+  await admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions, configEntries }] })
+  // A leader answers once it leads, a moment later.
+  const led = () =>
+    admin.fetchTopicOffsets(topic).then(
+      () => true,
+      () => false,
+    )
+  while (!(await led())) await sleep(50)
   return topic
 }
 
 async function remade(topic: string, partitions: number): Promise<void> {
   await admin.deleteTopics({ topics: [topic] })
   while ((await admin.listTopics()).includes(topic)) await sleep(20)
-  await madeTopic(partitions, topic)
+  await madeTopic(partitions, { topic })
 }
 
 async function begun(): Promise<Transaction> {
@@ -214,8 +225,10 @@ describe('a reader of a group', { concurrent: true }, () => {
     await reader.start(got.handle)
     await expect.poll(() => committed(group, topic), AT_ONCE).toEqual([2, 2, 2])
     await remade(topic, 2)
-    for (const partition of [0, 1]) await put(topic, partition, 'new')
-    await expect.poll(() => got.values().filter((value) => value === 'new'), { timeout: 40_000 }).toHaveLength(2)
+    // One longer than it was, and one shorter.
+    await put(topic, 0, 'new', 'new', 'new', 'new')
+    await put(topic, 1, 'new')
+    await expect.poll(() => got.values().filter((value) => value === 'new'), { timeout: 40_000 }).toHaveLength(5)
     await expect.poll(() => lagsOf(reader), AT_ONCE).toEqual([0, 0])
   })
 })
@@ -226,13 +239,8 @@ describe('a compacted topic', { concurrent: true }, () => {
     expect,
   }) => {
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
-    const topic = `topic-${randomUUID()}`
-    const configEntries = Object.entries({
-      'cleanup.policy': 'compact',
-      'segment.bytes': String(1 << 20),
-      'min.cleanable.dirty.ratio': '0',
-    }).map(([name, value]) => ({ name, value }))
-    await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1, configEntries }] })
+    const config = { 'cleanup.policy': 'compact', 'segment.bytes': '1048576', 'min.cleanable.dirty.ratio': '0' }
+    const topic = await madeTopic(1, { config })
     // By idempotent producers, as Java's are: of each the last batch stays, though it be empty. Large enough for a segment each.
     for (const [key, value] of ['ka', 'kb', 'lc', 'md'].map((pair) => [...pair])) {
       const producer = kafka.producer({

@@ -84,6 +84,38 @@ async function inTransaction(names: readonly string[]): Promise<Transaction> {
 
 const abortedIn = async (names: readonly string[]) => (await inTransaction(names)).abort()
 
+/** Deletes topics and makes them again, with so many partitions each. */
+async function remade(partitions: Record<string, number>): Promise<void> {
+  const names = Object.keys(partitions)
+  await admin.deleteTopics({ topics: names })
+  await eventually(async () => (await admin.listTopics()).every((topic) => !names.includes(topic)), 10_000)
+  const plans = Object.entries(partitions).map(([topic, numPartitions]) => ({ topic, numPartitions }))
+  await admin.createTopics({ waitForLeaders: false, topics: plans })
+  const led = () => Promise.all(names.map((topic) => admin.fetchTopicOffsets(topic)))
+  await eventually(
+    () =>
+      led().then(
+        () => true,
+        () => false,
+      ),
+    10_000,
+  )
+}
+
+/** Into the first partition of posts. */
+async function putPost(value: string): Promise<void> {
+  const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  await producer.connect()
+  await producer.send({ topic: topics.posts, messages: [{ value, partition: 0 }] })
+  await producer.disconnect()
+}
+
+async function untilDead(letters: number): Promise<void> {
+  const count = async () =>
+    (await admin.fetchTopicOffsets(topics.deadLetters)).reduce((sum, { high }) => sum + Number(high), 0)
+  await eventually(async () => (await count()) >= letters, 10_000)
+}
+
 let files = 0
 async function sendLines(...lines: object[]): Promise<void> {
   const file = join(folder, `${++files}.jsonl`)
@@ -144,13 +176,8 @@ it('commands that read topics to their ends come to them', { timeout: 90_000 }, 
   service = await startService(environment)
   await sendLines(...threadOf('judged'))
   await untilFinal('judged')
-  const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  await producer.connect()
-  await producer.send({ topic: topics.posts, messages: [{ value: 'no JSON', partition: 0 }] })
-  await producer.disconnect()
-  const letters = async () =>
-    (await admin.fetchTopicOffsets(topics.deadLetters)).reduce((sum, { high }) => sum + Number(high), 0)
-  await eventually(async () => (await letters()) > 0, 10_000)
+  await putPost('no JSON')
+  await untilDead(1)
   await abortedIn(Object.values(topics))
 
   const settings = settingsOf(environment)
@@ -189,19 +216,34 @@ it('topics that were made anew under the service are read from their beginning, 
   service = await startService(environment)
   await sendLines(...threadOf('first'), ...threadOf('second'), ...threadOf('third'))
   await untilFinal('third')
-  const names = [topics.posts, topics.comments]
-  await admin.deleteTopics({ topics: names })
-  await eventually(async () => (await admin.listTopics()).every((topic) => !names.includes(topic)), 10_000)
-  await admin.createTopics({
-    waitForLeaders: true,
-    topics: [
-      { topic: topics.posts, numPartitions: PARTITIONS },
-      { topic: topics.comments, numPartitions: 1 },
-    ],
-  })
+  await remade({ [topics.posts]: PARTITIONS, [topics.comments]: 1 })
   // Lower offsets than those up to which their threads have taken messages.
   await sendLines(...['first', 'second', 'third'].map((id) => post(id, `The dam above ${id} stands, they say now.`)))
   for (const id of ['first', 'second', 'third']) await untilFinal(id, 2)
   await sendLines(...threadOf('new'))
   await untilFinal('new')
+})
+
+it('a dead letter is none of the message that stands in its place since its topic was made anew', {
+  timeout: 90_000,
+}, async ({ skip }) => {
+  if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
+  service = await startService(environment)
+  await putPost('no JSON')
+  await untilDead(1)
+  await service.kill('SIGTERM')
+  await remade({ [topics.posts]: PARTITIONS })
+  service = await startService(environment)
+  const { id, text, createdAt } = post('in its place')
+  await putPost(JSON.stringify({ id, text, createdAt }))
+  await untilFinal(id)
+  const said: string[] = []
+  const io = {
+    terminal: { ...silent, out: (line: string) => void said.push(line) },
+    signal: AbortSignal.timeout(20_000),
+  }
+  await replayDeadLetters(settingsOf(environment), { dryRun: true, json: false }, io)
+  expect(said).toEqual([expect.stringContaining('expired')])
+  const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
+  expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })
 })
