@@ -1,4 +1,5 @@
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
+import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
 import { OperatorError } from '../src/domain/errors.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
@@ -12,7 +13,7 @@ export interface ReadToEndSettings {
   readonly sessionTimeoutMs: number
 }
 
-/** Nothing comes although something should: the rest are records that no reader is shown, such as marks of transactions. */
+/** Nothing comes although something should: what is left is not to be had now, such as a partition without a leader. */
 const QUIET_MS = 15_000
 
 /**
@@ -83,7 +84,8 @@ async function behind(kafka: Kafka, group: string, topic: string): Promise<Map<n
     return new Map(
       (await admin.fetchTopicOffsets(topic)).flatMap(({ partition, low, high }): [number, bigint][] => {
         const at = come.get(partition) ?? -1n
-        const next = at > BigInt(low) ? at : BigInt(low)
+        // Behind the end: the topic was made anew, and is read from its beginning.
+        const next = at > BigInt(low) && at <= BigInt(high) ? at : BigInt(low)
         return next < BigInt(high) ? [[partition, BigInt(high)]] : []
       }),
     )
@@ -133,6 +135,10 @@ function gathering(
   signal.addEventListener('abort', look, { once: true })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     failure ??= payload.error
+    look()
+  })
+  onPassedOver(consumer, (passed) => {
+    next.set(passed.partition, BigInt(passed.next))
     look()
   })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {

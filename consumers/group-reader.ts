@@ -1,4 +1,5 @@
 import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import { onPassedOver, type PassedOver } from '../src/adapters/kafka/passed-over.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { Incoming, Position, TopicReader } from '../src/ports/topic.ts'
@@ -44,6 +45,8 @@ interface Life {
   /** Next offset by topic and partition: handled in this generation, and not yet known to be committed. */
   readonly handled: Map<string, { topic: string; partition: number; offset: string }>
   readonly handling: Set<Promise<void>>
+  /** By topic and partition: what holds no record and is being noted. Its next batch waits for it, and gives the sign of life. */
+  readonly passing: Map<string, { done: Promise<void>; alive: () => Promise<void> }>
   commitTimer: NodeJS.Timeout | undefined
   committing: Promise<void>
   /** Ticks since the group last answered. */
@@ -108,6 +111,7 @@ export function groupReader(deps: {
       generation: 0,
       handled: new Map(),
       handling: new Set(),
+      passing: new Map(),
       commitTimer: undefined,
       committing: Promise.resolve(),
       silent: 0,
@@ -147,6 +151,7 @@ export function groupReader(deps: {
       own.silent = 0
       if (life === own) downSince = null
     })
+    onPassedOver(consumer, (passed) => passOver(passed, handle, own))
     consumer.on(events.FETCH_START, ({ payload }) => void own.fetching.set(String(payload.nodeId), 0))
     consumer.on(events.FETCH, ({ payload }) => void own.fetching.delete(String(payload.nodeId)))
     try {
@@ -185,9 +190,14 @@ export function groupReader(deps: {
 
   async function consume(payload: EachBatchPayload, handle: Handle, own: Life): Promise<void> {
     const { batch, heartbeat, isRunning, isStale, resolveOffset } = payload
+    const { topic, partition } = batch
+    const passing = own.passing.get(`${topic}/${partition}`)
+    if (passing !== undefined) {
+      passing.alive = heartbeat
+      await passing.done
+    }
     const last = batch.messages.at(-1)
     if (last === undefined || closing || life !== own || !isRunning() || isStale()) return
-    const { topic, partition } = batch
     const { generation } = own
     const messages = batch.messages.map(
       (message): Incoming => ({
@@ -209,16 +219,45 @@ export function groupReader(deps: {
       // Whoever reads the partition now has begun where the commits ended.
       if (life !== own || generation !== own.generation) return
       resolveOffset(last.offset)
-      own.handled.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })
-      commitSoon(own, COMMIT_EVERY_MS)
+      handledUpTo(own, { topic, partition, offset: String(next) })
     }
-    const working = work()
+    await inWork(own, work())
+  }
+
+  /** What holds no record is handled as a batch without messages: otherwise the end of its partition is never reached. */
+  function passOver({ topic, partition, next, atEnd }: PassedOver, handle: Handle, own: Life): void {
+    if (closing || life !== own) return
+    const key = `${topic}/${partition}`
+    const { generation } = own
+    const before = own.passing.get(key)?.done
+    const passing = { done: Promise.resolve(), alive: async () => {} }
+    const work = async () => {
+      await before
+      await handle({ topic, partition, messages: [], next, atEnd }, () => passing.alive())
+      if (life !== own || generation !== own.generation) return
+      handledUpTo(own, { topic, partition, offset: next })
+    }
+    passing.done = inWork(own, work())
+      // As after a batch that could not be handled: the next consumer comes to it again.
+      .catch((error) => own.replace(error))
+      .finally(() => {
+        if (own.passing.get(key) === passing) own.passing.delete(key)
+      })
+    own.passing.set(key, passing)
+  }
+
+  async function inWork(own: Life, working: Promise<void>): Promise<void> {
     for (const all of [handling, own.handling]) all.add(working)
     try {
       await working
     } finally {
       for (const all of [handling, own.handling]) all.delete(working)
     }
+  }
+
+  function handledUpTo(own: Life, at: { topic: string; partition: number; offset: string }): void {
+    own.handled.set(`${at.topic}/${at.partition}`, at)
+    commitSoon(own, COMMIT_EVERY_MS)
   }
 
   function commitSoon(own: Life, ms: number): void {
@@ -252,9 +291,13 @@ export function groupReader(deps: {
     return admin
   }
 
-  async function positionsOf({ assigned, handled }: Life): Promise<Position[]> {
+  /** What is left up to the last stable offset: what an open transaction holds back can't be worked off. */
+  async function positionsOf(own: Life): Promise<Position[]> {
+    const { assigned } = own
     const topics = Object.keys(assigned)
     if (topics.length === 0) return []
+    // As it was before the ends are asked for: what is handled meanwhile may lie behind them.
+    const handled = new Map(own.handled)
     const ask = await offsets()
     const committed = await ask.fetchOffsets({ groupId: settings.group, topics })
     const ends = await Promise.all(topics.map((topic) => ask.fetchTopicOffsets(topic)))
@@ -266,7 +309,9 @@ export function groupReader(deps: {
         .filter(({ partition }) => assigned[topic]?.includes(partition))
         .map(({ partition, high, low }) => {
           const at = Number(handled.get(`${topic}/${partition}`)?.offset ?? come.get(partition) ?? -1)
-          return { topic, partition, lag: Math.max(0, Number(high) - (at < 0 ? Number(low) : at)) }
+          // Behind the end: the topic was made anew, and is read from its beginning.
+          const next = at > Number(high) ? Number(low) : Math.max(at, Number(low))
+          return { topic, partition, lag: Number(high) - next }
         })
     })
   }

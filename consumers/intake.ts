@@ -96,20 +96,23 @@ export function intake(deps: {
     const partition = partitionKey(batch)
     handled.set(partition, ++batches)
     const known = await markOf(partition)
-    let mark: StreamMark = { ...known, endSince: null }
+    const last = batch.messages.at(-1)
+    // What holds no message brings nothing that the clock would wait for.
+    let mark: StreamMark = last === undefined ? known : { ...known, endSince: null }
     // Before its first effect: a clock that takes the partition for read would go on without the rest.
-    if (take.clocked && known.endSince !== null) await note(new Map([[partition, mark]]))
+    if (take.clocked && mark !== known && known.endSince !== null) await note(new Map([[partition, mark]]))
     for (const part of parts(batch.messages)) {
       for (const createdAt of await settle(batch.topic, part, take)) mark = advanceMark(mark, createdAt)
       await alive()
     }
     if (take.clocked) {
-      if (batch.atEnd) mark = { ...mark, endSince: clock(), seenAt: clock() }
+      if (batch.atEnd) mark = { ...mark, endSince: mark.endSince ?? clock(), seenAt: clock() }
       await note(new Map([[partition, mark]]))
     }
     handled.set(partition, ++batches)
+    if (last === undefined) return
     deps.taken?.()
-    lastTimestamp.set(batch.topic, batch.messages.at(-1)?.timestamp ?? clock())
+    lastTimestamp.set(batch.topic, last.timestamp)
   }
 
   /** Notes which partitions have been read to their end, also those that never had a message, and tells the lag. */

@@ -12,6 +12,7 @@ import { exposure, type Health, serveHttp } from './adapters/http.ts'
 import { imageLoader } from './adapters/images.ts'
 import { checkBrokers, ensureTopics, kafkaClient } from './adapters/kafka/client.ts'
 import { groupProgress, positionsOf } from './adapters/kafka/offsets.ts'
+import { partitionsOf } from './adapters/kafka/partitions.ts'
 import { logListener } from './adapters/log.ts'
 import { openAiModel } from './adapters/openai/model.ts'
 import { prometheusMetrics } from './adapters/prometheus/metrics.ts'
@@ -188,7 +189,7 @@ async function assemble(
   })
   later(() => queues.close(settings.drain - closingMs(settings.drain)))
 
-  const clockTopics = [topics.posts, topics.comments]
+  const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
   const dueCases = opener({
     routes,
     threads,
@@ -197,7 +198,7 @@ async function assemble(
     queues,
     clock,
     report,
-    settings: openerSettings(settings, await partitionsOf(kafka, clockTopics)),
+    settings: openerSettings(settings, partitions.now),
     orphanLetter: orphanLetter(report),
   })
 
@@ -216,6 +217,7 @@ async function assemble(
   })
   loop('store watch', 1_000, watch.look)
   loop('clock', 1_000, time.sync)
+  loop('partitions', PARTITIONS_MS, partitions.look)
 
   if (roles.includes('judge')) {
     queues.work(
@@ -349,19 +351,6 @@ export async function makeTopics(kafka: ReturnType<typeof kafkaClient>, settings
   }
 }
 
-/** The number of partitions of these topics, as it is when the service starts. */
-async function partitionsOf(kafka: ReturnType<typeof kafkaClient>, topics: string[]): Promise<() => number> {
-  const admin = kafka.admin({ retry: { retries: 3 } })
-  await admin.connect()
-  try {
-    const metadata = await admin.fetchTopicMetadata({ topics })
-    const count = metadata.topics.reduce((sum, { partitions }) => sum + partitions.length, 0)
-    return () => count
-  } finally {
-    await admin.disconnect()
-  }
-}
-
 /**
  * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
  * them there, this process knows.
@@ -377,6 +366,9 @@ function noted(outbox: Outbox, lineage: Lineage): Outbox {
     adopt: async (...how) => afterABeat(await outbox.adopt(...how)),
   }
 }
+
+/** How often Kafka is asked which partitions there are: a topic may have been made anew, or got more of them. */
+const PARTITIONS_MS = 5_000
 
 /** How long what runs again and again may take to come to its end, in ms. */
 const LOOP_ENDS_MS = 500

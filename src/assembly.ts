@@ -127,7 +127,7 @@ function threadRules({ checkpoints, threads }: Settings, lot: Lot): ThreadRules 
   }
 }
 
-export function openerSettings(settings: Settings, partitions: () => number): OpenerSettings {
+export function openerSettings(settings: Settings, partitions: OpenerSettings['partitions']): OpenerSettings {
   return {
     checkpoints: settings.checkpoints,
     clock: settings.clock,

@@ -221,7 +221,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     queues,
     clock,
     report,
-    settings: openerSettings(changed, () => 1),
+    settings: openerSettings(changed, null),
     orphanLetter: orphanLetter(report),
   })
   const spent = tally(outbox)

@@ -26,7 +26,7 @@ export async function listDeadLetters(settings: Settings, options: { json: boole
 
 /**
  * `gavel dead-letters replay`: reads the original offset of each letter and sends the message to its topic again, for a
- * service that can now read it. A letter whose original has expired is told and left.
+ * service that can now read it. A letter whose original has expired, or went with its topic, is told and left.
  */
 export async function replayDeadLetters(
   settings: Settings,
@@ -37,12 +37,13 @@ export async function replayDeadLetters(
   const { posts, comments, counterspeech, feedback } = topicsOf(settings)
   const inputs = new Set([posts, comments, counterspeech, feedback])
   const letters = (await read(kafka, settings, io)).filter(({ topic }) => inputs.has(topic))
-  const once = new Map(letters.map((letter) => [`${letter.topic}/${letter.partition}@${letter.offset}`, letter]))
+  const once = new Map(letters.map((letter) => [originOf(letter), letter]))
   const originals = await fetchOriginals(kafka, [...once.values()], io)
   const writer = options.dryRun ? null : await kafkaWriter(kafka, settings.kafka.compression)
   try {
-    for (const [place, letter] of once) {
-      const original = originals.get(place)
+    for (const [origin, letter] of once) {
+      const original = originals.get(origin)
+      const place = `${letter.topic}/${letter.partition}@${letter.offset}`
       const state = original === undefined ? 'expired' : options.dryRun ? 'would be sent' : 'sent'
       if (writer !== null && original !== undefined)
         await writer.send([{ topic: letter.topic, key: original.key, value: original.value }])
@@ -68,17 +69,21 @@ async function read(kafka: Kafka, settings: Settings, io: Io): Promise<DeadLette
   return letters
 }
 
-/** The original messages by `topic/partition@offset`, where they still stand. */
+/** Names one message, also where another stands at its offset since its topic was made anew. */
+function originOf({ topic, partition, offset, at }: Pick<DeadLetter, 'topic' | 'partition' | 'offset' | 'at'>): string {
+  return `${topic}/${partition}@${offset} of ${at}`
+}
+
+/** The original messages by their origin, where they still stand. */
 async function fetchOriginals(kafka: Kafka, letters: readonly DeadLetter[], io: Io) {
   const originals = new Map<string, { key: string; value: Buffer }>()
+  const wanted = new Set(letters.map(originOf))
   for (const topic of new Set(letters.map((letter) => letter.topic))) {
-    const wanted = new Set(
-      letters.filter((letter) => letter.topic === topic).map(({ partition, offset }) => `${partition}@${offset}`),
-    )
     await readTopic(kafka, topic, { follow: false, signal: io.signal }, ({ partition, message }) => {
-      const place = `${partition}@${message.offset}`
-      if (!wanted.has(place) || message.value === null) return
-      originals.set(`${topic}/${place}`, { key: message.key?.toString('utf8') ?? '', value: message.value })
+      const { offset, timestamp, key, value } = message
+      const origin = originOf({ topic, partition, offset, at: new Date(Number(timestamp)).toISOString() })
+      if (!wanted.has(origin) || value === null) return
+      originals.set(origin, { key: key?.toString('utf8') ?? '', value })
     })
   }
   return originals

@@ -200,7 +200,7 @@ async function judgeWith(
     queues,
     clock,
     report,
-    settings: { ...openerSettings(settings, () => 0), clock: { idleAfter: 0, atEnd: 'finish' } },
+    settings: { ...openerSettings(settings, null), clock: { idleAfter: 0, atEnd: 'finish' } },
     orphanLetter: orphanLetter(report),
   })
   try {

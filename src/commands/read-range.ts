@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kafka, KafkaMessage } from 'kafkajs'
+import { onPassedOver } from '../adapters/kafka/passed-over.ts'
 import { OperatorError } from '../domain/errors.ts'
 
 /** Offsets to read of a partition: from the first, up to and without the second. */
@@ -56,6 +57,11 @@ export async function readRanges(
       consumer.on(consumer.events.CRASH, ({ payload }) => {
         if (!payload.restart) reject(payload.error)
       })
+      const reached = (partition: number, next: bigint) => {
+        if (next >= (wanted.get(partition)?.to ?? next)) wanted.delete(partition)
+        if (wanted.size === 0) resolve()
+      }
+      onPassedOver(consumer, ({ partition, next }) => reached(partition, BigInt(next)))
       consumer
         .run({
           autoCommit: false,
@@ -77,8 +83,7 @@ export async function readRanges(
               reject(error)
               return
             }
-            if (BigInt(batch.lastOffset()) + 1n >= range.to) wanted.delete(partition)
-            if (wanted.size === 0) resolve()
+            reached(partition, BigInt(batch.lastOffset()) + 1n)
           },
         })
         .catch(reject)

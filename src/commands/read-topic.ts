@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kafka, KafkaMessage } from 'kafkajs'
+import { onPassedOver } from '../adapters/kafka/passed-over.ts'
 
 export interface TopicRecord {
   readonly partition: number
@@ -39,21 +40,21 @@ export async function readTopic(
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
     await new Promise<void>((resolve, reject) => {
-      const reached = () => {
+      const reached = (partition: number, next: bigint) => {
+        if (next >= (wanted.get(partition) ?? next)) wanted.delete(partition)
         if (wanted.size === 0 && !options.follow) resolve()
       }
       options.signal.addEventListener('abort', () => resolve(), { once: true })
       consumer.on(consumer.events.CRASH, ({ payload }) => {
         if (!payload.restart) reject(payload.error)
       })
+      onPassedOver(consumer, ({ partition, next }) => reached(partition, BigInt(next)))
       consumer
         .run({
           autoCommit: false,
           eachBatch: async ({ batch }) => {
             for (const message of batch.messages) take({ partition: batch.partition, message })
-            const end = wanted.get(batch.partition)
-            if (end !== undefined && BigInt(batch.lastOffset()) + 1n >= end) wanted.delete(batch.partition)
-            reached()
+            reached(batch.partition, BigInt(batch.lastOffset()) + 1n)
           },
         })
         .catch(reject)

@@ -110,8 +110,12 @@ export async function recover(
     const accepted = new Map<string, Map<number, Range>>()
     for (const topic of inputs) {
       const whole = await rangesOf(kafka, topic, options.since)
-      const ends = progress.committed.get(topic)
-      accepted.set(topic, new Map([...whole].map(([at, { from }]) => [at, { from, to: ends?.get(at) ?? 0n }])))
+      accepted.set(topic, new Map([...whole].map(([at, { from, to }]) => [at, { from, to: takenUpTo(topic, at, to) }])))
+    }
+    /** Where the group has come to in a partition. Behind its end, the topic was made anew and the group begins again. */
+    function takenUpTo(topic: string, partition: number, end: bigint): bigint {
+      const next = progress.committed.get(topic)?.get(partition) ?? 0n
+      return next > end ? 0n : next
     }
     const reading = (what: string) => telling(terminal, what)
 
@@ -217,7 +221,8 @@ export async function recover(
           }
           if (options.dryRun) return
           const wanted = read.filter(
-            ({ message, from }) => !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from)),
+            ({ message, from }) =>
+              !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from, from.timestamp)),
           )
           for (const { message, from } of wanted) {
             const ref = refOf(from.topic, message)
@@ -228,7 +233,7 @@ export async function recover(
         },
         async (bad) => {
           messages += bad.length
-          const missing = bad.filter(({ from }) => !dead.has(placeOf(from)))
+          const missing = bad.filter(({ from }) => !dead.has(placeOf(from, from.timestamp)))
           if (options.dryRun || missing.length === 0) return
           await outbox.putDeadLetters(missing.map(({ from, ...why }) => deadLetterOf(from, why)))
           outcomes.set('dead-letter', (outcomes.get('dead-letter') ?? 0) + missing.length)
@@ -249,7 +254,7 @@ export async function recover(
       for (const topic of [topics.posts, topics.comments])
         for (const [partition, { to }] of await rangesOf(kafka, topic, null)) {
           const at = `${topic}/${partition}`
-          const done = (progress.committed.get(topic)?.get(partition) ?? 0n) >= to
+          const done = takenUpTo(topic, partition, to) >= to
           const before = all.get(at) ?? UNREAD
           all.set(at, {
             ...before,
@@ -267,7 +272,7 @@ export async function recover(
       await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
         for (const record of records) {
           const letter = deadLetter.safeParse(jsonOf(record))
-          if (letter.success) places.add(placeOf(letter.data))
+          if (letter.success) places.add(placeOf(letter.data, Date.parse(letter.data.at)))
         }
       })
       stopIfAsked()
@@ -398,8 +403,9 @@ type Unreadable = Extract<ReturnType<typeof readMessage>, { ok: false }>
 /** Of a transcript what a recovery looks at: not its turns, which are most of it. */
 const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
 
-function placeOf({ topic, partition, offset }: { topic: string; partition: number; offset: string }): string {
-  return `${topic}/${partition}@${offset}`
+/** Names one message, also where another stood at its offset before its topic was made anew. */
+function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: number): string {
+  return `${topic}/${partition}@${offset} of ${at}`
 }
 
 function incoming(

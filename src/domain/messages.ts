@@ -144,6 +144,7 @@ export const deadLetter = z.object({
   raw: z.string(),
   rawBytes: z.number().int(),
   truncated: z.boolean(),
+  /** When the broker took the message: with its place it names one message, also of a topic that was made anew. */
   at: z.string(),
 })
 export type DeadLetter = z.infer<typeof deadLetter>

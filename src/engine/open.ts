@@ -5,7 +5,7 @@ import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import type { Origin, StreamMarks, ThreadState, ThreadStore } from '../ports/threads.ts'
+import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } from '../ports/threads.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { versionsOf } from './judge.ts'
@@ -21,8 +21,8 @@ export interface OpenerSettings {
   readonly pressedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
-  /** Partitions of the topics that drive the stream's clock; until each has been seen, the clock stands still. */
-  readonly partitions: () => number
+  /** The partitions that drive the stream's clock; null where all that have been seen do. */
+  readonly partitions: (() => StreamPartitions) | null
 }
 
 /** Threads looked at in one go. */
@@ -49,9 +49,11 @@ export function opener(deps: {
   const alone = new Map<string, { until: number; failures: number }>()
 
   async function now(): Promise<number> {
-    const known = [...(await marks.read()).values()]
-    if (known.length < settings.partitions()) return Number.NEGATIVE_INFINITY
-    return streamTime(known, clock(), settings.clock)
+    const known = await marks.read()
+    const { there, awaited } = settings.partitions?.() ?? { there: new Set(known.keys()), awaited: new Set<string>() }
+    if ([...awaited].some((partition) => !known.has(partition))) return Number.NEGATIVE_INFINITY
+    const counting = [...known].filter(([partition]) => there.has(partition)).map(([, mark]) => mark)
+    return streamTime(counting, clock(), settings.clock)
   }
 
   /** A thread that fails is named and left alone for a while: it stops no other. */

@@ -182,6 +182,14 @@ export interface StreamMark {
   readonly seenAt: number
 }
 
+/** Partitions of the topics that drive the stream's clock, as `topic/partition`, like the marks. */
+export interface StreamPartitions {
+  /** Marks of others, of topics with another name or of partitions that were there once, don't count. */
+  readonly there: ReadonlySet<string>
+  /** Until each of these has been seen, the clock stands still. */
+  readonly awaited: ReadonlySet<string>
+}
+
 export interface StreamMarks {
   read(): Promise<ReadonlyMap<string, StreamMark>>
   write(marks: ReadonlyMap<string, StreamMark>): Promise<void>

@@ -10,7 +10,7 @@ export interface Incoming {
   readonly timestamp: number
 }
 
-/** Consecutive messages of one partition. */
+/** Consecutive messages of one partition; none where its offsets hold none, such as marks of transactions. */
 export interface Batch {
   readonly topic: string
   readonly partition: number

@@ -39,7 +39,10 @@ function fakeKafka() {
       steps.push(what)
     }
     const consumer = {
-      events: { CRASH: 'crash', GROUP_JOIN: 'join', HEARTBEAT: 'heartbeat', FETCH_START: 'asked', FETCH: 'fetched' },
+      events: {
+        ...{ CRASH: 'crash', GROUP_JOIN: 'join', HEARTBEAT: 'heartbeat', FETCH_START: 'asked', FETCH: 'fetched' },
+        END_BATCH_PROCESS: 'batch ended',
+      },
       on: (name: string, listen: (event: { payload: unknown }) => void) => void listeners.set(name, listen),
       async connect() {
         await world.connecting
@@ -69,6 +72,9 @@ function fakeKafka() {
       fallSilent: () => clearInterval(beating),
       asks: (nodeId: string) => tell('asked', { nodeId }),
       fetched: (nodeId: string) => tell('fetched', { nodeId }),
+      /** Fetches offsets up to and with this one, none of which holds a record. */
+      passesOver: (lastOffset: string) =>
+        tell('batch ended', { topic: 'posts', partition: 1, batchSize: 0, lastOffset, highWatermark: '8' }),
       crash() {
         clearInterval(beating)
         tell('crash', { error: new Error('crashed'), restart: false })
@@ -352,6 +358,83 @@ describe('notices and replaces', () => {
     expect(consumers).toHaveLength(3)
     last().join()
     expect(reader.downSince).toBeNull()
+  })
+})
+
+describe('offsets that hold no record', () => {
+  it('are handled as a batch without messages, and committed', async () => {
+    const { reader, last } = setUp()
+    const handle = vi.fn(nothing)
+    await reader.start(handle)
+    last().join()
+    last().passesOver('5')
+    last().passesOver('7')
+    await vi.advanceTimersByTimeAsync(250)
+    const batch = { topic: 'posts', partition: 1, messages: [] }
+    expect(handle.mock.calls.map(([given]: unknown[]) => given)).toEqual([
+      { ...batch, next: '6', atEnd: false },
+      { ...batch, next: '8', atEnd: true },
+    ])
+    expect(last().steps).toEqual(['resume', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+  })
+
+  it('are handled before the next batch of their partition, which gives the group a sign of life meanwhile', async () => {
+    const { reader, last } = setUp()
+    const steps: string[] = []
+    const [tell, working] = [(step: string) => void steps.push(step), Promise.withResolvers<void>()]
+    await reader.start(async ({ messages }, alive) => {
+      tell(`begin ${messages.length}`)
+      if (messages.length > 0) return
+      await working.promise
+      await alive()
+      tell('end 0')
+    })
+    last().join()
+    last().passesOver('5')
+    const batch = last().batch({ heartbeat: async () => tell('alive') })
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(steps).toEqual(['begin 0'])
+    working.resolve()
+    await batch
+    expect(steps).toEqual(['begin 0', 'alive', 'end 0', 'begin 2'])
+    await vi.advanceTimersByTimeAsync(250)
+    expect(last().steps.at(-1)).toBe('commit [{"topic":"posts","partition":1,"offset":"8"}]')
+  })
+
+  it('come again, by another consumer and with the batch behind them, when they could not be handled', async () => {
+    const { reader, consumers, last } = setUp()
+    let fails = true
+    const handle = vi.fn(async () => {
+      if (fails) throw new Error('Redis is away')
+    })
+    await reader.start(handle)
+    const first = last()
+    first.join()
+    first.passesOver('5')
+    await first.batch()
+    fails = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(consumers).toHaveLength(2)
+    expect(handle).toHaveBeenCalledTimes(1)
+    expect(first.steps).toEqual(['resume', 'disconnect'])
+    first.passesOver('5')
+    last().join()
+    last().passesOver('5')
+    await vi.advanceTimersByTimeAsync(250)
+    expect(handle).toHaveBeenCalledTimes(2)
+    expect(last().steps).toEqual(['resume', 'commit [{"topic":"posts","partition":1,"offset":"6"}]'])
+  })
+
+  it('are not committed when the group formed anew while they were handled', async () => {
+    const { reader, last } = setUp()
+    const working = Promise.withResolvers<void>()
+    await reader.start(() => working.promise)
+    last().join()
+    last().passesOver('5')
+    last().join()
+    working.resolve()
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(last().steps).toEqual(['resume', 'resume'])
   })
 })
 

@@ -386,6 +386,21 @@ describe('the intake', () => {
       expect((await markOf('comments/0'))?.endSince).toBeNull()
     })
 
+    it('the end of a partition whose last offsets hold no message; one that has ended stays so, and no time is moved', async () => {
+      await stores.marks.write(new Map([['comments/1', mark(T0 + 9, T0 + 4, NOW - 9)]]))
+      await hand.give(batchOf('comments', [], { next: '7', atEnd: true }))
+      await hand.give(batchOf('comments', [], { partition: 1, next: '7', atEnd: true }))
+      await hand.give(batchOf('comments', [], { partition: 2, next: '7' }))
+      expect(await stores.marks.read()).toEqual(
+        new Map([
+          ['comments/0', mark(null, null, NOW)],
+          ['comments/1', seen(NOW, mark(T0 + 9, T0 + 4, NOW - 9))],
+          ['comments/2', mark(null, null)],
+        ]),
+      )
+      expect(settled()).toEqual({})
+    })
+
     it('no end that Kafka told of before a batch came', async () => {
       hand.reader.positions = async () => {
         await hand.give(batchOf('comments', [commentJson('c1')]))

@@ -6,6 +6,7 @@ import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import { opener } from '../../src/engine/open.ts'
 import { type Route, router } from '../../src/engine/routes.ts'
 import type { Protocol } from '../../src/engine/script.ts'
+import type { StreamPartitions } from '../../src/ports/threads.ts'
 import { endOf, HOUR, MINUTE, postOf, RULES, said, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
 
@@ -20,6 +21,8 @@ const rules = { ...RULES, counts: checkpoints.counts }
 
 let stores: ReturnType<typeof memoryStores>
 let streamNow: number
+/** Stream time by partition, beside the one at `streamNow`. */
+let marks: Map<string, number>
 let opened: string[]
 let wall: number
 let troubles: string[]
@@ -27,6 +30,7 @@ let troubles: string[]
 beforeEach(() => {
   stores = memoryStores(() => T0)
   streamNow = T0
+  marks = new Map()
   opened = []
   wall = T0 + 24 * HOUR
   troubles = []
@@ -37,14 +41,16 @@ function setUp(
   routes: Record<string, Route[]> = {},
   maxOpen = 100,
   pressedAtDue = 1_000,
+  partitions: StreamPartitions | null = null,
 ) {
   const { threads, cases, outbox } = stores
   const routed = router(protocols, routes)
-  const { openDue } = opener({
+  const { openDue, now } = opener({
     routes: routed,
     threads,
     marks: {
-      read: async () => new Map([['posts/0', { newest: streamNow, second: streamNow, endSince: null, seenAt: 0 }]]),
+      read: async () =>
+        new Map([...marks, ['posts/0', streamNow] as const].map(([partition, at]) => [partition, markAt(at)])),
       write: async () => {},
     },
     cases,
@@ -66,7 +72,7 @@ function setUp(
       maxOpen,
       pressedAtDue,
       caseDeadlineMs: HOUR,
-      partitions: () => 1,
+      partitions: partitions === null ? null : () => partitions,
     },
     orphanLetter({ offset, raw }) {
       if (raw === BAD) throw new RangeError('Invalid time value')
@@ -96,10 +102,34 @@ function setUp(
       T0,
       rules,
     )
-  return { threads, put, openAll, publish, caseOf, say }
+  return { threads, put, openAll, publish, caseOf, say, now }
 }
 
+const markAt = (at: number) => ({ newest: at, second: at, endSince: null, seenAt: 0 })
+
 const p1 = thread('p1')
+
+describe('the stream’s clock', () => {
+  const clockOver = (there: string[], awaited: string[] = there) =>
+    setUp([rumor], {}, 100, 1_000, { there: new Set(there), awaited: new Set(awaited) }).now()
+
+  test('is not held by marks of a topic with another name, nor of a partition that is no more', async () => {
+    marks = new Map([
+      ['renamed.posts/0', T0 - HOUR],
+      ['posts/1', T0 - 2 * HOUR],
+    ])
+    expect(await clockOver(['posts/0'])).toBe(T0)
+    expect(await clockOver(['posts/0', 'posts/1'])).toBe(T0 - 2 * HOUR)
+  })
+
+  test('waits for each partition that was there from the beginning, whatever other marks there are', async () => {
+    marks = new Map([['renamed.comments/0', T0]])
+    expect(await clockOver(['posts/0', 'comments/0'])).toBe(Number.NEGATIVE_INFINITY)
+    expect(await clockOver(['posts/0', 'comments/0'], ['posts/0'])).toBe(T0)
+    marks = new Map([['comments/0', T0 - HOUR]])
+    expect(await clockOver(['posts/0', 'comments/0'])).toBe(T0 - HOUR)
+  })
+})
 
 describe('a case of a thread', () => {
   test('knows how many comments there were, and how many of them its snapshot lacks', async () => {

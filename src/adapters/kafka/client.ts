@@ -4,6 +4,7 @@ import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
 import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 import { registerCodecs } from './codecs.ts'
+import { passEmptiedBatches } from './emptied-batches.ts'
 
 /** Where Kafka is and how to get in, as the settings give it. */
 export interface KafkaSettings {
@@ -28,6 +29,7 @@ const KNOWN_WITHIN_MS = 15_000
  */
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
+  passEmptiedBatches()
   return new kafkajs.Kafka({
     clientId,
     ...connectionTo(at),
