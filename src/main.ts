@@ -70,12 +70,16 @@ async function leave(code: number): Promise<never> {
 
 /** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
 function fail(error: unknown): Promise<never> {
-  io.say(`gavel: unexpected: ${unexpected(error)}`)
+  const stack = environment.GAVEL_LOG_LEVEL === 'debug'
+  const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
+  io.say(`${running}: unexpected: ${unexpected(error, { stack })}${how}`)
   // A reader that hangs keeps no broken process alive.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
 }
 const BROKEN_ENDS_MS = 2_000
+/** The command that runs, with those that it belongs to. */
+let running = 'gavel'
 process.on('uncaughtException', fail)
 
 const program = new Command('gavel')
@@ -83,6 +87,11 @@ const program = new Command('gavel')
   .option('--config <file>', 'settings to lay over config/gavel.yaml')
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+  .hook('preAction', (_, command) => {
+    const names: string[] = []
+    for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name())
+    running = names.join(' ')
+  })
   .showHelpAfterError('Run with --help to see what it takes.')
 
 /** Settings where the command that runs wants them; `--config` stands before or after the command's name. */

@@ -60,11 +60,16 @@ export async function replayDeadLetters(
 
 async function read(kafka: Kafka, settings: Settings, io: Io): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = []
-  await readTopic(kafka, topicsOf(settings).deadLetters, { follow: false, signal: io.signal }, ({ message }) => {
-    const letter = deadLetter.safeParse(jsonOf(message))
-    if (letter.success) letters.push(letter.data)
-    else io.terminal.say(`offset ${message.offset} is no dead letter of schema 1`)
-  })
+  await readTopic(
+    kafka,
+    topicsOf(settings).deadLetters,
+    { follow: false, signal: io.signal, say: io.terminal.say },
+    ({ message }) => {
+      const letter = deadLetter.safeParse(jsonOf(message))
+      if (letter.success) letters.push(letter.data)
+      else io.terminal.say(`offset ${message.offset} is no dead letter of schema 1`)
+    },
+  )
   return letters
 }
 
@@ -75,11 +80,16 @@ async function fetchOriginals(kafka: Kafka, letters: readonly DeadLetter[], io: 
     const wanted = new Set(
       letters.filter((letter) => letter.topic === topic).map(({ partition, offset }) => `${partition}@${offset}`),
     )
-    await readTopic(kafka, topic, { follow: false, signal: io.signal }, ({ partition, message }) => {
-      const place = `${partition}@${message.offset}`
-      if (!wanted.has(place) || message.value === null) return
-      originals.set(`${topic}/${place}`, { key: message.key?.toString('utf8') ?? '', value: message.value })
-    })
+    await readTopic(
+      kafka,
+      topic,
+      { follow: false, signal: io.signal, say: io.terminal.say },
+      ({ partition, message }) => {
+        const place = `${partition}@${message.offset}`
+        if (!wanted.has(place) || message.value === null) return
+        originals.set(`${topic}/${place}`, { key: message.key?.toString('utf8') ?? '', value: message.value })
+      },
+    )
   }
   return originals
 }

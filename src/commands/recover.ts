@@ -66,6 +66,7 @@ export async function recover(
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Recovered> {
   const { terminal, signal } = io
+  const waiting = { signal, say: terminal.say }
   const began = Date.now()
   const clock = Date.now
   const topics = topicsOf(settings)
@@ -101,6 +102,8 @@ export async function recover(
     const farewell = farewellOf(protocols, clock)
     const { checkpoints } = settings
 
+    // Before anything is held for it: a wrong prefix must not bring the services to a stand.
+    for (const topic of inputs) await rangesOf(kafka, topic, null, waiting)
     if (!options.dryRun) {
       const stoodStill = await lineage.hold()
       const { alone } = await groupProgress(kafka, settings.kafka.group, inputs)
@@ -109,7 +112,7 @@ export async function recover(
     const progress = await groupProgress(kafka, settings.kafka.group, inputs)
     const accepted = new Map<string, Map<number, Range>>()
     for (const topic of inputs) {
-      const whole = await rangesOf(kafka, topic, options.since)
+      const whole = await rangesOf(kafka, topic, options.since, waiting)
       const ends = progress.committed.get(topic)
       accepted.set(topic, new Map([...whole].map(([at, { from }]) => [at, { from, to: ends?.get(at) ?? 0n }])))
     }
@@ -138,7 +141,7 @@ export async function recover(
       const found = publishedRevisions(protocols)
       const everything = async (topic: string, take: (json: unknown) => void) => {
         const tell = reading(topic)
-        await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
+        await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
           for (const record of records) take(jsonOf(record))
           tell(records.length)
         })
@@ -242,7 +245,7 @@ export async function recover(
       const now = clock()
       const all = new Map(read)
       for (const topic of [topics.posts, topics.comments])
-        for (const [partition, { to }] of await rangesOf(kafka, topic, null)) {
+        for (const [partition, { to }] of await rangesOf(kafka, topic, null, waiting)) {
           const at = `${topic}/${partition}`
           const done = (progress.committed.get(topic)?.get(partition) ?? 0n) >= to
           const before = all.get(at) ?? UNREAD
@@ -259,7 +262,7 @@ export async function recover(
     async function deadPlaces(): Promise<ReadonlySet<string>> {
       const places = new Set<string>()
       const { deadLetters: topic } = topics
-      await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
+      await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
         for (const record of records) {
           const letter = deadLetter.safeParse(jsonOf(record))
           if (letter.success) places.add(placeOf(letter.data))
