@@ -45,8 +45,9 @@ export interface TopicReader {
 
 export interface Outgoing {
   readonly topic: string
-  readonly key: string
+  readonly key: string | Buffer | null
   readonly value: string | Buffer
+  readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
 /** Resolves when every record has been acknowledged by all in-sync replicas; rejects if that is not known. */
