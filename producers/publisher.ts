@@ -21,6 +21,9 @@ const ABANDONED_MS = 5_000
 const STILL_SENDING_MS = 1_500
 const ADOPT_EVERY_MS = 2_000
 const RETRY_MS = 1_000
+/** Of a publisher that holds nothing and has taken nothing for this long nothing is kept, in ms. */
+const FORGOTTEN_MS = 600_000
+const FORGET_EVERY_MS = 60_000
 
 /**
  * Sends what the outbox holds to Kafka and takes it out once it is acknowledged: at least once, byte-identical, under the
@@ -85,13 +88,17 @@ export function publisher(deps: {
   }
 
   async function run(): Promise<void> {
-    let adopted = 0
+    let [adopted, forgot] = [0, 0]
     while (!stopping) {
       try {
         if (clock() - adopted > ADOPT_EVERY_MS) {
           adopted = clock()
           const left = await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS)
           if (left.length > 0) await publish(left)
+        }
+        if (clock() - forgot > FORGET_EVERY_MS) {
+          forgot = clock()
+          await outbox.forget(FORGOTTEN_MS)
         }
         const entries = await outbox.next(name, SENT_AT_ONCE, WAIT_MS)
         if (entries.length > 0) await publish(entries)
@@ -112,6 +119,7 @@ export function publisher(deps: {
       await running
       const left = await outbox.next(name, LAST_SENT_AT_ONCE, 0)
       if (left.length > 0) await publish(left)
+      await outbox.leave(name)
     },
   }
 }
