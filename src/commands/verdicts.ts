@@ -11,8 +11,8 @@ export async function readingClient(settings: Settings, terminal: Terminal) {
   const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, (name, event) => {
     if (name !== 'trouble:met' || !('error' in event)) return
     const said = printable(event.error instanceof Error ? event.error.message : String(event.error), 300)
-    // What kafkajs tries again it complains of each time. To leave is a courtesy: a broker forgets a silent reader by itself.
-    if (said.includes('LeaveGroup') || told.has(said)) return
+    // What kafkajs tries again it complains of each time.
+    if (told.has(said)) return
     if (told.size >= TOLD_AT_MOST) told.clear()
     told.add(said)
     terminal.say(said)
