@@ -428,12 +428,15 @@ describe('in Redis', () => {
         report: () => {},
         settings: { name, topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd' } },
       })
+    const forget = vi.spyOn(outbox, 'forget')
     const [first, second] = [publishing('first'), publishing('second', true)]
     await outbox.putDeadLetters([{ key: 'a', letter: 'x' }])
     first.start()
     await vi.waitUntil(() => sent.length === 1, { timeout: 5_000 })
     await first.close()
     expect(await consumers()).toEqual([])
+    // While it runs it looks for others that are gone.
+    expect(forget.mock.calls).toEqual([[600_000]])
 
     // One that could not send what it had taken stays, with what it left.
     await outbox.putDeadLetters([{ key: 'b', letter: 'y' }])
