@@ -1,5 +1,6 @@
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
 import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/adapters/kafka/settled.ts'
 import { OperatorError } from '../src/domain/errors.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
@@ -11,6 +12,8 @@ export interface ReadToEndSettings {
   readonly atOnceBytes: number
   /** A reader that died keeps its partitions from others for so long. */
   readonly sessionTimeoutMs: number
+  /** Hears that the topic is waited for. */
+  readonly say?: (line: string) => void
 }
 
 /** Nothing comes although something should: what is left is not to be had now, such as a partition without a leader. */
@@ -19,7 +22,7 @@ const QUIET_MS = 15_000
 /**
  * Reads a topic as a member of a group, from where the group stands to where the topic ended when the reading began. Offsets
  * are committed after `handle` has resolved to true and not before: what is cut off comes again. Ends early when `handle`
- * resolves to false or the signal is aborted.
+ * resolves to false or the signal is aborted. Waits some seconds for a topic that is just being made.
  */
 export async function readToEnd(
   kafka: Kafka,
@@ -28,7 +31,10 @@ export async function readToEnd(
   handle: (messages: readonly Incoming[]) => Promise<boolean>,
 ): Promise<void> {
   const { group, topic } = settings
-  const ends = await behind(kafka, group, topic)
+  const ends = await behind(kafka, settings, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+    return new Map<number, bigint>()
+  })
   if (ends.size === 0 || signal.aborted) return
   const consumer = kafka.consumer({
     groupId: group,
@@ -75,14 +81,20 @@ interface Part {
 }
 
 /** The next offset of each partition in which the group has not come to the end, with that end. */
-async function behind(kafka: Kafka, group: string, topic: string): Promise<Map<number, bigint>> {
+async function behind(
+  kafka: Kafka,
+  { group, topic, say }: ReadToEndSettings,
+  signal: AbortSignal,
+): Promise<Map<number, bigint>> {
+  const settled = <Value>(ask: () => Promise<Value>) =>
+    onceTopicSettled(topic, ask, { signal, withinMs: SETTLED_WITHIN_MS, ...(say === undefined ? {} : { say }) })
   const admin = kafka.admin({ retry: { retries: 3 } })
-  await admin.connect()
   try {
-    const [committed] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    await settled(() => admin.connect())
+    const [committed] = await settled(() => admin.fetchOffsets({ groupId: group, topics: [topic] }))
     const come = new Map(committed?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
     return new Map(
-      (await admin.fetchTopicOffsets(topic)).flatMap(({ partition, low, high }): [number, bigint][] => {
+      (await settled(() => admin.fetchTopicOffsets(topic))).flatMap(({ partition, low, high }): [number, bigint][] => {
         const at = come.get(partition) ?? -1n
         // Behind the end: the topic was made anew, and is read from its beginning.
         const next = at > BigInt(low) && at <= BigInt(high) ? at : BigInt(low)
@@ -90,7 +102,7 @@ async function behind(kafka: Kafka, group: string, topic: string): Promise<Map<n
       }),
     )
   } finally {
-    await admin.disconnect()
+    await admin.disconnect().catch(() => undefined)
   }
 }
 

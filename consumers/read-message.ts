@@ -102,7 +102,7 @@ export function deadLetterOf(
     raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
     rawBytes: bytes,
     truncated: bytes > Math.min(raw.length, MAX_RAW_BYTES),
-    at: new Date(Math.min(Math.max(from.timestamp, 0), LATEST_MS)).toISOString(),
+    at: dateOf(from.timestamp),
   }
   return {
     key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS),
@@ -112,6 +112,12 @@ export function deadLetterOf(
 
 /** The last ms that four digits of a year can write. What a producer sets as its record's time may be any number. */
 const LATEST_MS = Date.UTC(10_000, 0) - 1
+
+/** A record's time as its dead letter tells it. */
+export function dateOf(timestamp: number): string {
+  return new Date(Math.min(Math.max(timestamp, 0), LATEST_MS)).toISOString()
+}
+
 const MAX_KEY_CHARS = 1_024
 const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256

@@ -48,7 +48,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       const byTopic = Map.groupBy(request, ({ topic }) => topic)
       const topicMessages = [...byTopic].map(([topic, records]) => ({
         topic,
-        messages: records.map(({ key, value }) => ({ key, value })),
+        messages: records.map(({ key, value, headers = {} }) => ({ key, value, headers })),
       }))
       const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
       await within(SILENT_MS, sending)
@@ -109,7 +109,7 @@ function* requests(records: readonly Outgoing[]): Generator<Outgoing[]> {
   let portion: Outgoing[] = []
   let bytes = 0
   for (const record of records) {
-    const size = Buffer.byteLength(record.value) + Buffer.byteLength(record.key) + 100
+    const size = sizeOf(record)
     if (portion.length > 0 && bytes + size > REQUEST_BYTES) {
       yield portion
       portion = []
@@ -119,4 +119,9 @@ function* requests(records: readonly Outgoing[]): Generator<Outgoing[]> {
     bytes += size
   }
   if (portion.length > 0) yield portion
+}
+
+function sizeOf({ key, value, headers = {} }: Outgoing): number {
+  const named = Object.entries(headers).flatMap(([name, all]) => [name, ...[all].flat()])
+  return [value, key ?? '', ...named].reduce((sum, each) => sum + Buffer.byteLength(each), 100)
 }

@@ -29,6 +29,10 @@ const RETRY_MS = 1_000
 /** What is refused is halved until it is taken, down to this, in bytes. */
 const SMALLEST_BYTES = 512
 
+/** Of a publisher that holds nothing and has taken nothing for this long nothing is kept, in ms. */
+const FORGOTTEN_MS = 600_000
+const FORGET_EVERY_MS = 60_000
+
 /** An entry on its way: its records in the order in which they are to stand, and those that are known to. */
 interface Parcel {
   readonly entry: OutboxEntry
@@ -163,7 +167,8 @@ export function publisher(deps: {
     const raw = Buffer.from(value)
     const kept = raw.subarray(0, MAX_PARKED_BYTES)
     const letter: DeadLetter = {
-      ...{ schema: 1, topic, partition: -1, offset: '-1', key: key.slice(0, MAX_KEY_CHARS), headers: {} },
+      ...{ schema: 1, topic, partition: -1, offset: '-1', headers: {} },
+      key: String(key ?? '').slice(0, MAX_KEY_CHARS),
       ...{ reason: 'refused', detail: detail.slice(0, 1_000) },
       ...{ raw: kept.toString('base64'), rawBytes: raw.length, truncated: kept.length < raw.length },
       at: new Date(clock()).toISOString(),
@@ -220,8 +225,7 @@ export function publisher(deps: {
   }
 
   async function read(): Promise<void> {
-    let adopted = 0
-    let kept = clock()
+    let [adopted, forgot, kept] = [0, 0, clock()]
     while (!stopping) {
       try {
         if (clock() - kept > STILL_SENDING_MS) {
@@ -238,6 +242,10 @@ export function publisher(deps: {
         if (clock() - adopted > ADOPT_EVERY_MS) {
           adopted = clock()
           for (const entry of await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS)) await takeOnce(entry)
+        }
+        if (clock() - forgot > FORGET_EVERY_MS) {
+          forgot = clock()
+          await outbox.forget(FORGOTTEN_MS)
         }
         for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await takeOnce(entry)
       } catch (error) {
@@ -267,6 +275,7 @@ export function publisher(deps: {
       )
       for (const one of last)
         if (one.status === 'rejected') report('trouble:met', { where: 'publisher', error: one.reason })
+      await outbox.leave(name)
     },
   }
 }

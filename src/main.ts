@@ -5,7 +5,7 @@ import type { Pace } from '../producers/replay.ts'
 import { unexpected } from './adapters/log.ts'
 import { ROLES, type Role } from './app.ts'
 import { type BenchOptions, runBench } from './bench/run.ts'
-import { listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
+import { type Chosen, INPUTS, type Input, listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
 import { demo } from './commands/demo.ts'
 import { doctor } from './commands/doctor.ts'
 import { judgeFile } from './commands/judge.ts'
@@ -38,6 +38,7 @@ import { stack } from './commands/stack.ts'
 import { counted, terminal } from './commands/terminal.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
+import { DEAD_LETTER_REASONS, type DeadLetterReason } from './domain/messages.ts'
 import { FORMATS, type Format, faultIn } from './evaluation/formats.ts'
 import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 
@@ -70,12 +71,16 @@ async function leave(code: number): Promise<never> {
 
 /** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
 function fail(error: unknown): Promise<never> {
-  io.say(`gavel: unexpected: ${unexpected(error)}`)
+  const stack = environment.GAVEL_LOG_LEVEL === 'debug'
+  const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
+  io.say(`${running}: unexpected: ${unexpected(error, { stack })}${how}`)
   // A reader that hangs keeps no broken process alive.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
 }
 const BROKEN_ENDS_MS = 2_000
+/** The command that runs, with those that it belongs to. */
+let running = 'gavel'
 process.on('uncaughtException', fail)
 
 const program = new Command('gavel')
@@ -83,6 +88,11 @@ const program = new Command('gavel')
   .option('--config <file>', 'settings to lay over config/gavel.yaml')
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+  .hook('preAction', (_, command) => {
+    const names: string[] = []
+    for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name())
+    running = names.join(' ')
+  })
   .showHelpAfterError('Run with --help to see what it takes.')
 
 /** Settings where the command that runs wants them; `--config` stands before or after the command's name. */
@@ -130,6 +140,18 @@ const faultsOf = (text: string): Fault[] =>
     const fault = FAULTS.find((known) => known === part.trim())
     if (fault === undefined) throw new InvalidArgumentError(`faults are ${FAULTS.join(', ')}`)
     return fault
+  })
+const reasonsOf = (text: string): DeadLetterReason[] =>
+  text.split(',').map((part) => {
+    const reason = DEAD_LETTER_REASONS.find((known) => known === part.trim())
+    if (reason === undefined) throw new InvalidArgumentError(`reasons are ${DEAD_LETTER_REASONS.join(', ')}`)
+    return reason
+  })
+const inputsOf = (text: string): Input[] =>
+  text.split(',').map((part) => {
+    const input = INPUTS.find((known) => known === part.trim())
+    if (input === undefined) throw new InvalidArgumentError(`topics are ${INPUTS.join(', ')}`)
+    return input
   })
 function durationOf(text: string): number {
   const read = duration.safeParse(text)
@@ -239,18 +261,35 @@ subcommand(program, 'judge <file>', 'judges the subjects of a file right here, w
   )
 
 const deadLetters = subcommand(program, 'dead-letters', 'what could not be read or judged, and why')
-subcommand(deadLetters, 'list', 'every dead letter on the topic')
+const choosing = (command: Command) =>
+  command
+    .option('--reason <reasons>', `only these, comma-separated: ${DEAD_LETTER_REASONS.join(', ')}`, reasonsOf)
+    .option('--topic <names>', `only from these, comma-separated: ${INPUTS.join(', ')}`, inputsOf)
+    .option('--since <time>', 'only of messages that came then or later (ISO 8601)', timeOf)
+    .option('--until <time>', 'only of messages that came before then (ISO 8601)', timeOf)
+    .option('--id <ids...>', 'only these: places as "list" prints them (TOPIC/PARTITION@OFFSET), or keys')
+choosing(subcommand(deadLetters, 'list', 'every dead letter on the topic, or those that are meant'))
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel dead-letters list --json')
-  .action(async ({ json = false }: { json?: boolean }, command: Command) =>
-    listDeadLetters(settingsOf(command), { json }, commandIo),
+  .addHelpText('after', '\nExample:\n  $ gavel dead-letters list --reason invalid,future --json')
+  .action(async ({ json = false, ...chosen }: Chosen & { json?: boolean }, command: Command) =>
+    listDeadLetters(settingsOf(command), { chosen, json }, commandIo),
   )
-subcommand(deadLetters, 'replay', 'reads the original offsets again and sends the messages to their topics once more')
+choosing(subcommand(deadLetters, 'replay', 'sends the originals to their topics once more; each once, unless --again'))
+  .option('--again', 'also what was replayed before and did not come back')
   .option('--dry-run', 'only say what would be sent')
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel dead-letters replay --dry-run')
-  .action(async ({ dryRun = false, json = false }: { dryRun?: boolean; json?: boolean }, command: Command) =>
-    replayDeadLetters(settingsOf(command), { dryRun, json }, commandIo),
+  .addHelpText(
+    'after',
+    '\nSee docs/dead-letters.md.\n\nExamples:\n  $ gavel dead-letters replay --dry-run\n  $ gavel dead-letters replay --reason future --since 2026-05-01',
+  )
+  .action(
+    async (
+      options: Chosen & { again?: boolean; dryRun?: boolean; json?: boolean },
+      command: Command,
+    ): Promise<void> => {
+      const { again = false, dryRun = false, json = false, ...chosen } = options
+      await replayDeadLetters(settingsOf(command), { chosen, again, dryRun, json }, commandIo)
+    },
   )
 
 subcommand(program, 'recover', 'after Redis was emptied or failed over: revisions and threads, out of the topics')

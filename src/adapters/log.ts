@@ -72,12 +72,19 @@ export function logListener(level: string, now: () => number): Listener {
   }
 }
 
-/** A mistake of the program for a person: what is told of an error, and where it happened; nothing that its causes hold. */
-export function unexpected(error: unknown): string {
+/**
+ * A mistake of the program for a person: what is told of an error and the place of ours where it came from, in one line; with
+ * `stack` every place that it passed. Nothing that its causes hold.
+ */
+export function unexpected(error: unknown, { stack }: { stack: boolean }): string {
   const { error: name, code, message } = describe(error)
+  const said = `${name}${code === undefined ? '' : ` (${code})`}: ${message}`
   const frames = error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line)) : []
-  return [`${name}${code === undefined ? '' : ` (${code})`}: ${message}`, ...frames].join('\n')
+  if (stack) return [said, ...frames].join('\n')
+  const [place] = frames.flatMap((frame) => (frame.includes('node_modules') ? [] : (OUR_PLACE.exec(frame) ?? [])))
+  return place === undefined ? said : `${said} (${place})`
 }
+const OUR_PLACE = /(?:src|consumers|producers|config)\/[\w./-]+:\d+/
 
 /** Of an error what may be told to anybody: its name, its code and the first line of its message. */
 function describe(error: unknown): { error: string; code?: string; message: string } {

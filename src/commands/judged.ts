@@ -7,18 +7,19 @@ import { OperatorError } from '../domain/errors.ts'
 import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { linesOf } from '../evaluation/lines.ts'
 import { jsonOf, readTopic } from './read-topic.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Verdicts and transcripts on their topics: each look reads one of them from its beginning, and keeps what it was sent for. */
 export function judgedTopics(
   kafka: Kafka,
   topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
-  progress: (line: string) => void,
+  terminal: Pick<Terminal, 'progress' | 'say'>,
 ): Judged {
   /** Records under these keys, read as JSON; the others are passed over unread. */
   async function scan(topic: string, keys: ReadonlySet<string>, signal: AbortSignal, take: (json: unknown) => void) {
     let read = 0
-    await readTopic(kafka, topic, { follow: false, signal }, ({ message }) => {
-      if (++read % 1_000 === 0) progress(`${read} records of ${topic} read`)
+    await readTopic(kafka, topic, { follow: false, signal, say: terminal.say }, ({ message }) => {
+      if (++read % 1_000 === 0) terminal.progress(`${read} records of ${topic} read`)
       if (keys.has(message.key?.toString('utf8') ?? '')) take(jsonOf(message))
     })
   }

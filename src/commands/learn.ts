@@ -75,11 +75,10 @@ export async function learnFile(
   io: Io,
 ): Promise<Learning> {
   const { terminal, signal } = io
-  const progress = (line: string) => terminal.progress(line)
   const { judged: judgedIn } = options
   const judged =
     judgedIn === undefined
-      ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), progress)
+      ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
       : judgedFile(judgedIn, (line) =>
           terminal.say(`${judgedIn}:${line} is no verdict with its transcript; passed over`),
         )
@@ -100,7 +99,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
   const topics = topicsOf(settings)
-  const judged = judgedTopics(kafka, topics, (line) => terminal.progress(line))
+  const judged = judgedTopics(kafka, topics, terminal)
   const writer = await kafkaWriter(kafka, settings.kafka.compression)
   const reading = {
     group: `${settings.kafka.group}-learn`,
@@ -108,6 +107,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
     atOnce: PART,
     atOnceBytes: PART_BYTES,
     sessionTimeoutMs: settings.kafka.sessionTimeout,
+    say: terminal.say,
   }
   try {
     return await learning(settings, options, io, (learn) =>

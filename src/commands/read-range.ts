@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Kafka, KafkaMessage } from 'kafkajs'
 import { onPassedOver } from '../adapters/kafka/passed-over.ts'
-import { OperatorError } from '../domain/errors.ts'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from '../adapters/kafka/settled.ts'
 
 /** Offsets to read of a partition: from the first, up to and without the second. */
 export interface Range {
@@ -9,13 +9,23 @@ export interface Range {
   readonly to: bigint
 }
 
-/** How far a topic's partitions reach. Throws an `OperatorError` if the topic is absent. */
-export async function rangesOf(kafka: Kafka, topic: string, since: number | null): Promise<Map<number, Range>> {
+/**
+ * How far a topic's partitions reach. Waits some seconds for one that is just being made; throws an `OperatorError` if it is
+ * absent or can't be read by then.
+ */
+export async function rangesOf(
+  kafka: Kafka,
+  topic: string,
+  since: number | null,
+  waiting: { readonly signal: AbortSignal; readonly say: (line: string) => void },
+): Promise<Map<number, Range>> {
+  const settled = <Value>(ask: () => Promise<Value>) =>
+    onceTopicSettled(topic, ask, { ...waiting, withinMs: SETTLED_WITHIN_MS })
   const admin = kafka.admin({ retry: { retries: 3 } })
-  await admin.connect()
   try {
-    const whole = await admin.fetchTopicOffsets(topic)
-    const starts = since === null ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, since)
+    await settled(() => admin.connect())
+    const whole = await settled(() => admin.fetchTopicOffsets(topic))
+    const starts = since === null ? [] : await settled(() => admin.fetchTopicOffsetsByTimestamp(topic, since))
     return new Map(
       whole.map(({ partition, low, high }) => {
         const start = starts.find((one) => one.partition === partition)?.offset
@@ -23,11 +33,8 @@ export async function rangesOf(kafka: Kafka, topic: string, since: number | null
         return [partition, { from: from < 0n ? BigInt(high) : from, to: BigInt(high) }]
       }),
     )
-  } catch (error) {
-    if (!(error instanceof Error && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION')) throw error
-    throw new OperatorError(`There is no topic ${topic}. Is kafka.topicPrefix that of the service?`, { cause: error })
   } finally {
-    await admin.disconnect()
+    await admin.disconnect().catch(() => undefined)
   }
 }
 
@@ -46,10 +53,16 @@ export async function readRanges(
   const wanted = new Map([...ranges].filter(([, { from, to }]) => from < to))
   if (wanted.size === 0) return
   const groupId = `gavel-read-${randomUUID()}`
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, sessionTimeout: SESSION_MS })
+  const consumer = kafka.consumer({
+    groupId,
+    maxWaitTimeInMs: 100,
+    sessionTimeout: SESSION_MS,
+    allowAutoTopicCreation: false,
+  })
   try {
-    await consumer.connect()
-    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    const settled = { signal, withinMs: SETTLED_WITHIN_MS }
+    await onceTopicSettled(topic, () => consumer.connect(), settled)
+    await onceTopicSettled(topic, () => consumer.subscribe({ topics: [topic], fromBeginning: true }), settled)
     await new Promise<void>((resolve, reject) => {
       const stop = () => reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })

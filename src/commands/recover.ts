@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KafkaMessage } from 'kafkajs'
 import type { Settings } from '../../config/schema.ts'
 import type { AnyIntake, ReadOk } from '../../consumers/intake.ts'
-import { deadLetterOf, readMessage } from '../../consumers/read-message.ts'
+import { dateOf, deadLetterOf, readMessage } from '../../consumers/read-message.ts'
 import { groupProgress, positionsOf } from '../adapters/kafka/offsets.ts'
 import { redisCases, redisOutbox } from '../adapters/redis/cases.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
@@ -66,6 +66,7 @@ export async function recover(
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Recovered> {
   const { terminal, signal } = io
+  const waiting = { signal, say: terminal.say }
   const began = Date.now()
   const clock = Date.now
   const topics = topicsOf(settings)
@@ -101,6 +102,8 @@ export async function recover(
     const farewell = farewellOf(protocols, clock)
     const { checkpoints } = settings
 
+    // Before anything is held for it: a wrong prefix must not bring the services to a stand.
+    for (const topic of inputs) await rangesOf(kafka, topic, null, waiting)
     if (!options.dryRun) {
       const stoodStill = await lineage.hold()
       const { alone } = await groupProgress(kafka, settings.kafka.group, inputs)
@@ -109,7 +112,7 @@ export async function recover(
     const progress = await groupProgress(kafka, settings.kafka.group, inputs)
     const accepted = new Map<string, Map<number, Range>>()
     for (const topic of inputs) {
-      const whole = await rangesOf(kafka, topic, options.since)
+      const whole = await rangesOf(kafka, topic, options.since, waiting)
       accepted.set(topic, new Map([...whole].map(([at, { from, to }]) => [at, { from, to: takenUpTo(topic, at, to) }])))
     }
     /** Where the group has come to in a partition. Behind its end, the topic was made anew and the group begins again. */
@@ -147,7 +150,7 @@ export async function recover(
       const found = publishedRevisions(protocols)
       const everything = async (topic: string, take: (json: unknown) => void) => {
         const tell = reading(topic)
-        await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
+        await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
           for (const record of records) take(jsonOf(record))
           tell(records.length)
         })
@@ -222,7 +225,7 @@ export async function recover(
           if (options.dryRun) return
           const wanted = read.filter(
             ({ message, from }) =>
-              !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from, from.timestamp)),
+              !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from, dateOf(from.timestamp))),
           )
           for (const { message, from } of wanted) {
             const ref = refOf(from.topic, message)
@@ -233,7 +236,7 @@ export async function recover(
         },
         async (bad) => {
           messages += bad.length
-          const missing = bad.filter(({ from }) => !dead.has(placeOf(from, from.timestamp)))
+          const missing = bad.filter(({ from }) => !dead.has(placeOf(from, dateOf(from.timestamp))))
           if (options.dryRun || missing.length === 0) return
           await outbox.putDeadLetters(missing.map(({ from, ...why }) => deadLetterOf(from, why)))
           outcomes.set('dead-letter', (outcomes.get('dead-letter') ?? 0) + missing.length)
@@ -252,7 +255,7 @@ export async function recover(
       const now = clock()
       const all = new Map(read)
       for (const topic of [topics.posts, topics.comments])
-        for (const [partition, { to }] of await rangesOf(kafka, topic, null)) {
+        for (const [partition, { to }] of await rangesOf(kafka, topic, null, waiting)) {
           const at = `${topic}/${partition}`
           const done = takenUpTo(topic, partition, to) >= to
           const before = all.get(at) ?? UNREAD
@@ -269,10 +272,10 @@ export async function recover(
     async function deadPlaces(): Promise<ReadonlySet<string>> {
       const places = new Set<string>()
       const { deadLetters: topic } = topics
-      await readRanges(kafka, topic, await rangesOf(kafka, topic, null), signal, async (_, records) => {
+      await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
         for (const record of records) {
           const letter = deadLetter.safeParse(jsonOf(record))
-          if (letter.success) places.add(placeOf(letter.data, Date.parse(letter.data.at)))
+          if (letter.success) places.add(placeOf(letter.data, letter.data.at))
         }
       })
       stopIfAsked()
@@ -404,7 +407,7 @@ type Unreadable = Extract<ReturnType<typeof readMessage>, { ok: false }>
 const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
 
 /** Names one message, also where another stood at its offset before its topic was made anew. */
-function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: number): string {
+function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
   return `${topic}/${partition}@${offset} of ${at}`
 }
 

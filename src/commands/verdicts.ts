@@ -7,15 +7,21 @@ import { printable, printableJson, type Terminal } from './terminal.ts'
 
 /** A client for commands that only read: its complaints are for the person who waits. */
 export async function readingClient(settings: Settings, terminal: Terminal) {
+  const told = new Set<string>()
   const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, (name, event) => {
     if (name !== 'trouble:met' || !('error' in event)) return
-    const said = String(event.error)
-    // To leave is a courtesy: a broker forgets a silent reader by itself.
-    if (!said.includes('LeaveGroup')) terminal.say(printable(said, 300))
+    const said = printable(event.error instanceof Error ? event.error.message : String(event.error), 300)
+    // What kafkajs tries again it complains of each time.
+    if (told.has(said)) return
+    if (told.size >= TOLD_AT_MOST) told.clear()
+    told.add(said)
+    terminal.say(said)
   })
   await checkBrokers(settings.kafka)
   return kafka
 }
+
+const TOLD_AT_MOST = 100
 
 /** `gavel verdicts`: what stands on the verdicts topic, and with `follow` what comes. */
 export async function verdicts(
@@ -25,14 +31,15 @@ export async function verdicts(
 ): Promise<void> {
   const kafka = await readingClient(settings, io.terminal)
   let count = 0
-  await readTopic(kafka, topicsOf(settings).verdicts, { follow: options.follow, signal: io.signal }, ({ message }) => {
+  const reading = { follow: options.follow, signal: io.signal, say: io.terminal.say }
+  await readTopic(kafka, topicsOf(settings).verdicts, reading, ({ message }) => {
     const read = verdict.safeParse(jsonOf(message))
     if (!read.success) return io.terminal.say(`offset ${message.offset} is no verdict of schema 1`)
     if (options.protocol !== undefined && read.data.protocol !== options.protocol) return
     count++
     io.terminal.out(options.json ? printableJson(JSON.stringify(read.data)) : line(read.data))
   })
-  if (count === 0 && !options.follow) io.terminal.say('No verdicts stand on the topic.')
+  if (count === 0 && !options.follow && !io.signal.aborted) io.terminal.say('No verdicts stand on the topic.')
 }
 
 /** What became of the comments, where there were any: `18 of 23 comments (cap 2, late 3)`. */

@@ -43,8 +43,8 @@ export interface CaseStore {
     epoch: number,
     end: { verdict: string; transcript: string; carry: string | null },
   ): Promise<boolean>
-  /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`. */
-  idle(idleMs: number, limit: number): Promise<string[]>
+  /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. */
+  idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
   /** Without the unworked. */
   countOpen(): Promise<number>
   /**
@@ -78,6 +78,10 @@ export interface Outbox {
   keep(publisher: string, ids: readonly string[]): Promise<void>
   /** Acknowledged by Kafka: the entries go, and their subjects may open the next revision. */
   done(entries: readonly OutboxEntry[]): Promise<void>
+  /** This publisher ends: nothing is kept of it, unless it leaves entries for another to adopt. */
+  leave(publisher: string): Promise<void>
+  /** The same for all that were not heard of for `idleMs`. One that lives all the same goes on as if it were new. */
+  forget(idleMs: number): Promise<void>
   size(): Promise<number>
   /** When the oldest of them came, ms since 1970; null where there is none. */
   oldest(): Promise<number | null>

@@ -45,8 +45,9 @@ export interface TopicReader {
 
 export interface Outgoing {
   readonly topic: string
-  readonly key: string
+  readonly key: string | Buffer | null
   readonly value: string | Buffer
+  readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
 /** The broker will never take one of these records: too large, or not as the topic wants them. Others may stand already. */

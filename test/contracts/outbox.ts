@@ -133,6 +133,22 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect(await stores.outbox.adopt('two', 10, 0)).toEqual([])
     })
 
+    it('keeps for another what a publisher leaves behind that ends, or was not heard of for long', async () => {
+      await stores.outbox.leave('nobody')
+      await stores.outbox.forget(0)
+      await letters('a', 'b', 'c')
+      const taken = [...(await next('one', 1)), ...(await next('two', 1)), ...(await next('three', 1))]
+      await stores.outbox.leave('one')
+      await stores.pass(30)
+      await stores.outbox.forget(20)
+      expect(await stores.outbox.adopt('four', 10, 20)).toEqual(taken)
+      await stores.outbox.done(taken)
+      // Who was forgotten while it lived goes on.
+      await stores.outbox.forget(0)
+      await letters('d')
+      expect(keysOf(await next('one'))).toEqual(['d'])
+    })
+
     it('frees the subject of a verdict that another publisher has finished', async () => {
       await verdict('p1')
       await next('one')

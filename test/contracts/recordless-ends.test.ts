@@ -258,7 +258,7 @@ describe('a compacted topic', { concurrent: true }, () => {
       await readRanges(
         kafka,
         topic,
-        await rangesOf(kafka, topic, null),
+        await rangesOf(kafka, topic, null, { signal: AbortSignal.timeout(GIVEN_UP_MS), say() {} }),
         AbortSignal.timeout(GIVEN_UP_MS),
         async (_, messages) => {
           read.push(...letters(messages))
@@ -296,7 +296,7 @@ describe('reading to the end comes to it at once,', { concurrent: true }, () => 
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
     const topic = await topicOfEveryEnd()
     const values: string[] = []
-    const ranges = await rangesOf(kafka, topic, null)
+    const ranges = await rangesOf(kafka, topic, null, { signal: AbortSignal.timeout(GIVEN_UP_MS), say() {} })
     expect([...ranges].sort().map(([, { to }]) => Number(to))).toEqual(ENDS)
     await readRanges(kafka, topic, ranges, AbortSignal.timeout(GIVEN_UP_MS), async (_, messages) => {
       values.push(...messages.map(({ value }) => String(value)))

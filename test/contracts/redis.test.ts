@@ -5,12 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { publisher } from '../../producers/publisher.ts'
 import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOn } from '../../src/adapters/redis/lua.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
+import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
@@ -558,6 +560,61 @@ describe('in Redis', () => {
       expect(left).toBeGreaterThan(0)
       expect(left).toBeLessThanOrEqual(60_000)
     })
+  })
+
+  it('no publisher that has ended, or was long unheard of, stays behind in the group', async () => {
+    const { outbox, keys } = stores
+    const consumers = async () => {
+      const all = (await client.xinfo('CONSUMERS', keys.outbox, 'publishers')) as unknown[][]
+      return all.map((fields) => String(fields[1])).sort()
+    }
+    const sent: Outgoing[] = []
+    const publishing = (name: string, fails = false) =>
+      publisher({
+        outbox,
+        writer: {
+          async send(records) {
+            if (fails) throw new Error('Kafka is away')
+            sent.push(...records)
+          },
+          async close() {},
+        },
+        clock: Date.now,
+        report: () => {},
+        settings: { name, topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd' } },
+      })
+    const forget = vi.spyOn(outbox, 'forget')
+    const [first, second] = [publishing('first'), publishing('second', true)]
+    await outbox.putDeadLetters([{ key: 'a', letter: 'x' }])
+    first.start()
+    await vi.waitUntil(() => sent.length === 1, { timeout: 5_000 })
+    await first.close()
+    expect(await consumers()).toEqual([])
+    // While it runs it looks for others that are gone.
+    expect(forget.mock.calls).toEqual([[600_000]])
+
+    // One that could not send what it had taken stays, with what it left.
+    await outbox.putDeadLetters([{ key: 'b', letter: 'y' }])
+    second.start()
+    await vi.waitUntil(async () => (await client.xpending(keys.outbox, 'publishers'))[0] === 1, { timeout: 5_000 })
+    await second.close()
+    expect(await consumers()).toEqual(['second'])
+
+    // Killed ones go once they have been silent for long, whoever looks; those that live stay.
+    const sendOne = async (name: string) => {
+      await outbox.putDeadLetters([{ key: name, letter: 'z' }])
+      await outbox.done(await outbox.next(name, 10, 0))
+    }
+    for (const name of ['dead-1', 'dead-2']) await sendOne(name)
+    await sleep(300)
+    await sendOne('alive')
+    expect(await consumers()).toEqual(['alive', 'dead-1', 'dead-2', 'second'])
+    await outbox.forget(200)
+    expect(await consumers()).toEqual(['alive', 'second'])
+    expect(await outbox.adopt('alive', 10, 0)).toMatchObject([{ key: 'b', letter: 'y' }])
+    await sleep(300)
+    await outbox.forget(200)
+    expect(await consumers()).toEqual(['alive'])
   })
 
   it('a publisher that finds its group gone makes it again and gets what stands there', async () => {

@@ -456,6 +456,10 @@ describe('on a broker that takes everything', () => {
     expect(Buffer.from(by.get('corrupt-batch')?.raw ?? '', 'base64').toString()).toBe(`no gzip, but ${CANARY}`)
     expect(service.log.filter((line) => line.includes(CANARY))).toEqual([])
     expect((await fetch(`http://127.0.0.1:${service.httpPort}/health/live`)).status).toBe(200)
+    // What nobody could unpack is no message: its bytes are not sent as one.
+    const replay = await gavel(environment, 'dead-letters', 'replay', '--dry-run', '--json')
+    expect(replay.out).toMatch(/"reason":"corrupt-batch","state":"corrupt"/)
+    expect(replay.out).toMatch(/"reason":"too-large","state":"would be sent"/)
   })
 
   it('takes no sender’s header for its own mark of a corrupt batch', async () => {

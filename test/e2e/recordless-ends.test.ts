@@ -189,7 +189,7 @@ it('commands that read topics to their ends come to them', { timeout: 90_000 }, 
   await verdicts(settings, { follow: false, json: false }, io)
   expect(said.some((line) => line.includes('judged'))).toBe(true)
   said.length = 0
-  await replayDeadLetters(settings, { dryRun: true, json: false }, io)
+  await replayDeadLetters(settings, { chosen: {}, again: false, dryRun: true, json: false }, io)
   expect(said).toEqual([expect.stringContaining('would be sent')])
   const done = await recover(settings, { since: null, dryRun: false }, io)
   expect(done).toMatchObject({ subjects: 1, messages: 4, outcomes: { duplicate: 3 } })
@@ -242,7 +242,7 @@ it('a dead letter is none of the message that stands in its place since its topi
     terminal: { ...silent, out: (line: string) => void said.push(line) },
     signal: AbortSignal.timeout(20_000),
   }
-  await replayDeadLetters(settingsOf(environment), { dryRun: true, json: false }, io)
+  await replayDeadLetters(settingsOf(environment), { chosen: {}, again: false, dryRun: true, json: false }, io)
   expect(said).toEqual([expect.stringContaining('expired')])
   const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
   expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs, { type Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
 export interface Progress {
   /** The next offset to be read by the group, by topic and partition; only of partitions where it has committed one. */
@@ -13,16 +13,23 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
-    const offsets = await patiently(() => admin.fetchOffsets({ groupId: group, topics: [...topics] }))
+    // A group's coordinator loads for a while after its broker has started, and may move; kafkajs does not ask it again by itself.
+    const offsets = topics.map((topic) =>
+      onceTopicSettled(topic, () => admin.fetchOffsets({ groupId: group, topics: [topic] }), {
+        withinMs: SETTLED_WITHIN_MS,
+      }),
+    )
     const committed = new Map(
-      offsets.map(({ topic, partitions }) => [
-        topic,
-        new Map(
-          partitions.flatMap(({ partition, offset }): [number, bigint][] =>
-            BigInt(offset) < 0n ? [] : [[partition, BigInt(offset)]],
+      (await Promise.all(offsets))
+        .flat()
+        .map(({ topic, partitions }) => [
+          topic,
+          new Map(
+            partitions.flatMap(({ partition, offset }): [number, bigint][] =>
+              BigInt(offset) < 0n ? [] : [[partition, BigInt(offset)]],
+            ),
           ),
-        ),
-      ]),
+        ]),
     )
     // A broker that does not say (the in-memory one) may well have members.
     const groups = await admin.describeGroups([group]).then(
@@ -32,23 +39,6 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
     return { committed, alone: groups?.every(({ members }) => members.length === 0) ?? false }
   } finally {
     await admin.disconnect()
-  }
-}
-
-/** A group's coordinator loads for a while after its broker has started, and may move; kafkajs does not ask it again by itself. */
-const COORDINATOR_MS = 15_000
-const ASK_AGAIN_MS = 250
-
-async function patiently<Value>(ask: () => Promise<Value>): Promise<Value> {
-  const deadline = performance.now() + COORDINATOR_MS
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      const temporary = error instanceof kafkajs.KafkaJSError && error.retriable
-      if (!temporary || performance.now() > deadline) throw error
-      await sleep(ASK_AGAIN_MS)
-    }
   }
 }
 

@@ -469,11 +469,11 @@ export function memoryStores(clock: Clock): {
       put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
       return true
     },
-    async idle(idleMs, limit) {
+    async idle(idleMs, limit, skip = 0) {
       return [...cases]
         .filter(([, held]) => held.open && !held.unworked && clock() - held.touched >= idleMs)
         .sort(([, a], [, b]) => a.touched - b.touched)
-        .slice(0, limit)
+        .slice(skip, skip + limit)
         .map(([id]) => id)
     },
     countOpen: async () => [...cases.values()].filter(({ open, unworked }) => open && !unworked).length,
@@ -525,6 +525,9 @@ export function memoryStores(clock: Clock): {
         if (entry.kind === 'verdict') release(entry.caseId)
       }
     },
+    // Of a publisher nothing is kept but what it has taken.
+    async leave() {},
+    async forget() {},
     size: async () => waiting.length + taken.size,
     async oldest() {
       const made = [...taken.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))

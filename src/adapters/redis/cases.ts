@@ -75,7 +75,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       )
       return won === 1
     },
-    idle: (idleMs, limit) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', 0, limit),
+    idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
     countOpen: () => client.zcard(keys.open),
     async part(worked) {
       const [back, unworked] = partedReply.parse(await scripts.partOpen(keys.open, keys.unworked, ...worked))
@@ -188,6 +188,12 @@ export function redisOutbox(
           )
         }),
       )
+    },
+    async leave(publisher) {
+      await scripts.forgetConsumers(keys.outbox, GROUP, 0, publisher)
+    },
+    async forget(idleMs) {
+      await scripts.forgetConsumers(keys.outbox, GROUP, idleMs, '')
     },
     size: () => client.xlen(keys.outbox),
     async oldest() {

@@ -678,6 +678,26 @@ return 1
 `
 
 /**
+ * Consumers of a group that have nothing pending and did nothing for so many ms; only the one that is named, if one is. With a
+ * consumer go its pending entries, which nobody could adopt then: looked at and removed in one step.
+ */
+const FORGET_CONSUMERS = `
+local stream, group, idle, only = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local known = redis.pcall('XINFO', 'CONSUMERS', stream, group)
+if known.err then return 0 end
+local forgotten = 0
+for _, fields in ipairs(known) do
+  local consumer = {}
+  for i = 1, #fields, 2 do consumer[fields[i]] = fields[i + 1] end
+  if consumer.pending == 0 and consumer.idle >= idle and (only == '' or consumer.name == only) then
+    redis.call('XGROUP', 'DELCONSUMER', stream, group, consumer.name)
+    forgotten = forgotten + 1
+  end
+end
+return forgotten
+`
+
+/**
  * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
  * process), since (the Redis time at which it was begun with nothing accepted, ms), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
  */
@@ -839,6 +859,7 @@ const SOURCES = {
   concludeCase: { lua: CONCLUDE, keys: 6 },
   partOpen: { lua: PART_OPEN, keys: 2 },
   doneEntry: { lua: DONE, keys: 10 },
+  forgetConsumers: { lua: FORGET_CONSUMERS, keys: 1 },
   beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
   beatLineage: { lua: BEAT_LINEAGE, keys: 1 },
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },

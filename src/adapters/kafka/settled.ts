@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import { OperatorError } from '../../domain/errors.ts'
+
+/** Topics that are being made, leaders that change, a coordinator that loads its group: all this has an end within that. */
+export const SETTLED_WITHIN_MS = 15_000
+const ASK_AGAIN_MS = 250
+
+interface Patience {
+  /** How long to ask again, in ms; `Infinity` for as long as it takes. */
+  readonly withinMs: number
+  /** Aborted, the wait ends and the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** Told once, when the first answer is that Kafka is not ready. */
+  readonly waiting?: (why: string) => void
+}
+
+/** Asks Kafka again for as long as it says that it is not ready yet; then, or at once, rejects with what it said. */
+async function onceSettled<Value>(ask: () => Promise<Value>, patience: Patience): Promise<Value> {
+  const { withinMs, signal, waiting } = patience
+  const deadline = performance.now() + withinMs
+  for (let told = false; ; told = true) {
+    try {
+      return await ask()
+    } catch (error) {
+      const why = unsettled(error)
+      if (why === null || performance.now() > deadline) throw error
+      if (!told) waiting?.(why)
+      await sleep(ASK_AGAIN_MS, undefined, signal === undefined ? {} : { signal })
+      signal?.throwIfAborted()
+    }
+  }
+}
+
+/** The same for what is asked about one topic. What does not end well is an `OperatorError` that says what to do. */
+export async function onceTopicSettled<Value>(
+  topic: string,
+  ask: () => Promise<Value>,
+  patience: Omit<Patience, 'waiting'> & { readonly say?: (line: string) => void },
+): Promise<Value> {
+  const { say, ...rest } = patience
+  try {
+    return await onceSettled(ask, {
+      ...rest,
+      waiting: (why) => say?.(`Waiting for the topic ${topic}: ${why.replace(/\.?$/, '')} …`),
+    })
+  } catch (error) {
+    const why = unsettled(error)
+    if (why === null) throw error
+    throw new OperatorError(
+      causes(error).some((each) => 'type' in each && each.type === 'UNKNOWN_TOPIC_OR_PARTITION')
+        ? `There is no topic ${topic}. Is kafka.topicPrefix that of the service? "gavel run" makes the topics that are absent.`
+        : `The topic ${topic} can't be read: ${why} Try again when each of its partitions has a leader.`,
+      { cause: error },
+    )
+  }
+}
+
+/** What Kafka said, if it is something that passes by itself; null for everything else. */
+function unsettled(error: unknown): string | null {
+  const passing = causes(error).find((each) => each instanceof kafkajs.KafkaJSError && each.retriable)
+  return passing?.message ?? null
+}
+
+/** kafkajs wraps what it has tried often enough: an error and everything beneath it. */
+function causes(error: unknown): Error[] {
+  if (!(error instanceof Error)) return []
+  const beneath = error instanceof AggregateError || 'errors' in error ? (error.errors as unknown) : []
+  return [error, ...causes(error.cause), ...(Array.isArray(beneath) ? beneath.flatMap(causes) : [])]
+}

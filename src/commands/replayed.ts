@@ -1,0 +1,52 @@
+import type { KafkaMessage } from 'kafkajs'
+
+/**
+ * What a replayed message carries: of which record it is a copy, which one was the first, and how often it has been replayed.
+ * The mark is the copy itself: it stands as soon as the replay is done and for as long as there is something to replay.
+ * Places are `partition@offset` of the copy's own topic.
+ */
+const REPLAY_OF = 'gavel-replay-of'
+const REPLAY_FIRST = 'gavel-replay-first'
+export const REPLAYS = 'gavel-replays'
+
+type Headers = NonNullable<KafkaMessage['headers']>
+
+/** Headers of the copy of a record: its own, behind the marks, which a dead letter must keep where it cuts. */
+export function replayHeaders(place: string, headers: Headers): Record<string, string | Buffer | (string | Buffer)[]> {
+  const own = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || MARKS.has(name) ? [] : [[name, value] as const],
+  )
+  return {
+    [REPLAY_OF]: place,
+    [REPLAY_FIRST]: textOf(headers[REPLAY_FIRST]) ?? place,
+    [REPLAYS]: String((Number(textOf(headers[REPLAYS])) || 0) + 1),
+    ...Object.fromEntries(own),
+  }
+}
+const MARKS: ReadonlySet<string> = new Set([REPLAY_OF, REPLAY_FIRST, REPLAYS])
+
+/** Which records of one topic are copies of which. */
+export function replays() {
+  const copies = new Map<string, string[]>()
+  return {
+    /** Looks whether this record is a copy. */
+    note(place: string, { headers = {} }: KafkaMessage): void {
+      const of = textOf(headers[REPLAY_OF])
+      if (of !== undefined) copies.set(of, [...(copies.get(of) ?? []), place])
+    },
+    /** Its copies, the copies of these, and so on. */
+    of(place: string): ReadonlySet<string> {
+      const found = new Set<string>()
+      // A set is walked to its end while it grows; senders may have marked records in a circle.
+      for (const copy of copies.get(place) ?? []) found.add(copy)
+      for (const each of found) for (const copy of copies.get(each) ?? []) found.add(copy)
+      return found
+    },
+  }
+}
+
+function textOf(header: Headers[string]): string | undefined {
+  const [value] = [header].flat()
+  return value === undefined ? undefined : value.toString('utf8').slice(0, MAX_MARK_CHARS)
+}
+const MAX_MARK_CHARS = 64

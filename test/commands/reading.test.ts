@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { topicsOf } from '../../src/assembly.ts'
+import { readTopic } from '../../src/commands/read-topic.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import {
+  clientOf,
+  environmentOn,
+  eventually,
+  type Service,
+  send,
+  settingsOf,
+  startServers,
+  startService,
+} from '../support/pipeline.ts'
+
+const STACK = /\n {4}at /
+
+let stack: Stack
+let folder: string
+let service: Service | undefined
+const commands: ChildProcess[] = []
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 10 })
+  folder = mkdtempSync(join(tmpdir(), 'gavel-reading-'))
+})
+afterAll(async () => {
+  for (const command of commands) command.kill('SIGKILL')
+  await service?.kill('SIGKILL')
+  await stack?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Running {
+  readonly child: ChildProcess
+  readonly out: () => string
+  readonly said: () => string
+  /** Its exit code. */
+  readonly ended: Promise<number>
+}
+
+function gavel(environment: Record<string, string>, args: readonly string[], flags: readonly string[] = []): Running {
+  const command = ['--disable-warning=TimeoutNegativeWarning', ...flags, join(PROJECT, 'src', 'main.ts'), ...args]
+  const child = spawn(process.execPath, command, {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  commands.push(child)
+  let [out, said] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const ended = once(child, 'close').then(([code]) => Number(code ?? -1))
+  return { child, out: () => out, said: () => said, ended }
+}
+
+describe('a command that reads a topic', () => {
+  it('follows one that is made after it: it waits, says so, and prints what comes', { timeout: 60_000 }, async () => {
+    const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
+    const { verdicts } = topicsOf(settingsOf(environment))
+    const follower = gavel(environment, ['verdicts', '--follow'])
+    await eventually(async () => follower.said().includes(`Waiting for the topic ${verdicts}`), 15_000, follower.said)
+    service = await startService(environment)
+    const file = join(folder, 'post.jsonl')
+    const post = { type: 'post', id: 'p1', text: 'The bridge has fallen.', createdAt: '2025-06-01T12:00:00Z' }
+    writeFileSync(file, `${JSON.stringify(post)}\n`)
+    await send(environment, file, 'gavel', { kind: 'flat-out' })
+    await eventually(async () => follower.out().includes('rumor~p1~r1'), 30_000, follower.said)
+    follower.child.kill('SIGINT')
+    expect(await follower.ended).toBe(0)
+    expect(follower.said().match(/Waiting for the topic/g)).toHaveLength(1)
+    expect(follower.said()).not.toMatch(STACK)
+  })
+
+  it('reads one that is just being made', { timeout: 60_000 }, async () => {
+    const environment = environmentOn(stack)
+    const kafka = clientOf(environment)
+    const admin = kafka.admin()
+    await admin.connect()
+    const failed: unknown[] = []
+    try {
+      for (let time = 0; time < 20; time++) {
+        const topic = `${environment.GAVEL_KAFKA_TOPIC_PREFIX}made-${time}`
+        const making = admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions: 20 }] })
+        const reading = { follow: false, signal: new AbortController().signal }
+        await readTopic(kafka, topic, reading, () => {}).catch((error: unknown) => failed.push(String(error)))
+        await making
+      }
+    } finally {
+      await admin.disconnect()
+    }
+    expect(failed).toEqual([])
+  })
+
+  it('says what to do where there is none after some seconds', { timeout: 90_000 }, async () => {
+    const environment = environmentOn(stack)
+    const topics = topicsOf(settingsOf(environment))
+    const file = join(folder, 'feedback.jsonl')
+    const feedback = { subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'ann', at: '2025-06-01T12:00:00Z' }
+    writeFileSync(file, `${JSON.stringify({ type: 'feedback', ...feedback })}\n`)
+    const asked: [string, string[]][] = [
+      [topics.verdicts, ['verdicts']],
+      [topics.deadLetters, ['dead-letters', 'list']],
+      [topics.deadLetters, ['dead-letters', 'replay', '--dry-run']],
+      [topics.verdicts, ['learn', file]],
+      [topics.posts, ['recover', '--dry-run']],
+    ]
+    // One after the other, a start would take longer than the wait.
+    await Promise.all(
+      asked.map(async ([topic, args]) => {
+        const run = gavel(environment, args)
+        const code = await run.ended
+        const lines = run.said().trimEnd().split('\n')
+        expect(lines.at(-1), args.join(' ')).toBe(
+          `gavel: There is no topic ${topic}. Is kafka.topicPrefix that of the service? "gavel run" makes the topics that are absent.`,
+        )
+        expect(run.said()).toContain(`Waiting for the topic ${topic}`)
+        expect(run.said()).not.toMatch(STACK)
+        expect([code, run.out()]).toEqual([1, ''])
+      }),
+    )
+  })
+})
+
+describe('a mistake of the program', () => {
+  // Thrown in the command's own process, once it listens for such.
+  const broken = `setInterval(() => {
+    if (process.listenerCount('uncaughtException') > 0) throw new TypeError('broken on purpose')
+  }, 20)`
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(broken)}`]
+  const judge = ['judge', join(PROJECT, 'config', 'demo', 'event.jsonl'), '--protocol', 'rumor']
+
+  it('ends a command with one line, which says how to see more', async () => {
+    const run = gavel({}, judge, preload)
+    expect(await run.ended).toBe(1)
+    const lines = run.said().trimEnd().split('\n')
+    expect(lines.filter((line) => line.includes('broken on purpose'))).toEqual([
+      'gavel judge: unexpected: TypeError: broken on purpose; GAVEL_LOG_LEVEL=debug shows the stack',
+    ])
+    expect(run.said()).not.toMatch(STACK)
+  })
+
+  it('shows its stack to whoever asks for it', async () => {
+    const run = gavel({ GAVEL_LOG_LEVEL: 'debug' }, judge, preload)
+    expect(await run.ended).toBe(1)
+    expect(run.said()).toMatch(/gavel judge: unexpected: TypeError: broken on purpose\n {4}at /)
+  })
+})

@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import kafkajs, { type Message } from 'kafkajs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { topicsOf } from '../../src/assembly.ts'
+import { readTopic, type TopicRecord } from '../../src/commands/read-topic.ts'
+import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
+import type { Stack } from '../../src/stack/stack.ts'
+import {
+  clientOf,
+  environmentOn,
+  eventually,
+  recordsOf,
+  type Service,
+  settingsOf,
+  startServers,
+  startService,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+let stack: Stack
+let environment: Record<string, string>
+let service: Service
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 10 })
+  environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_INTAKE_MAX_AHEAD: '1s' })
+  service = await startService(environment)
+})
+afterAll(async () => {
+  await service?.kill('SIGKILL')
+  await stack?.close()
+})
+
+async function gavel(...args: string[]): Promise<{ code: number; out: string; said: string }> {
+  const command = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'dead-letters', ...args]
+  const options = { env: { PATH: process.env.PATH, ...environment }, timeout: 60_000 }
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, options, (error, out, said) =>
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, said }),
+    )
+  })
+}
+
+interface Line {
+  readonly place?: string
+  readonly reason?: string
+  readonly state?: string
+  readonly summary?: Record<string, Record<string, number>>
+}
+
+/** Replays, and gives what it says of each letter and at the end. */
+async function replay(...args: string[]): Promise<{ lines: Line[]; summary: Line['summary'] }> {
+  const { code, out, said } = await gavel('replay', '--json', ...args)
+  expect(code, said).toBe(0)
+  const lines = out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line)
+  return { lines, summary: lines.at(-1)?.summary }
+}
+
+const sentBy = ({ lines }: { lines: Line[] }) => lines.filter(({ state }) => state === 'sent')
+
+async function sendPosts(...messages: Message[]): Promise<void> {
+  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  await producer.connect()
+  await producer.send({ topic: topicsOf(settingsOf(environment)).posts, messages })
+  await producer.disconnect()
+}
+
+async function postsOf(): Promise<TopicRecord[]> {
+  const records: TopicRecord[] = []
+  const reading = { follow: false, signal: new AbortController().signal }
+  await readTopic(clientOf(environment), topicsOf(settingsOf(environment)).posts, reading, (one) => records.push(one))
+  return records
+}
+
+async function letters(atLeast: number): Promise<DeadLetter[]> {
+  let found: DeadLetter[] = []
+  await eventually(
+    async () => {
+      found = (await recordsOf(environment, 'deadLetters')).map((record) => deadLetter.parse(JSON.parse(record)))
+      return found.length >= atLeast
+    },
+    20_000,
+    () => `${found.length} of ${atLeast} letters; the service says\n${service.log.slice(-5).join('\n')}`,
+  )
+  return found
+}
+
+const post = (id: string, createdAt: number, text: unknown = 'The bridge has fallen.') =>
+  JSON.stringify({ id, text, createdAt: new Date(createdAt).toISOString() })
+
+it('replays what is still bad once each time, however often it came back, and what went well never again', {
+  timeout: 120_000,
+}, async () => {
+  const future = Date.now() + 6_000
+  await sendPosts(
+    { key: 'bad-1', value: post('bad-1', 0, 7), headers: { trace: 't-1' } },
+    { key: null, value: 'no JSON' },
+    { key: 'bad-2', value: 'nor this' },
+    { key: 'early', value: post('early', future) },
+  )
+  const first = await letters(4)
+  expect(first.map(({ reason }) => reason).sort()).toEqual(['future', 'invalid', 'not-json', 'not-json'])
+
+  const dry = await replay('--dry-run')
+  expect(dry.lines.filter(({ state }) => state === 'would be sent')).toHaveLength(4)
+  expect(await postsOf()).toHaveLength(4)
+
+  // Once the time of the early one has come it goes well; the others come back.
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, future - Date.now())))
+  expect(sentBy(await replay())).toHaveLength(4)
+  expect(await letters(7)).toHaveLength(7)
+  await eventually(async () => (await verdictsOf(environment)).some(({ subjectId }) => subjectId === 'early'), 20_000)
+
+  expect(sentBy(await replay())).toHaveLength(3)
+  expect(await letters(10)).toHaveLength(10)
+  const third = await replay()
+  expect(sentBy(third)).toHaveLength(3)
+  expect(third.summary).toEqual({
+    sent: { invalid: 1, 'not-json': 2 },
+    'came-back': { invalid: 2, 'not-json': 4 },
+    replayed: { future: 1 },
+  })
+  const last = await letters(13)
+  expect(last).toHaveLength(13)
+
+  // A copy is the original, with the marks of where it came from.
+  const copies = (await postsOf()).filter(({ message }) => message.headers?.['gavel-replays'] !== undefined)
+  expect(copies).toHaveLength(10)
+  const [of = { partition: -1, offset: '' }] = first.filter(({ key }) => key === 'bad-1')
+  const newest = copies.findLast(({ message }) => String(message.key) === 'bad-1')?.message
+  expect(String(newest?.value)).toBe(post('bad-1', 0, 7))
+  expect(
+    Object.fromEntries(Object.entries(newest?.headers ?? {}).map(([name, value]) => [name, String(value)])),
+  ).toEqual({
+    'gavel-replay-of': expect.stringMatching(/^\d+@\d+$/),
+    'gavel-replay-first': `${of.partition}@${of.offset}`,
+    'gavel-replays': '3',
+    trace: 't-1',
+  })
+  expect(copies.filter(({ message }) => message.key === null)).toHaveLength(3)
+  expect((await gavel('list')).out).toContain(', replayed 3 ×)')
+
+  // Only what is meant, and again only what is asked for.
+  const invalid = await replay('--reason', 'invalid', '--dry-run')
+  expect(invalid.summary).toEqual({
+    sent: { invalid: 1 },
+    'came-back': { invalid: 3 },
+    'not-chosen': expect.anything(),
+  })
+  const [one] = last.filter(({ key }) => key === 'bad-2')
+  const place = `${one?.topic}/${one?.partition}@${one?.offset}`
+  expect((await replay('--id', place, '--again', '--dry-run')).lines.slice(0, -1)).toEqual([
+    { place, reason: 'not-json', state: 'came-back' },
+  ])
+  expect((await replay('--id', 'early', '--again', '--dry-run')).summary?.sent).toEqual({ future: 1 })
+  expect((await replay('--topic', 'comments', '--dry-run')).summary).toEqual({ 'not-chosen': expect.anything() })
+  expect((await replay('--until', '2025-01-01', '--dry-run')).summary).toEqual({ 'not-chosen': expect.anything() })
+  const words = await gavel('replay', '--reason', 'invalid,future', '--dry-run')
+  expect(words.said).toContain('1 message would be sent: invalid 1.')
+  expect(words.said).toContain('1 skipped, replayed before; --again sends them all the same: future 1.')
+  expect((await gavel('replay', '--reason', 'bad')).code).toBe(2)
+})
