@@ -26,6 +26,7 @@ const lock = z
         optional: z.boolean().default(false),
         link: z.boolean().default(false),
         hasInstallScript: z.boolean().default(false),
+        engines: z.object({ node: z.string().default('*') }).default({ node: '*' }),
       }),
     ),
   })
@@ -50,6 +51,16 @@ it('every package that is installed here comes from a registry, and is checked a
   }
 })
 
+// Whatever npm runs under. An optional package that does not list it in its engines is left out in silence, and with it the
+// native part of a package that lists it or is merely warned about.
+it('npm leaves no optional package out for the Node that it runs under', () => {
+  const optional = packages.filter(([, one]) => one.optional)
+  expect(optional.length).toBeGreaterThan(20)
+  for (const [folder, { engines }] of optional)
+    for (const version of ['20.19.0', '20.20.2', '22.18.0', '24.0.0', '24.21.0'])
+      expect.soft(allows(engines.node, version), `${folder}, ${engines.node}, under ${version}`).toBe(true)
+})
+
 it('no package runs a script when it is installed, but those that were looked at', () => {
   const scripted = packages.filter(([, { hasInstallScript }]) => hasInstallScript).map(([folder]) => nameOf(folder))
   expect(scripted.filter((name) => manifest.allowScripts[name] === undefined)).toEqual([])
@@ -63,6 +74,21 @@ it('what the service runs on is under licences that let anybody use it', () => {
   for (const [folder, { license = formerly(folder) }] of runtime)
     expect.soft(free, `${folder}: ${license}`).toContain(license)
 })
+
+/** Whether a range of versions, of the few forms that engines are written in here, holds this one. */
+function allows(range: string, version: string): boolean {
+  const number = (parts: string) => {
+    const [major = 0, minor = 0, patch = 0] = parts.split('.').map(Number)
+    return (major * 1_000 + minor) * 1_000 + patch
+  }
+  return range.split('||').some((one) => {
+    const [, sign, from = ''] = /^(\*|>=|\^|) *([\d.]*)$/.exec(one.trim()) ?? []
+    if (sign === undefined) throw new Error(`the range ${range} is of a form that is not read here`)
+    if (sign === '*') return true
+    const sameMajor = from.split('.')[0] === version.split('.')[0]
+    return number(version) >= number(from) && (sign === '>=' || sameMajor)
+  })
+}
 
 /** The licence in the form that npm's manifests had until 2015. */
 function formerly(folder: string): string | undefined {
