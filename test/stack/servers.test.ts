@@ -247,7 +247,7 @@ describe('the in-memory Kafka', () => {
       const admin = kafkaClient(kafka).admin()
       opened.push(kafka, { close: () => admin.disconnect() })
       await admin.connect()
-      await expect(admin.createTopics({ topics: [{ topic: 'posts' }] })).rejects.toThrow('Broker 0 not found')
+      await expect(admin.createTopics({ topics: [{ topic: 'posts' }] })).rejects.toThrow('does not support')
       expect(await admin.listTopics()).toEqual([])
     },
     DOWNLOADS,
