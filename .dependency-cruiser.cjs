@@ -56,7 +56,7 @@ module.exports = {
         pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/stack/', '^src/commands/', '^src/bench/'],
       },
       to: {
-        path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|kafka-crab-js|@lancedb|apache-arrow|@energetic-ai)/',
+        path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',
       },
     },
     {

@@ -3,6 +3,7 @@
 // older, the one that npm brought along (devDependency `node`) takes over.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { nodeEnvironment, nodeFlags } from './node-flags.js'
@@ -25,9 +26,19 @@ const child = spawn(
   recent ? process.execPath : brought,
   [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)],
   {
-    stdio: 'inherit',
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: nodeEnvironment(process.env),
   },
 )
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))
+
+// Signals go on as messages, for a terminal's reach the child by themselves: it must tell one Ctrl-C that came both ways from
+// two (src/stop-requests.ts). npm sends what the terminal has sent us already: within this time, in ms, it is the same one.
+const SAME_SIGNAL_MS = 500
+let last = Number.NEGATIVE_INFINITY
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.on(signal, () => {
+    if (performance.now() - last < SAME_SIGNAL_MS) return
+    last = performance.now()
+    if (child.connected) child.send(signal, () => {}) // it may be ending just now
+  })
+child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))

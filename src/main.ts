@@ -41,6 +41,7 @@ import { OperatorError } from './domain/errors.ts'
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from './domain/messages.ts'
 import { FORMATS, type Format, faultIn } from './evaluation/formats.ts'
 import { FAULTS, type Fault } from './stack/understudy/faults.ts'
+import { stopRequests } from './stop-requests.ts'
 
 const io = terminal(process.stdout, process.stderr)
 const environment = process.env
@@ -50,17 +51,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error
 })
 
-/** Resolves with the name of the first signal that asks to stop; the second one ends the process at once. */
-const stopping = new AbortController()
-const stopped = new Promise<string>((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      if (stopping.signal.aborted) process.exit(130)
-      stopping.abort()
-      resolve(signal)
-    })
-})
-const commandIo = { terminal: io, signal: stopping.signal }
+/** The first request to stop lets the command end what it has in hand; the second one ends the process at once. */
+const { signal, stopped } = stopRequests(process, performance.now.bind(performance), () => process.exit(130))
+const commandIo = { terminal: io, signal }
 
 /** Ends the process once its reader has everything: what waits for a slow one would be lost. */
 async function leave(code: number): Promise<never> {

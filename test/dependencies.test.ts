@@ -21,11 +21,13 @@ const lock = z
         version: z.string().optional(),
         resolved: z.string().optional(),
         integrity: z.string().optional(),
+        os: z.array(z.string()).optional(),
         license: z.string().optional(),
         dev: z.boolean().default(false),
         optional: z.boolean().default(false),
         link: z.boolean().default(false),
         hasInstallScript: z.boolean().default(false),
+        engines: z.object({ node: z.string().default('*') }).default({ node: '*' }),
       }),
     ),
   })
@@ -40,14 +42,35 @@ it('every direct dependency is pinned to one version', () => {
     expect.soft(version, name).toMatch(/^\d+\.\d+\.\d+$/)
 })
 
-it('every package that is installed here comes from a registry, and is checked against its hash', () => {
-  const installed = packages.filter(([folder]) => isHere(folder))
-  expect(installed.length).toBeGreaterThan(100)
-  for (const [folder, { resolved = 'https://', integrity, link }] of installed) {
+it('every package is checked against its hash, but builds for other machines that the registry at hand did not have', () => {
+  expect(packages.length).toBeGreaterThan(100)
+  const unchecked = packages.filter(([, { integrity }]) => integrity === undefined)
+  for (const [folder, one] of unchecked) {
+    expect.soft(isHere(folder), folder).toBe(false)
+    expect.soft(one, folder).toMatchObject({ optional: true, os: [expect.any(String)] })
+    expect.soft(one.resolved, folder).toBeUndefined()
+  }
+  // npm ci takes a lock file only with a place for each of them; docs/threat-model.md says how to fill it. No more of them.
+  expect(unchecked.length).toBeLessThanOrEqual(32)
+  for (const [folder, { integrity = 'sha512-', link }] of packages) {
     expect.soft(link, folder).toBe(false)
-    expect.soft(resolved, folder).toMatch(/^https:\/\//)
     expect.soft(integrity, folder).toMatch(/^sha512-/)
   }
+})
+
+it('the lock file names no host but that of the public registry', () => {
+  for (const [folder, { resolved }] of packages)
+    expect.soft(resolved ?? 'https://registry.npmjs.org/', folder).toMatch(/^https:\/\/registry\.npmjs\.org\//)
+})
+
+// Whatever npm runs under. An optional package that does not list it in its engines is left out in silence, and with it the
+// native part of a package that lists it or is merely warned about.
+it('npm leaves no optional package out for the Node that it runs under', () => {
+  const optional = packages.filter(([, one]) => one.optional)
+  expect(optional.length).toBeGreaterThan(20)
+  for (const [folder, { engines }] of optional)
+    for (const version of ['20.19.0', '20.20.2', '22.18.0', '24.0.0', '24.21.0'])
+      expect.soft(allows(engines.node, version), `${folder}, ${engines.node}, under ${version}`).toBe(true)
 })
 
 it('no package runs a script when it is installed, but those that were looked at', () => {
@@ -63,6 +86,21 @@ it('what the service runs on is under licences that let anybody use it', () => {
   for (const [folder, { license = formerly(folder) }] of runtime)
     expect.soft(free, `${folder}: ${license}`).toContain(license)
 })
+
+/** Whether a range of versions, of the few forms that engines are written in here, holds this one. */
+function allows(range: string, version: string): boolean {
+  const number = (parts: string) => {
+    const [major = 0, minor = 0, patch = 0] = parts.split('.').map(Number)
+    return (major * 1_000 + minor) * 1_000 + patch
+  }
+  return range.split('||').some((one) => {
+    const [, sign, from = ''] = /^(\*|>=|\^|) *([\d.]*)$/.exec(one.trim()) ?? []
+    if (sign === undefined) throw new Error(`the range ${range} is of a form that is not read here`)
+    if (sign === '*') return true
+    const sameMajor = from.split('.')[0] === version.split('.')[0]
+    return number(version) >= number(from) && (sign === '>=' || sameMajor)
+  })
+}
 
 /** The licence in the form that npm's manifests had until 2015. */
 function formerly(folder: string): string | undefined {

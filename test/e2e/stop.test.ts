@@ -1,30 +1,238 @@
-import { afterEach, expect, it } from 'vitest'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
 import { type Stack, startStack } from '../../src/stack/stack.ts'
-import { environmentOn, eventually, type Service, startService, tell } from '../support/pipeline.ts'
+import { environmentOn, eventually, send, tell } from '../support/pipeline.ts'
 
-let stack: Stack | undefined
-let service: Service | undefined
+/** Long enough that calls are in flight whenever a signal comes, and far within what a drain waits for. */
+const LATENCY_MS = 2_000
+const CTRL_C = '\x03'
+const LAUNCHER = [process.execPath, join(PROJECT, 'src', 'launch.js')]
+const NPX = ['npx', 'gavel']
+const NPM = ['npm', 'run', 'gavel', '--']
+/** Of util-linux: runs a command on a terminal of its own, whose keyboard is its standard input. */
+const SCRIPT = '/usr/bin/script'
+const noTerminal = process.platform !== 'linux' || !existsSync(SCRIPT)
+if (noTerminal) tell(`NO TEST HERE PRESSES CTRL-C IN A TERMINAL: there is no ${SCRIPT} of Linux`)
+
+let stack: Stack
+const folder = mkdtempSync(join(tmpdir(), 'gavel-stop-'))
+const file = join(folder, 'threads.jsonl')
+const started: Running[] = []
+beforeAll(async () => {
+  writeFileSync(file, threads(12))
+  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: LATENCY_MS } })
+})
 afterEach(async () => {
-  await service?.kill('SIGKILL')
+  for (const running of started.splice(0)) {
+    signalGroup(running, 'SIGKILL')
+    await running.ended
+  }
+})
+afterAll(async () => {
   await stack?.close()
+  await rm(folder, { recursive: true, force: true })
 })
 
-it.each(['memory', 'apache'] as const)(
-  'a service that is told to stop logs no error where there is none: %s',
-  {
-    timeout: 300_000,
-  },
-  async (kafka) => {
-    stack = await startStack({}, { kafka, say: tell, understudy: { latencyMs: 10 } })
-    const stopped = await startService(environmentOn(stack, { GAVEL_LOG_LEVEL: 'info' }))
-    service = stopped
-    const ready = async () => (await fetch(`http://127.0.0.1:${stopped.httpPort}/health/ready`)).ok
-    await eventually(ready, 20_000, () => stopped.log.join('\n'))
-    const before = stopped.log.length
-    await stopped.kill('SIGTERM')
-    expect(stopped.process.exitCode).toBe(0)
-    const told = stopped.log.slice(before).map((line) => JSON.parse(line) as { level: number; event: string })
-    expect(told.filter(({ level }) => level > 30)).toEqual([])
-    expect(told.map(({ event }) => event)).toEqual(['service:stopping', 'service:stopped'])
-  },
-)
+describe('gavel run with model calls in flight', () => {
+  const drains: [string, string[], 'terminal' | 'plain', (running: Running) => void][] = [
+    ['a Ctrl-C in a terminal', LAUNCHER, 'terminal', press],
+    ['a Ctrl-C in a terminal, through npx', NPX, 'terminal', press],
+    ['a Ctrl-C in a terminal, through npm run', NPM, 'terminal', press],
+    ['a SIGINT to the whole process group', LAUNCHER, 'plain', (running) => signalGroup(running, 'SIGINT')],
+    ['a SIGTERM to the whole process group', LAUNCHER, 'plain', (running) => signalGroup(running, 'SIGTERM')],
+    ['a SIGTERM to the group of npm run', NPM, 'plain', (running) => signalGroup(running, 'SIGTERM')],
+    ['a SIGTERM to the launcher alone', LAUNCHER, 'plain', ({ child }) => child.kill('SIGTERM')],
+    ['a SIGTERM to npx alone', NPX, 'plain', ({ child }) => child.kill('SIGTERM')],
+  ]
+  for (const [what, command, where, stop] of drains)
+    it.skipIf(where === 'terminal' && noTerminal)(`ends them, and then itself, at ${what}`, async () => {
+      const running = await busy(command, where)
+      stop(running)
+      expect(await running.ended, running.output()).toBe(0)
+      expect(running.output()).toContain('"service:stopped"')
+      await expectNothingListens(running)
+      expect(running.calls()).toContain('answered')
+      expect(running.calls().filter((status) => status !== 'answered')).toEqual([])
+    })
+
+  it('ends them though the launcher is killed', async () => {
+    const running = await busy(LAUNCHER, 'plain')
+    running.child.kill('SIGKILL')
+    await eventually(async () => running.output().includes('"service:stopped"'), 20_000, running.output)
+    await expectNothingListens(running)
+    expect(running.calls().filter((status) => status !== 'answered')).toEqual([])
+  })
+
+  const insists: typeof drains = [
+    ['second Ctrl-C in a terminal', LAUNCHER, 'terminal', press],
+    ['second Ctrl-C in a terminal, through npx', NPX, 'terminal', press],
+    ['second SIGINT to the whole process group', LAUNCHER, 'plain', (running) => signalGroup(running, 'SIGINT')],
+    ['second SIGTERM to the launcher alone', LAUNCHER, 'plain', ({ child }) => child.kill('SIGTERM')],
+  ]
+  for (const [what, command, where, stop] of insists)
+    it.skipIf(where === 'terminal' && noTerminal)(`drops them at a ${what}`, async () => {
+      const running = await busy(command, where)
+      stop(running)
+      await eventually(async () => running.output().includes('"service:stopping"'), 10_000, running.output)
+      await pause(600)
+      stop(running)
+      expect(await running.ended, running.output()).toBe(130)
+      expect(running.output()).not.toContain('"service:stopped"')
+      await expectNothingListens(running)
+      await eventually(async () => running.calls().includes('aborted'), 5_000)
+    })
+})
+
+describe('a Ctrl-C', () => {
+  const where = noTerminal ? 'plain' : 'terminal'
+  const interrupt = noTerminal ? (running: Running) => signalGroup(running, 'SIGINT') : press
+
+  it('makes gavel stack stop its servers and remove their folders', async () => {
+    const running = start([...LAUNCHER, 'stack', '--kafka', 'memory', '--json'], where, ownFolder())
+    await eventually(async () => running.output().includes('Ctrl-C stops it'), 60_000, running.output)
+    const {
+      REDIS_URL = '',
+      KAFKA_BROKERS = '',
+      OPENAI_BASE_URL = '',
+    } = JSON.parse(/\{.*\}/.exec(running.output())?.[0] ?? '{}') as Record<string, string>
+    const ports = [new URL(REDIS_URL).port, KAFKA_BROKERS.split(':')[1], new URL(OPENAI_BASE_URL).port].map(Number)
+    for (const port of ports) expect(await listens(port)).toBe(true)
+    interrupt(running)
+    expect(await running.ended, running.output()).toBe(0)
+    for (const port of ports) expect(await listens(port)).toBe(false)
+    expect(left(running)).toEqual([])
+  }, 90_000)
+
+  it('makes gavel demo stop its servers and remove its folders', async () => {
+    const running = start([...LAUNCHER, 'demo'], where, ownFolder())
+    await eventually(async () => /rumor r1/.test(running.output()), 90_000, running.output)
+    const ports = [...running.output().matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
+    expect(new Set(ports).size).toBe(3)
+    interrupt(running)
+    expect(await running.ended, running.output()).toBe(1)
+    expect(running.output()).toContain('gavel: Stopped before the end.')
+    for (const port of ports) expect(await listens(port)).toBe(false)
+    expect(left(running)).toEqual([])
+  }, 120_000)
+
+  it('makes gavel judge say what it has, and leave no server', async () => {
+    const running = start([...LAUNCHER, 'judge', file, '--protocol', 'rumor'], where, {
+      ...ownFolder(),
+      ...environmentOn(stack),
+    })
+    await eventually(async () => running.calls().includes(null), 30_000, running.output)
+    interrupt(running)
+    expect(await running.ended, running.output()).toBe(0)
+    expect(running.output()).toMatch(/\d+ verdicts?, \d+ undecided/)
+    expect(left(running)).toEqual([])
+  })
+})
+
+interface Running {
+  readonly child: ChildProcess
+  /** Everything that it has written. */
+  readonly output: () => string
+  /** The exit code that its caller sees. */
+  readonly ended: Promise<number | null>
+  /** What became of the model calls since it was started; null: in flight. */
+  readonly calls: () => (string | null)[]
+  readonly temporary: string | undefined
+}
+
+/** Starts a command as the leader of a process group: as a shell or a service manager does, or on a terminal of its own. */
+function start(command: string[], where: 'terminal' | 'plain', environment: Record<string, string>): Running {
+  const before = stack.understudy?.calls().length ?? 0
+  const quoted = command.map((word) => `'${word}'`).join(' ')
+  const [program = '', ...args] = where === 'terminal' ? [SCRIPT, '-qec', `exec ${quoted}`, '/dev/null'] : command
+  const child = spawn(program, args, {
+    cwd: PROJECT,
+    detached: true,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, SHELL: '/bin/sh', ...environment },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  const running: Running = {
+    child,
+    output: () => output,
+    ended: new Promise((resolve) => child.once('exit', resolve)),
+    calls: () => (stack.understudy?.calls() ?? []).slice(before).map(({ status }) => status),
+    temporary: environment.TMPDIR,
+  }
+  started.push(running)
+  return running
+}
+
+/** `gavel run` with calls in flight. */
+async function busy(command: string[], where: 'terminal' | 'plain'): Promise<Running> {
+  const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '500ms' })
+  const running = start([...command, 'run'], where, environment)
+  await eventually(async () => running.output().includes('"service:started"'), 30_000, running.output)
+  await send(environment, file, 'gavel', { kind: 'flat-out' })
+  await eventually(async () => running.calls().filter((status) => status === null).length >= 7, 20_000, running.output)
+  return running
+}
+
+/** What a terminal does at the keys: a signal to everything that runs in its foreground. */
+function press({ child }: Running): void {
+  child.stdin?.write(CTRL_C)
+}
+
+function signalGroup({ child }: Running, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-(child.pid ?? Number.NaN), signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error // all gone already
+  }
+}
+
+/** No process of the service is left behind whoever has ended before it. */
+async function expectNothingListens(running: Running): Promise<void> {
+  const port = Number(/"httpPort":(\d+)/.exec(running.output())?.[1])
+  await eventually(async () => !(await listens(port)), 2_000)
+}
+
+async function listens(port: number): Promise<boolean> {
+  return await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(1_000) }).then(
+    () => true,
+    ({ cause }: { cause?: { code?: string } }) => cause?.code !== 'ECONNREFUSED',
+  )
+}
+
+/** A place for temporary files that nobody else uses, so that what is left there can be told. */
+function ownFolder(): Record<string, string> {
+  return { TMPDIR: mkdtempSync(join(folder, 'temporary-')) }
+}
+
+function left({ temporary = '' }: Running): string[] {
+  return readdirSync(temporary).filter((name) => name.startsWith('gavel-'))
+}
+
+function threads(posts: number): string {
+  const lines = Array.from({ length: posts }, (_, n) => {
+    const at = (second: number) => new Date(Date.UTC(2025, 2, 1, 10, n, second)).toISOString()
+    const comments = ['I saw it fall.', 'Fake, that picture is old.', 'My cousin works there, it is true.']
+    return [
+      { type: 'post', id: `p${n}`, text: `The bridge ${n} has come down, they say.`, createdAt: at(0) },
+      ...comments.map((text, index) => ({
+        type: 'comment',
+        id: `p${n}-c${index}`,
+        postId: `p${n}`,
+        text,
+        createdAt: at(index + 1),
+      })),
+    ]
+  })
+  return lines.map((thread) => thread.map((line) => `${JSON.stringify(line)}\n`).join('')).join('')
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -247,7 +247,7 @@ describe('the in-memory Kafka', () => {
       const admin = kafkaClient(kafka).admin()
       opened.push(kafka, { close: () => admin.disconnect() })
       await admin.connect()
-      await expect(admin.createTopics({ topics: [{ topic: 'posts' }] })).rejects.toThrow('Broker 0 not found')
+      await expect(admin.createTopics({ topics: [{ topic: 'posts' }] })).rejects.toThrow('does not support')
       expect(await admin.listTopics()).toEqual([])
     },
     DOWNLOADS,
@@ -269,7 +269,6 @@ describe('the choice of a Kafka', () => {
   it(
     'falls back on the in-memory one where there is no Java, and says why',
     async () => {
-      await (await startMemoryKafka({ say })).close() // so that its package is in the cache, for a PATH without npm
       const { lines } = await runElsewhere(`
       const kafka = await startKafka({ prefer: 'apache', say })
       say(kafka.kind)

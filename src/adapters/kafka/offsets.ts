@@ -31,7 +31,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
           ),
         ]),
     )
-    // A broker that does not say (the in-memory one) may well have members.
+    // A broker that does not say may well have members.
     const groups = await admin.describeGroups([group]).then(
       (described) => described.groups,
       () => null,

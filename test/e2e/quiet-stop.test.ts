@@ -1,0 +1,30 @@
+import { afterEach, expect, it } from 'vitest'
+import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { environmentOn, eventually, type Service, startService, tell } from '../support/pipeline.ts'
+
+let stack: Stack | undefined
+let service: Service | undefined
+afterEach(async () => {
+  await service?.kill('SIGKILL')
+  await stack?.close()
+})
+
+it.each(['memory', 'apache'] as const)(
+  'a service that is told to stop logs no error where there is none: %s',
+  {
+    timeout: 300_000,
+  },
+  async (kafka) => {
+    stack = await startStack({}, { kafka, say: tell, understudy: { latencyMs: 10 } })
+    const stopped = await startService(environmentOn(stack, { GAVEL_LOG_LEVEL: 'info' }))
+    service = stopped
+    const ready = async () => (await fetch(`http://127.0.0.1:${stopped.httpPort}/health/ready`)).ok
+    await eventually(ready, 20_000, () => stopped.log.join('\n'))
+    const before = stopped.log.length
+    await stopped.kill('SIGTERM')
+    expect(stopped.process.exitCode).toBe(0)
+    const told = stopped.log.slice(before).map((line) => JSON.parse(line) as { level: number; event: string })
+    expect(told.filter(({ level }) => level > 30)).toEqual([])
+    expect(told.map(({ event }) => event)).toEqual(['service:stopping', 'service:stopped'])
+  },
+)
