@@ -28,6 +28,8 @@ const TICK_MS = 1_000
 const COMMIT_EVERY_MS = 250
 /** Wait before a commit that failed is tried again. */
 const COMMIT_AGAIN_MS = 1_000
+/** Partitions that a topic gets while it is read are known after this at the latest. */
+const METADATA_MS = 30_000
 /** Longest wait for a consumer to say goodbye. */
 const GOODBYE_MS = 5_000
 /** Longest wait for the group's positions. */
@@ -100,6 +102,7 @@ export function groupReader(deps: {
       maxBytesPerPartition: settings.maxBytesPerPartition,
       minBytes: settings.fetchBytes,
       maxWaitTimeInMs: settings.fetchWaitMs,
+      metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
       retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
     })

@@ -130,6 +130,9 @@ export async function recover(
         [...over].flatMap((key) => published.get(key) ?? []),
         ({ ref, last }) => recovery.remember(ref, last.values()),
       )
+    const whole = await rangesOf(kafka, topics.verdicts, null, waiting)
+    // A topic of which nothing has expired tells of every revision there ever was.
+    if (!options.dryRun && [...whole.values()].every(({ from }) => from === 0n)) await lineage.vouch()
     const { messages, outcomes, touched } = await readAgain(over)
     if (!options.dryRun) {
       await settle(live, touched)

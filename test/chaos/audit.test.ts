@@ -10,6 +10,7 @@ let offsets = 0
 const record = (value: object | string, headers: Record<string, string> = {}): Standing => ({
   partition: 0,
   offset: String(offsets++),
+  timestamp: Date.parse(AT),
   value: typeof value === 'string' ? value : JSON.stringify(value),
   headers,
 })
@@ -68,6 +69,7 @@ function whole(): Evidence {
     calls: [call('a', 1, 1_000)],
     asked: [asked('a', 'q')],
     shadows: [],
+    off: [],
     offsets: [{ topic: 'posts', partition: 0, committed: '1', end: '1' }],
   }
 }
@@ -76,6 +78,39 @@ const letter = (reason: string, offset: string, at = AT) =>
     ...{ schema: 1, topic: 'chaos.posts', partition: 0, offset, key: null, headers: {}, reason, detail: '' },
     ...{ raw: '', rawBytes: 0, truncated: false, at },
   })
+
+/** One post with a comment, whose thread was forgotten when it was edited so long after its final verdict, ms. */
+function editedAfter(ms: number): Evidence {
+  const evidence = whole()
+  const edited = { ...post('p', { text: 'other words' }), timestamp: Date.parse(AT) + ms }
+  const transcript = transcriptOf('rumor~p~r2', 'p', [], ['b'])
+  const subject = { ...transcript.subject, post: { id: 'p', text: 'other words', createdAt: Date.parse(AT) } }
+  return {
+    ...evidence,
+    posts: [...evidence.posts, edited],
+    verdicts: [...evidence.verdicts, record(verdictOf('p', 2))],
+    transcripts: [...evidence.transcripts, record({ ...transcript, subject })],
+    calls: [...evidence.calls, call('b', 5_000, 6_000)],
+    asked: [...evidence.asked, asked('b', 'another')],
+    offsets: [{ topic: 'posts', partition: 0, committed: '2', end: '2' }],
+  }
+}
+
+it('lets a thread that was forgotten begin anew without its comments, and no other', () => {
+  expect(audit(editedAfter(60_000)).breaches).toEqual([])
+  expect(audit(editedAfter(1_000)).breaches).toEqual([expect.stringContaining('rumor~p~r2 lacks c')])
+})
+
+it('misses no verdict of a protocol that was off when the post came, and any other', () => {
+  const evidence = whole()
+  const hateful = { ...evidence, posts: [post('p', { lang: 'en' })] }
+  const [from, to] = [Date.parse(AT) - 1_000, Date.parse(AT) + 1_000]
+  expect(audit({ ...hateful, off: [{ protocol: 'hate', from, to }] }).breaches).toEqual([])
+  const missed = [expect.stringContaining('hate of default:p: none')]
+  expect(audit(hateful).breaches).toEqual(missed)
+  const longAgo = { protocol: 'hate', from: from - 600_000, to: to - 600_000 }
+  expect(audit({ ...hateful, off: [longAgo] }).breaches).toEqual(missed)
+})
 
 it('finds nothing where nothing is wrong', () => {
   const { breaches, calls, inputs } = audit(whole())

@@ -4,7 +4,7 @@ import { type Transcript, transcript, type Verdict, verdict } from '../../src/do
 import type { CallRecord } from '../../src/stack/understudy/call-log.ts'
 import type { Asked } from './asked.ts'
 import { type Expected, expectedOf } from './expected.ts'
-import type { Shadow } from './faults.ts'
+import type { Shadow, Told } from './faults.ts'
 import type { Standing } from './reader.ts'
 
 /** Everything that was written down from outside the service. */
@@ -20,6 +20,8 @@ export interface Evidence {
   /** What the proxies before the model saw pass. */
   readonly asked: readonly Asked[]
   readonly shadows: readonly Shadow[]
+  /** Protocols that were off for a while. */
+  readonly off: readonly NonNullable<Told['off']>[]
   /** What the group committed, and where each partition ends. */
   readonly offsets: readonly { topic: string; partition: number; committed: string; end: string }[]
 }
@@ -55,6 +57,8 @@ const JOURNALED_WITHIN_MS = 1_500
 /** Outcomes that only the model itself can bring about. */
 const BY_MODEL: ReadonlySet<string> = new Set(['answered', 'unreadable', 'refused', 'content-filter', 'rate-limited'])
 const SHOWN = 5
+/** A message is taken within this, ms: what was sent so long before a protocol went off may have met it off. */
+const OFF_BEFORE_MS = 30_000
 
 /** Gives every input its one outcome and every call its place, from what stands on the topics and in the model's log alone. */
 export function audit(evidence: Evidence): Account {
@@ -100,7 +104,13 @@ export function audit(evidence: Evidence): Account {
   const placeOf = ({ topic, partition, offset }: DeadLetter) => `${topic.split('.').at(-1)}/${partition}@${offset}`
   const letters = distinct('dead letter', evidence.deadLetters, (json) => deadLetter.parse(json), placeOf)
 
-  const expected = expectedOf(evidence, new Map([...letters].map(([place, { one }]) => [place, one.reason])))
+  const finals = Map.groupBy(
+    [...verdicts.values()].flatMap(({ one }) => (one.final ? [one] : [])),
+    ({ tenant, subjectId }) => `${tenant}:${subjectId}`,
+  )
+  const reasons = new Map([...letters].map(([place, { one }]) => [place, one.reason]))
+  const endsOf = (name: string) => (finals.get(name) ?? []).map(({ timing }) => Date.parse(timing.decidedAt))
+  const expected = expectedOf(evidence, reasons, endsOf)
   many('malformed messages without their dead letter', expected.undelivered)
   many('dead letters for messages that nothing is wrong with', expected.unjust)
 
@@ -112,7 +122,13 @@ export function audit(evidence: Evidence): Account {
     'transcripts without a verdict',
     [...transcripts.keys()].filter((id) => !verdicts.has(id)),
   )
-  chains(expected, [...verdicts.values()], new Map([...transcripts].map(([id, { one }]) => [id, one])), many)
+  chains(
+    expected,
+    evidence.off,
+    [...verdicts.values()],
+    new Map([...transcripts].map(([id, { one }]) => [id, one])),
+    many,
+  )
   const calls = recount(
     evidence,
     expected,
@@ -155,6 +171,7 @@ const isFarewell = ({ label, degraded }: Verdict) =>
 /** Every subject has one chain of revisions for each protocol that judges it, in order, which ends as the subject did. */
 function chains(
   expected: Expected,
+  off: Evidence['off'],
   verdicts: readonly { one: Verdict; standing: Standing }[],
   transcripts: ReadonlyMap<string, Transcript>,
   many: Many,
@@ -180,7 +197,7 @@ function chains(
       if (one.decidedBy === 'none' && one.degraded.length === 0) silent.push(one.id)
     }
   }
-  for (const [subject, { protocols, gone, text, comments, capped, unsure }] of expected.subjects)
+  for (const [subject, { protocols, gone, text, comments, capped, unsure, at }] of expected.subjects)
     for (const protocol of protocols) {
       const last = chains.get(`${protocol} ${subject}`)?.at(-1)?.one
       if (gone) {
@@ -188,6 +205,10 @@ function chains(
           unfinished.push(`${last.id} is not retracted though it was deleted`)
         continue
       }
+      const wasOff = off.some(
+        (one) => one.protocol === protocol && at >= one.from - OFF_BEFORE_MS && at <= one.to + OFF_BEFORE_MS,
+      )
+      if (last === undefined && wasOff) continue
       if (last === undefined || !last.final) {
         unfinished.push(`${protocol} of ${subject}: ${last === undefined ? 'none' : `${last.id} is the last`}`)
         continue
@@ -206,6 +227,10 @@ function chains(
     }
   many('subjects without their final verdict', unfinished)
   many('chains of revisions that are broken', broken)
+  many(
+    'cases given up as of a protocol that is off, long before their deadline',
+    verdicts.flatMap(({ one }) => (one.degraded.includes('protocol-off') ? [one.id] : [])),
+  )
   many('undecided verdicts that do not say why', silent)
   many('verdicts that nobody asked for', uninvited)
   many('final verdicts on another state than the last', stale)

@@ -12,8 +12,10 @@ export interface ExpectedSubject {
   readonly comments: ReadonlyMap<string, string>
   /** More comments came than a thread keeps: any of them may be left out. */
   readonly capped: boolean
-  /** Comments that were given up while their post was missing. */
+  /** Comments that were given up while their post was missing, or went with a thread that was forgotten. */
   readonly unsure: ReadonlySet<string>
+  /** When its first message was sent, ms since 1970. */
+  readonly at: number
 }
 
 export interface Expected {
@@ -44,15 +46,24 @@ interface Thread {
   gone: boolean
   readonly comments: Map<string, string | null>
   readonly unsure: Set<string>
+  readonly at: number
+  /** When it may last have begun anew, without the comments from before. */
+  begunAnew: number
 }
 
+/** Clocks of one machine, and the time between a message and its effect, ms. */
+const SLACK_MS = 3_000
 /** Under this header a malformed message carries the reason of its dead letter. */
 export const DEAD_HEADER = 'chaos-dead'
 
-/** Folds the input topics in the order in which they stand. `letters` are the dead letters' reasons by place. */
+/**
+ * Folds the input topics in the order in which they stand. `letters` are the dead letters' reasons by place; `endsOf` a
+ * subject are the times of its final verdicts, after which its thread is forgotten.
+ */
 export function expectedOf(
   { posts, comments, counterspeech }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech'>,
   letters: ReadonlyMap<string, string>,
+  endsOf: (name: string) => readonly number[],
 ): Expected {
   const outcomes: Record<string, number> = {}
   const undelivered: string[] = []
@@ -61,7 +72,7 @@ export function expectedOf(
   function fold(
     topic: string,
     records: readonly Standing[],
-    take: (message: Message, given: string | undefined) => string,
+    take: (message: Message, given: string | undefined, at: number) => string,
   ) {
     for (const record of records) {
       const place = `${topic}/${record.partition}@${record.offset}`
@@ -73,7 +84,7 @@ export function expectedOf(
         justified.add(place)
         if (given !== dead) undelivered.push(`${place} (${dead}${given === undefined ? '' : `, told as ${given}`})`)
       } else {
-        outcome = take(JSON.parse(record.value) as Message, given)
+        outcome = take(JSON.parse(record.value) as Message, given, record.timestamp)
         if (given === 'orphan-expired' && topic === 'comments') justified.add(place)
       }
       outcomes[`${topic} ${outcome}`] = (outcomes[`${topic} ${outcome}`] ?? 0) + 1
@@ -81,11 +92,21 @@ export function expectedOf(
   }
 
   const threads = new Map<string, Thread>()
-  fold('posts', posts, (message) => takePost(threads, message))
+  fold('posts', posts, (message, _, at) => {
+    const name = nameOf(message.tenant, message.id)
+    const thread = threads.get(name)
+    // The thread may have been forgotten, its comments with it: then it begins anew.
+    const forgotten = endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < at)
+    if (thread !== undefined && forgotten) thread.begunAnew = at
+    return takePost(threads, message, at)
+  })
   const lonely = new Map<string, boolean>()
-  fold('comments', comments, (message, given) => {
+  fold('comments', comments, (message, given, at) => {
     const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
-    if (thread !== undefined) return takeComment(thread, message, given)
+    if (thread !== undefined) {
+      if (at < thread.begunAnew) thread.unsure.add(message.id)
+      return takeComment(thread, message, given)
+    }
     // Its post never came. Who said it again while it waited said nothing new.
     const told = lonely.get(message.id) === true || given !== undefined
     const again = lonely.has(message.id) && given === undefined
@@ -102,12 +123,12 @@ export function expectedOf(
   })
 
   const subjects = new Map<string, ExpectedSubject>()
-  for (const [name, { lang, text, gone, comments: said, unsure }] of threads) {
+  for (const [name, { lang, text, gone, comments: said, unsure, at }] of threads) {
     if (lang === RULES.unrouted) continue
     const kept = new Map([...said].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
     const protocols = lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
     const capped = said.size > RULES.maxComments
-    subjects.set(name, { protocols, gone, text: text ?? '', comments: kept, capped, unsure })
+    subjects.set(name, { protocols, gone, text: text ?? '', comments: kept, capped, unsure, at })
   }
   for (const [name, { text, gone }] of replies)
     subjects.set(name, {
@@ -117,6 +138,7 @@ export function expectedOf(
       comments: new Map(),
       capped: false,
       unsure: new Set(),
+      at: 0,
     })
   return {
     subjects,
@@ -128,7 +150,12 @@ export function expectedOf(
 
 const nameOf = (tenant: string | undefined, id: string) => `${tenant ?? 'default'}:${id}`
 
-function takePost(threads: Map<string, Thread>, { id, tenant, lang, text = '', createdAt, deleted }: Message): string {
+function takePost(
+  threads: Map<string, Thread>,
+  { id, tenant, lang, text: said = '', createdAt, deleted }: Message,
+  at: number,
+): string {
+  const text = said.toWellFormed()
   const name = nameOf(tenant, id)
   const known = threads.get(name)
   if (known === undefined) {
@@ -139,6 +166,8 @@ function takePost(threads: Map<string, Thread>, { id, tenant, lang, text = '', c
       gone: deleted === true,
       comments: new Map(),
       unsure: new Set(),
+      at,
+      begunAnew: 0,
     })
     return deleted === true ? 'deleted' : lang === RULES.unrouted ? 'unrouted' : 'judged'
   }
@@ -155,9 +184,10 @@ function takePost(threads: Map<string, Thread>, { id, tenant, lang, text = '', c
 
 function takeComment(
   thread: Thread,
-  { id, text = '', createdAt, deleted }: Message,
+  { id, text: said = '', createdAt, deleted }: Message,
   given: string | undefined,
 ): string {
+  const text = said.toWellFormed()
   if (given === 'orphan-expired') {
     // Given up before its post came; the same comment may have come again later.
     thread.unsure.add(id)

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import type { Admin } from 'kafkajs'
 import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
 import type { Understudy } from '../../src/stack/understudy/server.ts'
+import { dice } from './dice.ts'
 import type { Worker } from './fleet.ts'
 import type { Fault, Kind } from './plan.ts'
+import { afterwards, hostile, type Known, outOfTime, type Sent, unsaid } from './stream.ts'
 
 /** What faults are done to, and what they wait for. */
 export interface World {
@@ -12,10 +16,30 @@ export interface World {
   readonly understudy: Understudy
   /** The model's time for an answer while nothing is wrong, ms. */
   readonly latencyMs: number
+  /** The share of its calls that go wrong anyway. */
+  readonly failRate: number
   /** Lets so many more messages be produced now; resolves when they are. */
   produce(more: number): Promise<void>
   /** Produces what was produced last once more, in another order. */
   repeat(count: number): Promise<void>
+  /** Sends these as well, behind what was sent. */
+  say(messages: readonly Sent[]): Promise<void>
+  /** The same in a transaction, which stays open until it is ended. */
+  sayInTransaction(messages: readonly Sent[]): Promise<{ abort(): Promise<void>; commit(): Promise<void> }>
+  /** Posts of the stream that were produced and not deleted, the earliest first. */
+  posts(): readonly Known[]
+  /** Whether the service has forgotten the thread. */
+  forgotten(post: Known): Promise<boolean>
+  readonly admin: Admin
+  topic(name: string): string
+  readonly redisClient: Redis
+  /** Lays these settings over the service's own; from a process's next start on. */
+  configure(changes: Readonly<Record<string, unknown>>): void
+  /** Runs `gavel recover` to its end, beside whatever goes on. */
+  recover(): Promise<string>
+  /** Puts the data of Redis back to what `save` gave. */
+  save(): Promise<string>
+  rollBackTo(copy: string): Promise<void>
   /** Resolves when so many more calls have come to the model, or the time is over. */
   calls(more: number, withinMs: number): Promise<void>
   /** Resolves when so many more verdicts stand on the topic, or the time is over. */
@@ -40,6 +64,8 @@ export interface Shadow {
 export interface Told {
   readonly shadows: readonly Shadow[]
   readonly note?: string
+  /** A protocol that was off: what came then need not be judged by it. */
+  readonly off?: { readonly protocol: string; readonly from: number; readonly to: number }
 }
 
 /** A worker's locks and its place in the group are lost for sure after this: 2 × 4 s of lock and checks, 6 s of session. */
@@ -208,6 +234,105 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     return NOTHING
   },
 
+  // Threads that have ended are forgotten soon; then a comment comes, an edit, and a deletion, each to some of them.
+  async expiry(world, _, { amount }) {
+    let gone: Known[] = []
+    await world.until(async () => {
+      const posts = world.posts().slice(0, 60)
+      const forgotten = await Promise.all(posts.map((post) => world.forgotten(post)))
+      gone = posts.filter((_, at) => forgotten[at])
+      return gone.length >= 9
+    }, 30_000)
+    await world.say(afterwards(dice(amount, 'afterwards'), dice(amount, 'gone').shuffled(gone).slice(0, 9)))
+    await world.verdicts(3, 4_000)
+    return { shadows: [], note: `${Math.min(9, gone.length)} forgotten threads heard from again` }
+  },
+
+  // A protocol is switched off under load, and on again; and the store is recovered although nothing is lost.
+  async change(world) {
+    const from = Date.now()
+    const restart = () =>
+      Promise.all(
+        world.workers.map(async (each) => {
+          await drained(world, each)
+          await each.start()
+        }),
+      )
+    world.configure({ protocols: { hate: { enabled: false } } })
+    await restart()
+    await world.calls(60, 4_000)
+    world.configure({})
+    await restart()
+    const to = Date.now()
+    await world.calls(20, 2_000)
+    const how = await world.recover()
+    return {
+      shadows: [during(from).shadows].flat(),
+      note: `hate off and on; recovered: ${how}`,
+      off: { protocol: 'hate', from, to },
+    }
+  },
+
+  // What Kafka itself may do: transactions that are aborted, open for a while and committed; records under any time; a topic
+  // that takes no large record for a while; one that gets more partitions.
+  async semantics(world, _, { amount }) {
+    const posts = world.posts().slice(-4)
+    const texts = (count: number) => posts.flatMap((post) => Array.from({ length: count }, (_, n) => unsaid(post, n)))
+    await (await world.sayInTransaction(texts(2))).abort()
+    const open = await world.sayInTransaction(texts(3))
+    await world.say(outOfTime(amount)).catch((error: unknown) => world.breach(`semantics: ${String(error)}`))
+    const limit = (value: string) =>
+      world.admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          { type: TOPIC, name: world.topic('transcripts'), configEntries: [{ name: 'max.message.bytes', value }] },
+        ],
+      })
+    await limit('6000')
+    await world.admin
+      .createPartitions({ topicPartitions: [{ topic: world.topic('counterspeech'), count: 6 }] })
+      .catch(() => undefined)
+    await world.verdicts(20, 6_000)
+    await limit('1048588')
+    await open.abort()
+    await (await world.sayInTransaction(outOfTime(amount + 1_000).slice(1))).commit()
+    return { shadows: [], note: 'transactions, odd times, a limit, more partitions' }
+  },
+
+  async hostile(world, _, { amount }) {
+    const from = Date.now()
+    const posts = world.posts()
+    await world.say(hostile(dice(amount, 'hostile'), 900_000 + amount, posts.slice(-6), posts.slice(-12, -8)))
+    // A model that says "come again tomorrow" to some, and nothing to others.
+    world.understudy.behave({ faults: { rate: 0.15, kinds: ['429', 'timeout'], retryAfterSeconds: 3_600 } })
+    await world.calls(80, 6_000)
+    world.understudy.behave({ faults: { rate: world.failRate, kinds: [], retryAfterSeconds: 1 } })
+    return {
+      shadows: [during(from).shadows].flat(),
+      note: 'half characters, a flood of orphans, deletions, Retry-After of an hour',
+    }
+  },
+
+  /**
+   * Redis forgets its scripts, has no memory left for a while, and loses its last seconds, as by a replica that was behind; then
+   * `gavel recover`, while messages and deletions go on. Calls of what was lost are made again, and nothing else.
+   */
+  async loss(world) {
+    const from = Date.now()
+    await world.redisClient.script('FLUSH')
+    await world.calls(20, 2_000)
+    await world.redisClient.config('SET', 'maxmemory', '1mb')
+    await sleep(2_500)
+    await world.redisClient.config('SET', 'maxmemory', '0')
+    await world.calls(40, 6_000)
+    const copy = await world.save()
+    await world.calls(60, 6_000)
+    await world.rollBackTo(copy)
+    await sleep(4_000)
+    const how = await world.recover()
+    return { shadows: [during(from).shadows].flat(), note: `rolled back; recovered: ${how}` }
+  },
+
   /**
    * A model so slow that the backlog grows over its bound, until every intake pauses; then one of them leaves, and the
    * others are given its partitions with new consumers: they must stay paused.
@@ -264,6 +389,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
   },
 }
 
+/** Kafka's number for a topic among its resources. */
+const TOPIC = 2
 /** Longer than calls take as a rule, shorter than their time-out. */
 const SLOW_MS = 5_000
 /** Messages that may be committed although intake is paused: batches that were under way. */

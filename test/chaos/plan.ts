@@ -20,11 +20,19 @@ export const KINDS = [
   'clock',
   'full-queues',
   'repeat',
+  'expiry',
+  'change',
+  'semantics',
+  'hostile',
+  'loss',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
 /** What every plan has; the other kinds are drawn. */
-const ALWAYS: readonly Kind[] = ['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold']
+const ALWAYS: readonly Kind[] = [
+  ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
+  ...(['expiry', 'change', 'semantics', 'hostile', 'loss'] as const),
+]
 
 export interface Fault {
   readonly kind: Kind

@@ -1,9 +1,12 @@
 import kafkajs, { type Kafka } from 'kafkajs'
+import { onPassedOver } from '../../src/adapters/kafka/passed-over.ts'
 
 /** A record as it stands on its topic. */
 export interface Standing {
   readonly partition: number
   readonly offset: string
+  /** When it was sent, ms since 1970, or what its producer said. */
+  readonly timestamp: number
   readonly value: string
   readonly headers: Readonly<Record<string, string>>
 }
@@ -37,21 +40,25 @@ export async function readAll(kafka: Kafka, topics: readonly string[]): Promise<
       consumer.on(consumer.events.CRASH, ({ payload }) => {
         if (!payload.restart) reject(payload.error)
       })
+      const reached = (topic: string, partition: number, next: bigint) => {
+        if (next >= (left.get(`${topic}/${partition}`) ?? next)) left.delete(`${topic}/${partition}`)
+        if (left.size === 0) resolve()
+      }
+      onPassedOver(consumer, ({ topic, partition, next }) => reached(topic, partition, BigInt(next)))
       consumer
         .run({
           autoCommit: false,
           eachBatch: async ({ batch }) => {
             const { topic, partition, messages } = batch
-            for (const { offset, value, headers = {} } of messages)
+            for (const { offset, timestamp, value, headers = {} } of messages)
               read.get(topic)?.push({
                 partition,
                 offset,
+                timestamp: Number(timestamp),
                 value: value?.toString('utf8') ?? '',
                 headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),
               })
-            if (BigInt(batch.lastOffset()) + 1n >= (left.get(`${topic}/${partition}`) ?? 0n))
-              left.delete(`${topic}/${partition}`)
-            if (left.size === 0) resolve()
+            reached(topic, partition, BigInt(batch.lastOffset()) + 1n)
           },
         })
         .catch(reject)

@@ -1,9 +1,13 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
 import kafkajs, { type Kafka } from 'kafkajs'
+import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
 import { freePort, UnavailableError } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
@@ -13,13 +17,13 @@ import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
 import { dice } from './dice.ts'
 import { DEAD_HEADER } from './expected.ts'
-import { FAULTS, type Shadow, type World } from './faults.ts'
+import { FAULTS, type Shadow, type Told, type World } from './faults.ts'
 import { type Death, type Worker, workerOf } from './fleet.ts'
 import { type Kind, planOf } from './plan.ts'
 import { startProxy } from './proxy.ts'
 import { ownClient, readAll } from './reader.ts'
 import { copyProject } from './sabotage.ts'
-import { RULES, type Sent, streamOf } from './stream.ts'
+import { knownIn, RULES, type Sent, streamOf } from './stream.ts'
 
 export interface RunSettings {
   readonly seed: number
@@ -107,8 +111,16 @@ async function rehearse(
   copyProject(project, sabotage)
 
   // Servers, and proxies between them and each process.
-  const redis = await startRedis({ say: quiet, fsync: 'always' })
+  const data = join(folder, 'redis')
+  mkdirSync(data)
+  const redis = await startRedis({ say: quiet, fsync: 'always', directory: data })
   later(() => redis.close())
+  const redisClient = new Redis(redis.settings.REDIS_URL ?? '', {
+    retryStrategy: () => 100,
+    maxRetriesPerRequest: null,
+  })
+  redisClient.on('error', quiet)
+  later(async () => redisClient.disconnect())
   const kafkaPorts = await Promise.all(ROLES.map(freePort))
   const kafka = await startApacheKafka({ say: quiet, proxies: kafkaPorts.map((port) => `127.0.0.1:${port}`) })
   later(() => kafka.close())
@@ -120,8 +132,23 @@ async function rehearse(
   const modelAt = new URL(understudy.settings.OPENAI_BASE_URL).host
   const asked: Asked[] = []
   const deaths: Death[] = []
-  writeFileSync(join(folder, 'gavel.yaml'), JSON.stringify(SETTINGS))
+  const configure = (changes: Readonly<Record<string, unknown>>) =>
+    writeFileSync(
+      join(folder, 'gavel.yaml'),
+      JSON.stringify({
+        ...SETTINGS,
+        protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },
+      }),
+    )
+  configure({})
   const workers: Worker[] = []
+  const directly = {
+    REDIS_URL: redis.settings.REDIS_URL ?? '',
+    KAFKA_BROKERS: kafka.settings.KAFKA_BROKERS ?? '',
+    OPENAI_BASE_URL: understudy.settings.OPENAI_BASE_URL,
+    OPENAI_API_KEY: 'understudy',
+    GAVEL_LIBRARY_PATH: join(folder, 'library'),
+  }
   for (const [index, roles] of ROLES.entries()) {
     const name = `worker-${index}`
     const tap = () => tapRequests(name, (one) => asked.push(one))
@@ -172,8 +199,47 @@ async function rehearse(
     kafka,
     understudy,
     latencyMs: LATENCY_MS,
+    failRate: FAIL_RATE,
     produce: (more) => producing.upTo(producing.produced + more),
     repeat: producing.repeat,
+    say: producing.say,
+    sayInTransaction: producing.sayInTransaction,
+    posts: () => knownIn(producing.sent()),
+    async forgotten({ id, tenant = 'default' }) {
+      const member = memberOf({ tenant, postId: id, kind: 'post' })
+      const keys = keysUnder('chaos')
+      const [held, known] = await Promise.all([
+        redisClient.exists(keys.thread(member)),
+        redisClient.exists(keys.revisions(member)),
+      ])
+      return held === 0 && known === 1
+    },
+    admin,
+    topic: (name) => PREFIX + name,
+    redisClient,
+    configure,
+    async recover() {
+      const main = join(project, 'src', 'main.ts')
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        ['--disable-warning=TimeoutNegativeWarning', main, 'recover', '--json', '--config', join(folder, 'gavel.yaml')],
+        { env: { PATH: process.env.PATH, ...directly }, timeout: 120_000 },
+      )
+      const { revisions, givenUp, messages } = JSON.parse(stdout) as Record<string, number>
+      return `${messages} messages read again, ${revisions} revisions raised, ${givenUp} cases given up`
+    },
+    async save() {
+      const copy = join(folder, 'redis-copy')
+      rmSync(copy, { recursive: true, force: true })
+      cpSync(data, copy, { recursive: true })
+      return copy
+    },
+    async rollBackTo(copy) {
+      await redis.kill()
+      rmSync(data, { recursive: true })
+      cpSync(copy, data, { recursive: true })
+      await redis.restart()
+    },
     async calls(more, withinMs) {
       const from = callCount()
       await until(() => callCount() >= from + more, withinMs)
@@ -209,6 +275,7 @@ async function rehearse(
   )
   const done: Done[] = []
   const shadows: Shadow[] = []
+  const off: NonNullable<Told['off']>[] = []
   for (const [index, fault] of plan.entries()) {
     const worker = workers[fault.worker]
     if (worker === undefined) throw new Error(`no worker ${fault.worker}`)
@@ -220,6 +287,7 @@ async function rehearse(
     const [messages, calls] = [producing.produced, callCount()]
     const told = await FAULTS[fault.kind](world, worker, fault)
     shadows.push(...told.shadows)
+    if (told.off !== undefined) off.push(told.off)
     const seconds = (Date.now() - at) / 1000
     done.push({
       kind: fault.kind,
@@ -267,6 +335,7 @@ async function rehearse(
     calls: callsIn(logFile),
     asked,
     shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
+    off,
     offsets: await offsetsOf(admin),
   })
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
@@ -282,7 +351,10 @@ const SETTINGS = {
   models: { slots: 8, callTimeout: '6s' },
   breaker: { coolDown: '1s', maxCoolDown: '4s' },
   intake: { maxMessageBytes: RULES.maxMessageBytes, pauseAtDue: 40, pauseAtOutbox: 200, resumeAtShare: 0.3 },
-  threads: { maxComments: RULES.maxComments, orphanWait: '2h' },
+  threads: {
+    ...{ maxComments: RULES.maxComments, orphanWait: '2h' },
+    ...{ keepAfterFinal: `${RULES.keepAfterFinal}ms`, keepTombstone: `${RULES.keepTombstone}ms` },
+  },
   checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
   clock: { idleAfter: '5s', atEnd: 'finish' },
   cases: { maxOpen: 48, pressedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
@@ -301,6 +373,10 @@ interface Producing {
   /** The same, and resolves when they are out. */
   upTo(count: number): Promise<void>
   repeat(count: number): Promise<void>
+  say(messages: readonly Sent[]): Promise<void>
+  sayInTransaction: World['sayInTransaction']
+  /** All that was sent, but for repeats and transactions. */
+  sent(): readonly Sent[]
   close(): Promise<void>
 }
 
@@ -321,21 +397,22 @@ async function producerOf(
   let closing = false
   /** One request after the other, so that a message that is sent again overtakes none. */
   let last: Promise<unknown> = Promise.resolve()
+  const asBatch = (messages: readonly Sent[]) => ({
+    topicMessages: [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, own]) => ({
+      topic: PREFIX + topic,
+      messages: own.map(({ key, value, dead, timestamp }) => ({
+        ...{ key, value, headers: dead === undefined ? {} : { [DEAD_HEADER]: dead } },
+        ...(timestamp === undefined ? {} : { timestamp: String(timestamp) }),
+      })),
+    })),
+  })
   const send = (messages: readonly Sent[]) => {
-    last = last.then(() =>
-      producer.sendBatch({
-        topicMessages: [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, own]) => ({
-          topic: PREFIX + topic,
-          messages: own.map(({ key, value, dead }) => ({
-            key,
-            value,
-            headers: dead === undefined ? {} : { [DEAD_HEADER]: dead },
-          })),
-        })),
-      }),
-    )
-    return last
+    const sending = last.then(() => producer.sendBatch(asBatch(messages)))
+    last = sending.catch(() => undefined)
+    return sending
   }
+  const more: Sent[] = []
+  let transactions = 0
   let failure: unknown
   const running = (async () => {
     while (!closing && !signal.aborted) {
@@ -367,6 +444,25 @@ async function producerOf(
     async repeat(count) {
       await send(lots.shuffled(stream.slice(Math.max(0, produced - count), produced)))
     },
+    async say(messages) {
+      await send(messages)
+      more.push(...messages)
+    },
+    async sayInTransaction(messages) {
+      const own = client.producer({
+        transactionalId: `chaos-${seed}-${++transactions}`,
+        createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+        ...{ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false },
+      })
+      await own.connect()
+      const transaction = await own.transaction()
+      await transaction.sendBatch(asBatch(messages))
+      return {
+        abort: () => transaction.abort().finally(() => own.disconnect()),
+        commit: () => transaction.commit().finally(() => own.disconnect()),
+      }
+    },
+    sent: () => [...stream.slice(0, produced), ...more],
     async close() {
       closing = true
       await running

@@ -46,6 +46,51 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
       instead: '',
     },
   ],
+  /** A post that comes again after its thread was forgotten counts its revisions from one. */
+  'forget-revisions': [
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: '  recall(thread, revisions)\n  local base',
+      instead: '  local base',
+    },
+  ],
+  /** Cases of a protocol that is off are ended at once, though others may have it on a moment later. */
+  'give-up-early': [
+    {
+      file: 'src/engine/unworked.ts',
+      text: 'deadline + settings.handBackMs < clock() && ',
+      instead: '',
+    },
+  ],
+  /** Offsets that hold no record count as unread. */
+  'count-marks': [
+    {
+      file: 'src/adapters/kafka/passed-over.ts',
+      text: '    if (batchSize > 0) return\n',
+      instead: '    if (batchSize >= 0) return\n',
+    },
+  ],
+  /** Of a comment that waits for its post and has no room, nothing is kept. */
+  'lose-orphans': [
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: ' else wait_unseen(id, origin) end\n',
+      instead: ' end\n',
+    },
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: "if origin then wait_unseen(id, origin) else redis.call('HDEL', orphans, id) end",
+      instead: "redis.call('HDEL', orphans, id)",
+    },
+  ],
+  /** A recovery brings no revisions back. */
+  'forget-published': [
+    {
+      file: 'src/adapters/redis/scripts.ts',
+      text: 'local behind = held < tonumber(revision)',
+      instead: 'local behind = false',
+    },
+  ],
 }
 
 /** Copies the project's sources, so that what is edited during a run does not mix with what runs; then breaks the copy. */

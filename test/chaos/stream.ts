@@ -8,6 +8,8 @@ export interface Sent {
   readonly value: Buffer | null
   /** The reason under which it must come back as a dead letter. */
   readonly dead?: string
+  /** What its producer says its time is, ms since 1970; when it is sent if left out. */
+  readonly timestamp?: number
 }
 
 export interface StreamSettings {
@@ -27,6 +29,10 @@ export const RULES = {
   /** Posts in this language are judged by hate as well. */
   hateful: 'en',
   otherTenant: 'harbour',
+  /** A thread is forgotten so long after its last word, ms. */
+  keepAfterFinal: 8_000,
+  /** And so are its revisions, and that it was deleted. */
+  keepTombstone: 900_000,
 } as const
 
 const START = Date.parse('2025-03-01T00:00:00Z')
@@ -160,6 +166,108 @@ function malformed(lots: Dice, number: number): Sent {
     ['future', json({ ...whole, createdAt: '2100-01-01T00:00:00Z' })],
   ])
   return { topic, key: id, value, dead }
+}
+
+/** What comes to a thread that has been forgotten, each to another: a comment, an edit, the deletion. */
+export function afterwards(lots: Dice, subjects: readonly Known[]): Sent[] {
+  return subjects.map(({ id, tenant, lang, text, createdAt }, index): Sent => {
+    const post = { id, tenant, lang, createdAt: iso(createdAt) }
+    if (index % 3 === 0) return comment(lots, id, `${id}-afterwards`, createdAt + 5 * MINUTE, tenant)
+    const change = index % 3 === 1 ? { text: `${text} Edited afterwards.` } : { deleted: true }
+    return { topic: 'posts', key: id, value: json({ ...post, ...change }) }
+  })
+}
+
+/** A post of the stream as it was last produced, and the comments that were. */
+export interface Known {
+  readonly id: string
+  readonly tenant: string | undefined
+  readonly lang: string | undefined
+  readonly text: string
+  readonly createdAt: number
+  readonly comments: readonly string[]
+}
+
+/**
+ * Half characters, in comments of posts and of one that comes behind them; a flood of comments on a post that never comes, more
+ * than a thread keeps; and the deletion of whole threads at once.
+ */
+export function hostile(lots: Dice, number: number, posts: readonly Known[], doomed: readonly Known[]): Sent[] {
+  const half = (sent: Sent): Sent => {
+    const { text, ...rest } = JSON.parse(String(sent.value)) as { text: string; id: string }
+    return { ...sent, value: json({ ...rest, text: `${text} \ud800`, author: `\udfff${rest.id}` }) }
+  }
+  const at = posts.at(-1)?.createdAt ?? START
+  const id = `post-${number}`
+  const early = Array.from({ length: 4 }, (_, n) =>
+    half(comment(lots, id, `${id}-half-${n}`, at + MINUTE + n, undefined)),
+  )
+  const text = `The ${lots.pick(PLACES)} ${lots.pick(EVENTS)}, they say. ${markOf(id)} \udc00`
+  const late: Sent = { topic: 'posts', key: id, value: json({ id, text, createdAt: iso(at) }) }
+  const ghost = `ghost-${number}`
+  const flood = Array.from({ length: RULES.maxComments * 2 }, (_, n) =>
+    comment(lots, ghost, `${ghost}-flood-${n}`, at + n, undefined),
+  )
+  const said = posts.map((post) =>
+    half(comment(lots, post.id, `${post.id}-half`, post.createdAt + 2 * MINUTE, post.tenant)),
+  )
+  const deleted = doomed.flatMap(({ id: own, tenant, lang, createdAt, comments }): Sent[] => [
+    ...comments.map(
+      (one): Sent => ({
+        topic: 'comments',
+        key: own,
+        value: json({ id: one, postId: own, tenant, text: '', createdAt: iso(createdAt + MINUTE), deleted: true }),
+      }),
+    ),
+    { topic: 'posts', key: own, value: json({ id: own, tenant, lang, createdAt: iso(createdAt), deleted: true }) },
+  ])
+  return [...early, ...flood, late, ...said, ...deleted]
+}
+
+/** What nobody can read, under times at which no clock ever was. */
+export function outOfTime(number: number): Sent[] {
+  return [9e15, -1, 0, 1].map((timestamp, at) => ({
+    topic: at % 2 === 0 ? 'comments' : 'posts',
+    key: `untimely-${number}-${at}`,
+    value: Buffer.from(`{"untimely":${at}`),
+    dead: 'not-json',
+    timestamp,
+  }))
+}
+
+/** A comment that is never committed. */
+export const unsaid = (post: Known, n: number): Sent => ({
+  topic: 'comments',
+  key: post.id,
+  value: json({
+    ...{ id: `${post.id}-unsaid-${n}`, postId: post.id, tenant: post.tenant },
+    ...{ text: `Nobody ever said this. ${markOf(post.id)}`, createdAt: iso(post.createdAt + MINUTE) },
+  }),
+})
+
+/** The posts among these messages that still stand, as they were last said. */
+export function knownIn(messages: readonly Sent[]): Known[] {
+  const posts = new Map<string, Known & { comments: string[] }>()
+  for (const { topic, value, dead } of messages) {
+    if (dead !== undefined || topic === 'counterspeech') continue
+    const read = JSON.parse(String(value)) as {
+      id: string
+      postId?: string
+      tenant?: string
+      lang?: string
+      text?: string
+      createdAt: string
+      deleted?: true
+    }
+    if (topic === 'comments') posts.get(read.postId ?? '')?.comments.push(read.id)
+    else if (read.deleted === true) posts.delete(read.id)
+    else {
+      const { id, tenant, lang, text = '', createdAt } = read
+      const comments = posts.get(id)?.comments ?? []
+      if (lang !== RULES.unrouted) posts.set(id, { id, tenant, lang, text, createdAt: Date.parse(createdAt), comments })
+    }
+  }
+  return [...posts.values()]
 }
 
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -119,6 +119,31 @@ describe('a lineage', () => {
   })
 })
 
+describe('since when everything that was published is known', () => {
+  const since = () => client.hget(keys.lineage, 'since')
+
+  it('is said by a beginning with nothing, and by no other', async () => {
+    await redisLineage(client, keys).begin(new Map(), true)
+    expect(Date.now() - Number(await since())).toBeLessThan(60_000)
+    await client.del(keys.lineage)
+    await client.hset(keys.marks, 'posts/0', '{}')
+    await redisLineage(client, keys).begin(at(5), true)
+    expect(await since()).toBeNull()
+  })
+
+  it('is forgotten by a recovery, unless it vouches for it', async () => {
+    const lineage = redisLineage(client, keys)
+    await lineage.begin(new Map(), true)
+    await lineage.hold()
+    await lineage.release(at(7))
+    expect(await since()).toBeNull()
+    await lineage.hold()
+    await lineage.vouch()
+    await lineage.release(at(7))
+    expect(Date.now() - Number(await since())).toBeLessThan(60_000)
+  })
+})
+
 describe('on data that a process does not know', () => {
   async function make() {
     const lineage = redisLineage(client, keys)

@@ -242,8 +242,8 @@ it('a dead letter is none of the message that stands in its place since its topi
     terminal: { ...silent, out: (line: string) => void said.push(line) },
     signal: AbortSignal.timeout(20_000),
   }
-  await replayDeadLetters(settingsOf(environment), { chosen: {}, again: false, dryRun: true, json: false }, io)
-  expect(said).toEqual([expect.stringContaining('expired')])
+  await replayDeadLetters(settingsOf(environment), { chosen: {}, again: false, dryRun: true, json: true }, io)
+  expect(said[0]).toContain('"state":"expired"')
   const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
   expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })
 })

@@ -20,11 +20,6 @@ interface SaslSettings {
 }
 
 const CONNECT_MS = 3_000
-/**
- * To leave a group is a courtesy: who is not heard of is taken out of it all the same. And the in-memory broker answers it in
- * a form that kafkajs can't read.
- */
-const LEAVING = /^Response LeaveGroup\b/
 /** Topics that were made are known to the brokers within this. */
 const KNOWN_WITHIN_MS = 15_000
 
@@ -44,7 +39,6 @@ export function kafkaClient(at: KafkaSettings, clientId: string, report: Report)
     logCreator:
       () =>
       ({ namespace, log }) => {
-        if (LEAVING.test(log.message)) return
         report('trouble:met', {
           where: `kafkajs ${namespace}`,
           error: new Error(`${log.message}: ${String(log.error ?? '')}`),

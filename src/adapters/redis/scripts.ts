@@ -161,9 +161,9 @@ end
  */
 const BASE = `
 local function base_of(lineage, at, now, keep)
-  local held = redis.call('HMGET', lineage, 'id', 'since')
+  local held = redis.call('HMGET', lineage, 'id', 'lost', 'since')
   local forgotten = now - keep
-  if held[1] and at < forgotten and tonumber(held[2] or '0') < forgotten then return math.floor(now / 1000) end
+  if (held[1] or held[2]) and at < forgotten and tonumber(held[3] or '0') < forgotten then return math.floor(now / 1000) end
 end
 `
 
@@ -699,7 +699,8 @@ return forgotten
 
 /**
  * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
- * process), since (the Redis time at which it was begun with nothing accepted, ms), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
+ * process), since (the Redis time, ms, at which all revisions that were ever
+ * published were known: at its beginning there were none), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
  */
 const BEGIN_LINEAGE = `
 local lineage, marks = unpack(KEYS)
@@ -743,15 +744,23 @@ return { held[1], tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
 
 const HOLD_LINEAGE = `
 local still = redis.call('HEXISTS', KEYS[1], 'lost')
-redis.call('HDEL', KEYS[1], 'id')
+redis.call('HDEL', KEYS[1], 'id', 'since')
 redis.call('HSET', KEYS[1], 'lost', 'recovering')
 return still
 `
 
+/** Nothing that was published is unknown here from now on. */
+const VOUCH_LINEAGE = `
+redis.call('HSET', KEYS[1], 'since', redis.call('TIME')[1] .. '000')
+return 1
+`
+
 const RELEASE_LINEAGE = `
 local lineage = KEYS[1]
+local since = redis.call('HGET', lineage, 'since')
 redis.call('DEL', lineage)
 redis.call('HSET', lineage, 'id', ARGV[1], 'beat', 0)
+if since then redis.call('HSET', lineage, 'since', since) end
 for i = 2, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
 return 1
 `
@@ -863,6 +872,7 @@ const SOURCES = {
   beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
   beatLineage: { lua: BEAT_LINEAGE, keys: 1 },
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
+  vouchLineage: { lua: VOUCH_LINEAGE, keys: 1 },
   releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
   restoreRevisions: { lua: RESTORE_REVISIONS, keys: 7 },
   rememberRevisions: { lua: REMEMBER_REVISIONS, keys: 1 },
