@@ -71,8 +71,10 @@ it('publishes everything but what the brokers refuse, which stands among the dea
     10_000,
     () => 'there is no dead letter',
   )
-  const verdicts = await verdictsOf(environment)
-  expect(verdicts.map(({ subjectId }) => subjectId).sort()).toEqual(['a', 'b', 'c', 'wordy'])
+  // What stood in one request with the refused may stand twice, the same bytes.
+  const records = await recordsOf(environment, 'verdicts')
+  const subjects = [...new Set(records)].map((json) => (JSON.parse(json) as { subjectId: string }).subjectId)
+  expect(subjects.sort()).toEqual(['a', 'b', 'c', 'wordy'])
   const letters = (await recordsOf(environment, 'deadLetters')).map((json) => deadLetter.parse(JSON.parse(json)))
   expect(letters).toMatchObject([{ reason: 'refused', topic: topicOf(environment, 'verdicts'), key: long }])
   const cut = new Map((await transcriptsOf(environment)).map((one) => [one.verdictId, one.cut.length]))
