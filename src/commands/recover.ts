@@ -92,7 +92,7 @@ export async function recover(
       clock,
     })
     const marks = redisMarks(client, keys)
-    const recovery = redisRecovery(client, keys, keep)
+    const recovery = redisRecovery(client, keys, { ...keep, clock })
     const memo = redisMemo(client, keys.under)
     const secret = settings.fences.key || (await sharedKey(client, keys.fence))
     const lot = lots(secret)

@@ -218,9 +218,11 @@ function chains(
       if (judged.data.post.text !== text) stale.push(`${last.id} judged an earlier text`)
       if (protocol !== 'rumor') continue
       const seen = new Map(judged.data.comments.map(({ id, text: said }) => [id, said]))
-      const foreign = [...seen.keys()].filter((id) => !comments.has(id))
+      const foreign = [...seen.keys()].filter((id) => !comments.has(id) && !unsure.has(id))
       const missing = capped ? [] : [...comments.keys()].filter((id) => !seen.has(id) && !unsure.has(id))
-      const old = [...seen].filter(([id, said]) => comments.get(id) !== undefined && comments.get(id) !== said)
+      const old = [...seen].filter(
+        ([id, said]) => !unsure.has(id) && comments.get(id) !== undefined && comments.get(id) !== said,
+      )
       if (foreign.length > 0) stale.push(`${last.id} counts ${foreign.slice(0, 3).join(', ')}, which it must not`)
       if (missing.length > 0) stale.push(`${last.id} lacks ${missing.slice(0, 3).join(', ')}`)
       if (old.length > 0) stale.push(`${last.id} has an earlier text of ${old[0]?.[0]}`)

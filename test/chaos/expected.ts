@@ -91,20 +91,24 @@ export function expectedOf(
     }
   }
 
+  const mayBeForgotten = (name: string, at: number) =>
+    endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < at)
   const threads = new Map<string, Thread>()
   fold('posts', posts, (message, _, at) => {
     const name = nameOf(message.tenant, message.id)
     const thread = threads.get(name)
-    // The thread may have been forgotten, its comments with it: then it begins anew.
-    const forgotten = endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < at)
-    if (thread !== undefined && forgotten) thread.begunAnew = at
+    // Then its comments are as well, and it begins anew.
+    if (thread !== undefined && mayBeForgotten(name, at)) thread.begunAnew = at
     return takePost(threads, message, at)
   })
   const lonely = new Map<string, boolean>()
   fold('comments', comments, (message, given, at) => {
     const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
     if (thread !== undefined) {
-      if (at < thread.begunAnew) thread.unsure.add(message.id)
+      // What a forgotten thread has of it, nobody takes back; and what comes to it must have its dead letter.
+      const changed = thread.comments.has(message.id)
+      if (at < thread.begunAnew || (changed && mayBeForgotten(nameOf(message.tenant, message.postId ?? ''), at)))
+        thread.unsure.add(message.id)
       return takeComment(thread, message, given)
     }
     // Its post never came. Who said it again while it waited said nothing new.

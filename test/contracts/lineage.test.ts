@@ -180,7 +180,7 @@ describe('on data that a process does not know', () => {
   it('a published revision is gone on from, and the case that is open under it given up', async () => {
     const { threads, cases, open } = await make()
     await open()
-    const recovery = redisRecovery(client, keys, KEEP)
+    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000 })
     const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false }]
     expect(await recovery.restore(REF, published)).toEqual({ raised: 1, givenUp: 1 })
     expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })

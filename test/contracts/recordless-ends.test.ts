@@ -161,6 +161,34 @@ describe('a reader of a group', { concurrent: true }, () => {
     await expect.poll(() => committed(group, topic), AT_ONCE).toEqual([3])
   })
 
+  it('is shown nothing of an aborted transaction that begins within another, wherever it begins to read', async ({
+    skip,
+    expect,
+  }) => {
+    if (server.kind !== 'apache') return skip(ONLY_APACHE)
+    const topic = await madeTopic(1)
+    const [one, other] = [await begun(), await begun()]
+    const send = (transaction: Transaction, value: string) =>
+      transaction.send({ topic, messages: [{ value, partition: 0 }] })
+    await send(one, 'never 0')
+    await send(other, 'never 1')
+    await send(one, 'never 2')
+    await put(topic, 0, 'said')
+    await other.abort()
+    await one.abort()
+    await put(topic, 0, 'end')
+    const got = await Promise.all(
+      ['0', '1', '2', '3'].map(async (from) => {
+        const [group, own] = [randomUUID(), collector()]
+        await setOffset(group, topic, from)
+        await readerOf(topic, group).start(own.handle)
+        await expect.poll(() => own.values(), AT_ONCE).toContain('end')
+        return own.values()
+      }),
+    )
+    expect(got).toEqual(got.map(() => ['end', 'said']))
+  })
+
   it('reads what a transaction held back when it has ended', async ({ skip, expect }) => {
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
     const topic = await madeTopic(1)

@@ -260,7 +260,7 @@ describe('in Redis', () => {
     return client.del(keys.thread(member), keys.comments(member), keys.sample(member), keys.authors(member))
   }
   const restored = (revision: number) =>
-    redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE }).restore(p1, [
+    redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0 }).restore(p1, [
       { protocol: 'rumor', revision, final: true, deleted: false },
     ])
 
@@ -301,11 +301,35 @@ describe('in Redis', () => {
 
   it('a subject that is over keeps its numbers in a recovery', async () => {
     await forgetThread()
-    const recovery = redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE })
+    const recovery = redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0 })
     await recovery.remember(p1, [{ protocol: 'rumor', revision: 2 }])
     await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
     expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
     expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
+  })
+
+  it('a case that is open although its verdict was published stays so for the recovery, which gives it up', async () => {
+    const record = await openCase(stores, p1)
+    await concludeCase(stores, record)
+    const published = await stores.outbox.next('one', 10, 10)
+    // Redis loses the conclusion, while a publisher has the verdict in hand.
+    await client.hset(stores.keys.case(record.id), 'status', 'open')
+    await client.zadd(stores.keys.open, T0, record.id)
+    await stores.outbox.done(published)
+    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, open: true })
+    expect(await client.pttl(stores.keys.case(record.id))).toBe(NEVER)
+    expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
+    expect(await stores.cases.peek(record.id)).toBeNull()
+  })
+
+  it('what was to be judged behind a case that a recovery gives up is due at once', async () => {
+    await openCase(stores, p1, { final: true })
+    await said1('c2')
+    const state = await readThread(stores, p1)
+    await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: true })
+    expect(await stores.threads.due(T0, 10)).toEqual([])
+    expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
+    expect(await stores.threads.due(0, 10)).toEqual([p1])
   })
 
   describe('revisions count from the time', () => {

@@ -3,6 +3,7 @@ import kafkajs, { type Admin, type Kafka, type SASLOptions } from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
 import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
+import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
 import { passEmptiedBatches } from './emptied-batches.ts'
 
@@ -30,6 +31,7 @@ const KNOWN_WITHIN_MS = 15_000
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
   passEmptiedBatches()
+  hideAbortedRecords()
   return new kafkajs.Kafka({
     clientId,
     ...connectionTo(at),

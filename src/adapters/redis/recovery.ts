@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
+import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf } from './keys.ts'
 import { scriptsOn } from './scripts.ts'
 
 const restored = z.tuple([z.number(), z.number()])
 
 /** The steps of a recovery that nothing else takes. Each is atomic, and changes nothing when it is taken again. */
-export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }) {
+export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombstoneMs: number; clock: Clock }) {
   const scripts = scriptsOn(client)
   return {
     /**
@@ -22,6 +23,7 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
       const [raised, givenUp] = restored.parse(
         await scripts.restoreRevisions(
           keys.thread(member),
+          keys.due,
           keys.open,
           keys.unworked,
           keys.case(''),
@@ -30,6 +32,7 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
           keys.revisions(member),
           member,
           settings.keepTombstoneMs,
+          settings.clock(),
           ...[...published].flatMap(({ protocol, revision, final, deleted }) => [
             protocol,
             revision,

@@ -650,6 +650,8 @@ local entry, group, id, protocol, member, keep_journal, keep_thread, keep_revisi
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
 if id == '' then return 1 end
+-- Published, and open all the same: the store has lost that it was concluded, and a recovery must find it so.
+if redis.call('HGET', case, 'status') == 'open' then return 0 end
 for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
 local revision = redis.call('HGET', thread, 'rev:' .. protocol)
 if revision then
@@ -767,14 +769,15 @@ return 1
 
 /**
  * Brings a thread's revisions up to those on the verdicts topic. A case that is open under a revision which was published is
- * given up: it would come to another content under the same id. Returns how many revisions were raised and cases given up.
+ * given up: it would come to another content under the same id. What was to be judged behind it is due at once. Returns how
+ * many revisions were raised and cases given up.
  */
-const RESTORE_REVISIONS = `${OPEN_COUNTS}
-local thread, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS)
-local member, keep = ARGV[1], ARGV[2]
+const RESTORE_REVISIONS = `${DUE_NOW}${OPEN_COUNTS}
+local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS)
+local member, keep, now = ARGV[1], ARGV[2], ARGV[3]
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
-for i = 3, #ARGV, 4 do
+for i = 4, #ARGV, 4 do
   local protocol, revision, last, deleted = unpack(ARGV, i, i + 3)
   local held = tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0')
   local behind = held < tonumber(revision)
@@ -797,7 +800,8 @@ for i = 3, #ARGV, 4 do
     raised = raised + 1
   end
 end
-if redis.call('HEXISTS', thread, 'post') == 0 then redis.call('PEXPIRE', thread, keep) end
+if redis.call('HEXISTS', thread, 'post') == 0 then redis.call('PEXPIRE', thread, keep)
+elseif raised > 0 then due_now(thread, due, member, now) end
 return { raised, given_up }
 `
 
@@ -874,7 +878,7 @@ const SOURCES = {
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
   vouchLineage: { lua: VOUCH_LINEAGE, keys: 1 },
   releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
-  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 7 },
+  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 8 },
   rememberRevisions: { lua: REMEMBER_REVISIONS, keys: 1 },
   settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
