@@ -20,7 +20,15 @@ import { deadLetter, OUTCOMES, type Outcome } from '../domain/messages.ts'
 import { type Post, snapshot, type ThreadRef } from '../domain/thread.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import { snapshotOf, versionSeenBy } from '../engine/open.ts'
-import { isOver, nothingNew, type PublishedSubject, publishedRevisions, seenIn, subjectKey } from '../engine/recover.ts'
+import {
+  endOf,
+  isOver,
+  nothingNew,
+  type PublishedSubject,
+  publishedRevisions,
+  seenIn,
+  subjectKey,
+} from '../engine/recover.ts'
 import { router } from '../engine/routes.ts'
 import type { StreamMark } from '../ports/threads.ts'
 import type { Incoming } from '../ports/topic.ts'
@@ -127,7 +135,7 @@ export async function recover(
     const { revisions, givenUp } = await restoreRevisions(live)
     if (!options.dryRun)
       await sideBySide(
-        [...over].flatMap((key) => published.get(key) ?? []),
+        [...over.keys()].flatMap((key) => published.get(key) ?? []),
         ({ ref, last }) => recovery.remember(ref, last.values()),
       )
     const whole = await rangesOf(kafka, topics.verdicts, null, waiting)
@@ -180,12 +188,13 @@ export async function recover(
             const ref = refOf(from.topic, message)
             const subject = subjects.get(subjectKey(ref))
             if (subject === undefined) continue
-            subject.newestMessage = Math.max(subject.newestMessage, from.timestamp)
+            if (from.timestamp <= endOf(subject, keep).forgotten)
+              subject.newestMessage = Math.max(subject.newestMessage, from.timestamp)
             if (from.topic !== topics.comments && message.deleted !== true)
               subject.owed ||= routes.of(ref, message as unknown as Post).some(({ name }) => !subject.last.has(name))
           }
         })
-      const over = new Set(ended().map(([key]) => key))
+      const over = new Map(ended().map(([key, subject]) => [key, endOf(subject, keep).forgotten]))
       return { over, live: [...subjects].filter(([key]) => !over.has(key)).map(([, subject]) => subject) }
     }
 
@@ -210,8 +219,11 @@ export async function recover(
       return { revisions: raised, givenUp: abandoned }
     }
 
-    /** Takes again what was accepted, but for what is over; returns where something was taken. */
-    async function readAgain(over: ReadonlySet<string>) {
+    /**
+     * Takes again what was accepted, but for what came to a subject before it was over (`over`: until when, ms); returns where
+     * something was taken.
+     */
+    async function readAgain(over: ReadonlyMap<string, number>) {
       const dead = await deadPlaces()
       const seenMarks = new Map<string, StreamMark>([...(await marks.read())])
       const outcomes = new Map<Outcome, number>()
@@ -228,7 +240,8 @@ export async function recover(
           if (options.dryRun) return
           const wanted = read.filter(
             ({ message, from }) =>
-              !over.has(subjectKey(refOf(from.topic, message))) && !dead.has(placeOf(from, dateOf(from.timestamp))),
+              from.timestamp > (over.get(subjectKey(refOf(from.topic, message))) ?? Number.NEGATIVE_INFINITY) &&
+              !dead.has(placeOf(from, dateOf(from.timestamp))),
           )
           for (const { message, from } of wanted) {
             const ref = refOf(from.topic, message)

@@ -28,7 +28,7 @@ export interface PublishedSubject {
   readonly ref: ThreadRef
   /** By protocol. */
   readonly last: Map<string, LastRevision>
-  /** The broker's time of the newest message of this subject that has been looked at, ms. */
+  /** The broker's time of the newest message of this subject that came before it would be forgotten, ms. */
   newestMessage: number
   /** A protocol that judges it now has not. */
   owed: boolean
@@ -87,16 +87,22 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
   return `${tenant}/${kind}:${postId}`
 }
 
-/**
- * Whether a store that lost nothing would have let the subject go by now: every protocol has said its last word, and the time
- * after which that is forgotten has passed, before any further message.
- */
-export function isOver({ last, newestMessage, owed }: PublishedSubject, keep: KeepTimes, now: number): boolean {
+/** When every protocol has said its last word on a subject, and when a store that lost nothing forgets it, ms since 1970. */
+export function endOf({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): { end: number; forgotten: number } {
   const all = [...last.values()]
   const end = Math.max(...all.map(({ decidedAt }) => decidedAt))
-  const deleted = all.every((one) => one.deleted)
-  const kept = deleted ? keep.keepTombstoneMs : keep.keepThreadMs
-  return !owed && all.every(({ final }) => final) && end + kept < now && (deleted || newestMessage <= end)
+  return { end, forgotten: end + (all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs) }
+}
+
+/**
+ * Whether a store that lost nothing would have let the subject go by now: every protocol has said its last word, and the time
+ * after which that is forgotten has passed without a further message. What came later came to a subject that was forgotten.
+ */
+export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
+  const all = [...subject.last.values()]
+  const { end, forgotten } = endOf(subject, keep)
+  const quiet = all.every((one) => one.deleted) || subject.newestMessage <= end
+  return !subject.owed && all.every(({ final }) => final) && forgotten < now && quiet
 }
 
 /** What a snapshot holds, as hashes; of one that was shortened, what shortening leaves. */

@@ -205,6 +205,12 @@ it('goes on where the topics are after Redis was emptied in mid-stream, and a se
   await expectNextRevision(environment, names[0] ?? '')
 })
 
+async function outcomes(service: Service, outcome: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
+  const series = [...text.matchAll(new RegExp(`^gavel_messages_total{.*outcome="${outcome}".*} (.+)$`, 'gm'))]
+  return series.reduce((sum, [, value]) => sum + Number(value), 0)
+}
+
 /** The sum of a metric's series. */
 async function metric(service: Service, name: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
@@ -219,6 +225,25 @@ async function rollBackTo(copy: string): Promise<void> {
   cpSync(copy, data, { recursive: true })
   await redis.restart()
 }
+
+it('leaves a thread forgotten that was, and what came to it afterwards among the orphans', {
+  timeout: 120_000,
+}, async () => {
+  const names = named('forgotten', 3)
+  const environment = environmentOf({ GAVEL_THREADS_KEEP_AFTER_FINAL: '1s' })
+  const service = await start(environment)
+  await sendThreads(environment, names)
+  await allFinal(environment, names, service)
+  await sleep(3_000)
+  await sendLines(environment, [commentOn(names[0] ?? '', 5)])
+  await eventually(async () => (await outcomes(service, 'orphan')) > 0, 10_000)
+  const ids = async () => (await verdictsOf(environment)).map(({ id }) => id).sort()
+  const settled = await ids()
+  expect(await recovered(environment)).toMatchObject({ over: 3, revisions: 0, givenUp: 0, outcomes: { duplicate: 1 } })
+  await untilReady(service, 200)
+  await sleep(3_000)
+  expect(await ids()).toEqual(settled)
+})
 
 it('comes to no other verdict under an id that was published before Redis was rolled back', {
   timeout: 120_000,
