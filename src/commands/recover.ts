@@ -100,7 +100,7 @@ export async function recover(
       clock,
     })
     const marks = redisMarks(client, keys)
-    const recovery = redisRecovery(client, keys, { ...keep, clock })
+    const recovery = redisRecovery(client, keys, { ...keep, clock, allAgain: options.since === null })
     const memo = redisMemo(client, keys.under)
     const secret = settings.fences.key || (await sharedKey(client, keys.fence))
     const lot = lots(secret)
@@ -135,12 +135,17 @@ export async function recover(
     const { revisions, givenUp } = await restoreRevisions(live)
     if (!options.dryRun)
       await sideBySide(
-        [...over.keys()].flatMap((key) => published.get(key) ?? []),
-        ({ ref, last }) => recovery.remember(ref, last.values()),
+        [...over].flatMap(([key, forgotten]) => {
+          const subject = published.get(key)
+          return subject === undefined ? [] : [{ ...subject, forgotten }]
+        }),
+        async ({ ref, last, forgotten }) => {
+          await recovery.bury(ref, forgotten, last.values())
+        },
       )
     const whole = await rangesOf(kafka, topics.verdicts, null, waiting)
     // A topic of which nothing has expired tells of every revision there ever was.
-    if (!options.dryRun && [...whole.values()].every(({ from }) => from === 0n)) await lineage.vouch()
+    if (!options.dryRun) await lineage.vouch([...whole.values()].every(({ from }) => from === 0n))
     const { messages, outcomes, touched } = await readAgain(over)
     if (!options.dryRun) {
       await settle(live, touched)

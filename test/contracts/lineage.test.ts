@@ -105,6 +105,16 @@ describe('a lineage', () => {
     expect(await redisLineage(client, keys).begin(at(12), true)).toBe('rolled-back')
   })
 
+  it('takes no process for one that lost something whose offsets another commits while it begins', async () => {
+    const [living, next, last] = [1, 2, 3].map(() => redisLineage(client, keys))
+    await living?.begin(new Map(), true)
+    await living?.beat(at(5))
+    // It has made this durable and commits it in a moment; who begins now has asked before that.
+    await living?.beat(at(9))
+    expect(await next?.begin(at(5), false)).toBeNull()
+    expect(await last?.begin(at(9), true)).toBeNull()
+  })
+
   it('holds everybody until it is released, under a new id', async () => {
     const living = redisLineage(client, keys)
     await living.begin(new Map(), true)
@@ -135,10 +145,11 @@ describe('since when everything that was published is known', () => {
     const lineage = redisLineage(client, keys)
     await lineage.begin(new Map(), true)
     await lineage.hold()
+    await lineage.vouch(false)
     await lineage.release(at(7))
     expect(await since()).toBeNull()
     await lineage.hold()
-    await lineage.vouch()
+    await lineage.vouch(true)
     await lineage.release(at(7))
     expect(Date.now() - Number(await since())).toBeLessThan(60_000)
   })
@@ -180,7 +191,7 @@ describe('on data that a process does not know', () => {
   it('a published revision is gone on from, and the case that is open under it given up', async () => {
     const { threads, cases, open } = await make()
     await open()
-    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000 })
+    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: true })
     const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false }]
     expect(await recovery.restore(REF, published)).toEqual({ raised: 1, givenUp: 1 })
     expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })

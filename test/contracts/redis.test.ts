@@ -25,6 +25,7 @@ import { threadStoreContract } from './thread-store.ts'
 const KEEP_JOURNAL = 60_000
 const KEEP_THREAD = 120_000
 const KEEP_TOMBSTONE = 180_000
+const RECOVERY = { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0, allAgain: true }
 
 let server: RestartableServer
 let client: Redis
@@ -260,7 +261,7 @@ describe('in Redis', () => {
     return client.del(keys.thread(member), keys.comments(member), keys.sample(member), keys.authors(member))
   }
   const restored = (revision: number) =>
-    redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0 }).restore(p1, [
+    redisRecovery(client, stores.keys, RECOVERY).restore(p1, [
       { protocol: 'rumor', revision, final: true, deleted: false },
     ])
 
@@ -299,13 +300,54 @@ describe('in Redis', () => {
     expect(await openCase(stores, p1)).toMatchObject({ revision: 4, supersedes: 'rumor~p1~r3' })
   })
 
-  it('a subject that is over keeps its numbers in a recovery', async () => {
+  describe('a subject that is over, in a recovery', () => {
+    const bury = (forgotten: number) =>
+      redisRecovery(client, stores.keys, RECOVERY).bury(p1, forgotten, [{ protocol: 'rumor', revision: 2 }])
+    const cameAt = (timestamp: number, change = {}) =>
+      stores.threads.putPost(
+        p1,
+        postOf(p1, { text: `at ${timestamp}`, ...change }),
+        { ...ARRIVAL, place: { partition: 0, offset: '9', timestamp } },
+        RULES,
+      )
+
+    it('keeps its numbers', async () => {
+      await forgetThread()
+      await bury(T0)
+      await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
+      expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
+      expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
+    })
+
+    it('goes with all that an earlier state of the store holds of it', async () => {
+      await cameAt(T0)
+      const record = await openCase(stores, p1)
+      expect(await bury(T0 + 1)).toBe(true)
+      expect(await stores.threads.read(p1)).toBeNull()
+      expect(await stores.cases.peek(record.id)).toBeNull()
+      expect(await stores.cases.countOpen()).toBe(0)
+      expect(await stores.threads.due(Number.POSITIVE_INFINITY, 10)).toEqual([])
+    })
+
+    it('stays where it has begun anew since', async () => {
+      await cameAt(T0 + 5)
+      const record = await openCase(stores, p1)
+      expect(await bury(T0 + 1)).toBe(false)
+      expect(await stores.cases.peek(record.id)).not.toBeNull()
+    })
+  })
+
+  it('a thread without its post begins empty where a recovery takes all messages again', async () => {
     await forgetThread()
-    const recovery = redisRecovery(client, stores.keys, { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0 })
-    await recovery.remember(p1, [{ protocol: 'rumor', revision: 2 }])
-    await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
-    expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
-    expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
+    const place = (offset: string) => ({ partition: 0, offset, timestamp: T0 })
+    await stores.threads.putComments(p1, [{ ...said('late'), place: place('9') }], T0, RULES)
+    await restored(1)
+    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    const again = [
+      { ...said('early'), place: place('3') },
+      { ...said('late'), place: place('9') },
+    ]
+    expect(await stores.threads.putComments(p1, again, T0, RULES)).toEqual(['judged', 'judged'])
   })
 
   it('a case that is open although its verdict was published stays so for the recovery, which gives it up', async () => {

@@ -53,9 +53,9 @@ export function redisLineage(client: Redis, keys: Keys) {
       learn(await scripts.beatLineage(keys.lineage, ...stamp, ...[...durable].flat())),
     /** Every process stops opening and concluding cases, and within a beat its intake, until `release`; true if they had. */
     hold: async (): Promise<boolean> => (await scripts.holdLineage(keys.lineage)) === 1,
-    /** While it is held: all revisions that were ever published are known here, so that an unknown post has had none. */
-    vouch: async (): Promise<void> => {
-      await scripts.vouchLineage(keys.lineage)
+    /** While it is held: whether all revisions that were ever published are known here, so that an unknown post has had none. */
+    vouch: async (knowsAll: boolean): Promise<void> => {
+      await scripts.vouchLineage(keys.lineage, knowsAll ? 1 : 0)
     },
     /** A new data set, which holds the effects of everything before these offsets. */
     release: async (durable: Positions): Promise<void> => {

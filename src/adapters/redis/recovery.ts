@@ -7,9 +7,30 @@ import { scriptsOn } from './scripts.ts'
 
 const restored = z.tuple([z.number(), z.number()])
 
-/** The steps of a recovery that nothing else takes. Each is atomic, and changes nothing when it is taken again. */
-export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombstoneMs: number; clock: Clock }) {
+/**
+ * The steps of a recovery that nothing else takes. Each is atomic, and changes nothing when it is taken again. `allAgain`: it
+ * takes every message again that the topics hold.
+ */
+export function redisRecovery(
+  client: Redis,
+  keys: Keys,
+  settings: { keepTombstoneMs: number; clock: Clock; allAgain: boolean },
+) {
   const scripts = scriptsOn(client)
+  const keysOf = (member: string) => [
+    keys.thread(member),
+    keys.due,
+    keys.open,
+    keys.unworked,
+    keys.case(''),
+    keys.journal(''),
+    keys.lost(''),
+    keys.revisions(member),
+    keys.comments(member),
+    keys.sample(member),
+    keys.authors(member),
+    keys.orphans(member),
+  ]
   return {
     /**
      * Brings a thread's revisions up to those that were published, and gives up open cases whose revision was. Of a deleted
@@ -22,17 +43,11 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
       const member = memberOf(ref)
       const [raised, givenUp] = restored.parse(
         await scripts.restoreRevisions(
-          keys.thread(member),
-          keys.due,
-          keys.open,
-          keys.unworked,
-          keys.case(''),
-          keys.journal(''),
-          keys.lost(''),
-          keys.revisions(member),
+          ...keysOf(member),
           member,
           settings.keepTombstoneMs,
           settings.clock(),
+          settings.allAgain ? 1 : 0,
           ...[...published].flatMap(({ protocol, revision, final, deleted }) => [
             protocol,
             revision,
@@ -43,10 +58,16 @@ export function redisRecovery(client: Redis, keys: Keys, settings: { keepTombsto
       )
       return { raised, givenUp }
     },
-    /** Of a subject whose thread would be gone by now: the numbers of its revisions, so that none is given again. */
-    async remember(ref: ThreadRef, published: Iterable<{ protocol: string; revision: number }>): Promise<void> {
+    /**
+     * A subject whose thread a store that lost nothing would have forgotten at this time (ms): the numbers of its revisions
+     * stay, so that none is given again, and what is left of the thread goes.
+     */
+    async bury(ref: ThreadRef, forgotten: number, published: Iterable<{ protocol: string; revision: number }>) {
+      const member = memberOf(ref)
       const numbers = [...published].flatMap(({ protocol, revision }) => [protocol, revision])
-      await scripts.rememberRevisions(keys.revisions(memberOf(ref)), settings.keepTombstoneMs, ...numbers)
+      return (
+        (await scripts.buryThread(...keysOf(member), member, settings.keepTombstoneMs, forgotten, ...numbers)) === 1
+      )
     },
     /** Notes that this revision has seen all of the thread's `version`; false if one of the two has changed meanwhile. */
     async settle(ref: ThreadRef, revision: { protocol: string; revision: number; version: number; seen: number }) {

@@ -163,7 +163,7 @@ const BASE = `
 local function base_of(lineage, at, now, keep)
   local held = redis.call('HMGET', lineage, 'id', 'lost', 'since')
   local forgotten = now - keep
-  if (held[1] or held[2]) and at < forgotten and tonumber(held[3] or '0') < forgotten then return math.floor(now / 1000) end
+  if (held[1] or held[2] == 'recovering') and at < forgotten and tonumber(held[3] or '0') < forgotten then return math.floor(now / 1000) end
 end
 `
 
@@ -724,7 +724,11 @@ elseif alone == '1' then
     if not at or tonumber(at) < tonumber(ARGV[i + 1]) then return lose('rolled-back') end
   end
 end
-for i = 3, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+-- Another process may have made more durable since the offsets were asked for, and commit it in a moment.
+for i = 3, #ARGV, 2 do
+  local at = redis.call('HGET', lineage, 'at:' .. ARGV[i])
+  if not at or tonumber(at) < tonumber(ARGV[i + 1]) then redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+end
 return { redis.call('HGET', lineage, 'id'), tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
 `
 
@@ -746,14 +750,15 @@ return { held[1], tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
 
 const HOLD_LINEAGE = `
 local still = redis.call('HEXISTS', KEYS[1], 'lost')
-redis.call('HDEL', KEYS[1], 'id', 'since')
+redis.call('HDEL', KEYS[1], 'id')
 redis.call('HSET', KEYS[1], 'lost', 'recovering')
 return still
 `
 
-/** Nothing that was published is unknown here from now on. */
+/** Whether anything that was published may be unknown here from now on. */
 const VOUCH_LINEAGE = `
-redis.call('HSET', KEYS[1], 'since', redis.call('TIME')[1] .. '000')
+if ARGV[1] == '1' then redis.call('HSET', KEYS[1], 'since', redis.call('TIME')[1] .. '000')
+else redis.call('HDEL', KEYS[1], 'since') end
 return 1
 `
 
@@ -769,15 +774,21 @@ return 1
 
 /**
  * Brings a thread's revisions up to those on the verdicts topic. A case that is open under a revision which was published is
- * given up: it would come to another content under the same id. What was to be judged behind it is due at once. Returns how
- * many revisions were raised and cases given up.
+ * given up: it would come to another content under the same id. What was to be judged behind it is due at once. Where all
+ * messages are taken again and the thread has no post, it begins empty. Returns how many revisions were raised and cases
+ * given up.
  */
 const RESTORE_REVISIONS = `${DUE_NOW}${OPEN_COUNTS}
-local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS)
-local member, keep, now = ARGV[1], ARGV[2], ARGV[3]
+local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS, 1, 8)
+local member, keep, now, all_again = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
-for i = 4, #ARGV, 4 do
+-- What came since it was forgotten would hide what came before.
+if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
+  redis.call('DEL', thread, unpack(KEYS, 9))
+  not_due(due, member)
+end
+for i = 5, #ARGV, 4 do
   local protocol, revision, last, deleted = unpack(ARGV, i, i + 3)
   local held = tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0')
   local behind = held < tonumber(revision)
@@ -805,15 +816,31 @@ elseif raised > 0 then due_now(thread, due, member, now) end
 return { raised, given_up }
 `
 
-/** Of a subject that is over, what its thread would have left: the numbers of its revisions. */
-const REMEMBER_REVISIONS = `
-local revisions = KEYS[1]
-for i = 2, #ARGV, 2 do
+/**
+ * Of a subject that a store that lost nothing would have forgotten at ARGV[3] (ms): the numbers of its revisions stay, and
+ * what an earlier state of this store still holds goes, its open cases with it. A thread whose post came later has begun anew.
+ */
+const BURY_THREAD = `${DUES}${OPEN_COUNTS}
+local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS, 1, 8)
+local member, keep, forgotten = ARGV[1], ARGV[2], tonumber(ARGV[3])
+for i = 4, #ARGV, 2 do
   if tonumber(redis.call('HGET', revisions, ARGV[i]) or '0') < tonumber(ARGV[i + 1]) then
     redis.call('HSET', revisions, ARGV[i], ARGV[i + 1])
-    redis.call('PEXPIRE', revisions, ARGV[1])
+    redis.call('PEXPIRE', revisions, keep)
   end
 end
+local came = string.match(redis.call('HGET', thread, 'postPlace') or '', ' (%-?%d+)$')
+if not came or tonumber(came) > forgotten or redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  local id = string.match(field, '^open:') and redis.call('HGET', thread, field)
+  if id and redis.call('HGET', case_prefix .. id, 'status') == 'open' then
+    if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
+    redis.call('ZREM', unworked, id)
+    redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
+  end
+end
+redis.call('DEL', thread, unpack(KEYS, 9))
+not_due(due, member)
 return 1
 `
 
@@ -878,8 +905,8 @@ const SOURCES = {
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
   vouchLineage: { lua: VOUCH_LINEAGE, keys: 1 },
   releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
-  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 8 },
-  rememberRevisions: { lua: REMEMBER_REVISIONS, keys: 1 },
+  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 12 },
+  buryThread: { lua: BURY_THREAD, keys: 12 },
   settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
 
