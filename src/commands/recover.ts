@@ -23,6 +23,7 @@ import { snapshotOf, versionSeenBy } from '../engine/open.ts'
 import {
   endOf,
   isOver,
+  noteMessage,
   nothingNew,
   type PublishedSubject,
   publishedRevisions,
@@ -193,8 +194,7 @@ export async function recover(
             const ref = refOf(from.topic, message)
             const subject = subjects.get(subjectKey(ref))
             if (subject === undefined) continue
-            if (from.timestamp <= endOf(subject, keep).forgotten)
-              subject.newestMessage = Math.max(subject.newestMessage, from.timestamp)
+            noteMessage(subject, from.topic === topics.comments ? 'comment' : 'post', from.timestamp, keep)
             if (from.topic !== topics.comments && message.deleted !== true)
               subject.owed ||= routes.of(ref, message as unknown as Post).some(({ name }) => !subject.last.has(name))
           }

@@ -10,8 +10,11 @@ export interface LastRevision {
   readonly final: boolean
   /** It says that the subject was deleted. */
   readonly deleted: boolean
-  /** ms since 1970 */
+  /** When its case was opened, and decided, ms since 1970. */
+  readonly openedAt: number
   readonly decidedAt: number
+  /** Its protocol reads comments. */
+  readonly ofThreads: boolean
   /** What it saw, once its transcript has been read. */
   seen: Seen | null
 }
@@ -28,8 +31,11 @@ export interface PublishedSubject {
   readonly ref: ThreadRef
   /** By protocol. */
   readonly last: Map<string, LastRevision>
-  /** The broker's time of the newest message of this subject that came before it would be forgotten, ms. */
-  newestMessage: number
+  /** Messages of the post itself that have been looked at. */
+  posts: number
+  /** The broker's times of the newest edit and of the newest comment that came before the subject would be forgotten, ms. */
+  newestEdit: number
+  newestComment: number
   /** A protocol that judges it now has not. */
   owed: boolean
 }
@@ -47,6 +53,7 @@ export interface KeepTimes {
 export function publishedRevisions(
   protocols: readonly { readonly name: string; readonly subject: Protocol['subject'] }[],
 ) {
+  const ofThreads = new Set(protocols.filter(({ subject }) => subject === 'thread').map(({ name }) => name))
   const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
   const subjects = new Map<string, PublishedSubject>()
   const byId = new Map<string, LastRevision>()
@@ -58,7 +65,14 @@ export function publishedRevisions(
       const kind: SubjectKind = ofReplies.has(protocol) || verdict.id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
       const ref: ThreadRef = { tenant, postId: subjectId, kind }
       const key = subjectKey(ref)
-      const subject = subjects.get(key) ?? { ref, last: new Map(), newestMessage: 0, owed: false }
+      const subject = subjects.get(key) ?? {
+        ref,
+        last: new Map(),
+        posts: 0,
+        newestEdit: 0,
+        newestComment: 0,
+        owed: false,
+      }
       const before = subject.last.get(protocol)
       if (before !== undefined && before.revision >= revision) return
       const one: LastRevision = {
@@ -66,7 +80,9 @@ export function publishedRevisions(
         revision,
         final: verdict.final,
         deleted: verdict.label === null && verdict.degraded.includes('deleted'),
+        openedAt: Date.parse(verdict.timing.openedAt),
         decidedAt: Date.parse(verdict.timing.decidedAt),
+        ofThreads: ofThreads.has(protocol),
         seen: null,
       }
       const idUpToNumber = verdict.id.slice(0, verdict.id.lastIndexOf('~r') + 2)
@@ -94,15 +110,39 @@ export function endOf({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes)
   return { end, forgotten: end + (all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs) }
 }
 
+/** A message that was sent less than this before a case was opened may have been taken after that, ms. */
+const LAG_MS = 3_600_000
+
+/** Notes a message of the subject, when it was sent, ms: what came after it would be forgotten came to nobody. */
+export function noteMessage(
+  subject: PublishedSubject,
+  kind: 'post' | 'comment',
+  sentAt: number,
+  keep: KeepTimes,
+): void {
+  const before = sentAt <= endOf(subject, keep).forgotten
+  if (kind === 'comment' && before) subject.newestComment = Math.max(subject.newestComment, sentAt)
+  if (kind === 'post' && subject.posts > 0 && before) subject.newestEdit = Math.max(subject.newestEdit, sentAt)
+  if (kind === 'post') subject.posts++
+}
+
 /**
- * Whether a store that lost nothing would have let the subject go by now: every protocol has said its last word, and the time
- * after which that is forgotten has passed without a further message. What came later came to a subject that was forgotten.
+ * Whether a store that lost nothing would have let the subject go by now: every protocol has said its last word, with all
+ * that came before in sight for sure, and the time after which that is forgotten has passed.
  */
 export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
   const all = [...subject.last.values()]
-  const { end, forgotten } = endOf(subject, keep)
-  const quiet = all.every((one) => one.deleted) || subject.newestMessage <= end
-  return !subject.owed && all.every(({ final }) => final) && forgotten < now && quiet
+  const sawAll = (newest: number, those: readonly LastRevision[]) =>
+    those.every(({ openedAt }) => newest <= openedAt - LAG_MS)
+  const quiet =
+    all.every((one) => one.deleted) ||
+    ((subject.newestEdit === 0 || sawAll(subject.newestEdit, all)) &&
+      (subject.newestComment === 0 ||
+        sawAll(
+          subject.newestComment,
+          all.filter(({ ofThreads }) => ofThreads),
+        )))
+  return !subject.owed && all.every(({ final }) => final) && endOf(subject, keep).forgotten < now && quiet
 }
 
 /** What a snapshot holds, as hashes; of one that was shortened, what shortening leaves. */

@@ -329,6 +329,14 @@ describe('in Redis', () => {
       expect(await stores.threads.due(Number.POSITIVE_INFINITY, 10)).toEqual([])
     })
 
+    it('stays where the store knows of a revision that was not published', async () => {
+      await cameAt(T0)
+      for (let revision = 1; revision <= 2; revision++) await judgeOnce(stores, p1)
+      const third = await openCase(stores, p1)
+      expect(await bury(T0 + 1)).toBe(false)
+      expect(await stores.cases.peek(third.id)).not.toBeNull()
+    })
+
     it('stays where it has begun anew since', async () => {
       await cameAt(T0 + 5)
       const record = await openCase(stores, p1)

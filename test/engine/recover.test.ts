@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
-import { isOver, nothingNew, publishedRevisions, seenIn } from '../../src/engine/recover.ts'
+import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/engine/recover.ts'
 
 const HOUR = 3_600_000
 const T0 = Date.parse('2026-01-01T00:00:00Z')
@@ -134,13 +134,30 @@ describe('a subject is over', () => {
     expect(isOver({ ...subjectOf(verdictOf()), owed: true }, KEEP, later)).toBe(false)
   })
 
-  it('not when something was said after it', () => {
-    expect(isOver({ ...subjectOf(verdictOf()), newestMessage: T0 + 1 }, KEEP, later)).toBe(false)
+  it.each([
+    ['a comment an hour before its last case was opened', 'comment', -HOUR, true],
+    ['a comment that was sent before that, and may have been taken after', 'comment', 1 - HOUR, false],
+    ['a comment after its end', 'comment', 1, false],
+    ['a comment after it would be forgotten', 'comment', 24 * HOUR + 1, true],
+    ['an edit after its end', 'post', 1, false],
+    ['an edit after it would be forgotten', 'post', 24 * HOUR + 1, true],
+  ] as const)('or not, with %s', (_, kind, at, over) => {
+    const subject = subjectOf(verdictOf())
+    noteMessage(subject, 'post', T0 - 1, KEEP)
+    noteMessage(subject, kind, T0 + at, KEEP)
+    expect(isOver(subject, KEEP, later)).toBe(over)
+  })
+
+  it('whatever is said beneath it, where nobody reads comments', () => {
+    const subject = subjectOf(verdictOf({ protocol: 'hate' }))
+    noteMessage(subject, 'post', T0 - 1, KEEP)
+    noteMessage(subject, 'comment', T0 + 1, KEEP)
+    expect(isOver(subject, KEEP, later)).toBe(true)
   })
 
   it('when it was deleted, not before its tombstone goes', () => {
     const gone = verdictOf({ label: null, degraded: ['deleted'], revision: 2 })
     expect(isOver(subjectOf(gone), KEEP, later)).toBe(false)
-    expect(isOver({ ...subjectOf(gone), newestMessage: T0 + 1 }, KEEP, T0 + 8 * 24 * HOUR)).toBe(true)
+    expect(isOver({ ...subjectOf(gone), newestComment: T0 + 1 }, KEEP, T0 + 8 * 24 * HOUR)).toBe(true)
   })
 })

@@ -831,6 +831,10 @@ for i = 4, #ARGV, 2 do
 end
 local came = string.match(redis.call('HGET', thread, 'postPlace') or '', ' (%-?%d+)$')
 if not came or tonumber(came) > forgotten or redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+-- This store knows of a revision that was not published: it is not over.
+for i = 4, #ARGV, 2 do
+  if tonumber(redis.call('HGET', thread, 'rev:' .. ARGV[i]) or '0') > tonumber(ARGV[i + 1]) then return 0 end
+end
 for _, field in ipairs(redis.call('HKEYS', thread)) do
   local id = string.match(field, '^open:') and redis.call('HGET', thread, field)
   if id and redis.call('HGET', case_prefix .. id, 'status') == 'open' then
