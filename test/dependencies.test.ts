@@ -42,7 +42,7 @@ it('every direct dependency is pinned to one version', () => {
     expect.soft(version, name).toMatch(/^\d+\.\d+\.\d+$/)
 })
 
-it('every package is checked against its hash, but builds for other machines that the registry at hand did not have', () => {
+it('every package is checked against its hash, but builds for other machines whose hashes could not be had', () => {
   expect(packages.length).toBeGreaterThan(100)
   const unchecked = packages.filter(([, { integrity }]) => integrity === undefined)
   for (const [folder, one] of unchecked) {
@@ -58,9 +58,8 @@ it('every package is checked against its hash, but builds for other machines tha
   }
 })
 
-it('the lock file names no host but that of the public registry', () => {
-  for (const [folder, { resolved }] of packages)
-    expect.soft(resolved ?? 'https://registry.npmjs.org/', folder).toMatch(/^https:\/\/registry\.npmjs\.org\//)
+it('the lock file names no host: packages come from wherever npm is set to, and their hashes are checked', () => {
+  for (const [folder, { resolved }] of packages) expect.soft(resolved, folder).toBeUndefined()
 })
 
 // Whatever npm runs under. An optional package that does not list it in its engines is left out in silence, and with it the
