@@ -1,3 +1,4 @@
+import { deadLetterOf } from '../consumers/read-message.ts'
 import { type DeadLetter, deadLetter } from '../src/domain/messages.ts'
 import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
 import { shortenedTranscript } from '../src/engine/conclude.ts'
@@ -73,7 +74,9 @@ export function publisher(deps: {
       // One request while all goes well; afterwards topic by topic, so that what stands is not sent again and again.
       if (!held) {
         try {
-          return await writer.send(unsent)
+          await writer.send(unsent)
+          for (const { records, sent } of batch) for (const record of records) sent.add(record)
+          return
         } catch (error) {
           if (!(error instanceof RefusedRecord)) throw error
         }
@@ -121,10 +124,15 @@ export function publisher(deps: {
 
     async function once(atOnce: number): Promise<void> {
       const batch = parcels.slice(0, atOnce)
-      await deliver(batch)
+      try {
+        await deliver(batch)
+      } catch (error) {
+        tellHeld(true, error instanceof Error ? error.message : String(error))
+        throw error
+      }
+      tellHeld(false, '')
       await outbox.done(batch.map(({ entry }) => entry))
       parcels.splice(0, batch.length)
-      tellHeld(false, '')
       const published = clock()
       for (const { verdict } of batch) if (verdict !== undefined) tell(verdict, published)
     }
@@ -154,7 +162,6 @@ export function publisher(deps: {
               await once(SENT_AT_ONCE)
             } catch (error) {
               report('trouble:met', { where: 'publisher', error })
-              tellHeld(true, error instanceof Error ? error.message : String(error))
               if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
             }
         }
@@ -164,17 +171,11 @@ export function publisher(deps: {
 
   /** Puts a record that no broker takes among the dead letters: its revision's number is used all the same. */
   async function park({ topic, key, value }: Outgoing, detail: string): Promise<void> {
-    const raw = Buffer.from(value)
-    const kept = raw.subarray(0, MAX_PARKED_BYTES)
-    const letter: DeadLetter = {
-      ...{ schema: 1, topic, partition: -1, offset: '-1', headers: {} },
-      key: String(key ?? '').slice(0, MAX_KEY_CHARS),
-      ...{ reason: 'refused', detail: detail.slice(0, 1_000) },
-      ...{ raw: kept.toString('base64'), rawBytes: raw.length, truncated: kept.length < raw.length },
-      at: new Date(clock()).toISOString(),
-    }
-    await outbox.putDeadLetters([{ key: letter.key ?? '', letter: JSON.stringify(letter) }])
-    report('message:dead', { topic, partition: -1, offset: '-1', reason: 'refused', detail: letter.detail })
+    const place = { topic, partition: -1, offset: '-1' }
+    const name = key === null ? null : String(key)
+    const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
+    await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
+    report('message:dead', { ...place, reason: 'refused', detail })
   }
 
   function shortened(entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
@@ -279,10 +280,6 @@ export function publisher(deps: {
     },
   }
 }
-
-/** Longest part of a refused record that its dead letter carries, in bytes. */
-const MAX_PARKED_BYTES = 256 * 1024
-const MAX_KEY_CHARS = 1_024
 
 /** A verdict as far as this version understands it; null where not even its subject can be told. */
 function readVerdict(json: string): { subjectId: string; verdict: Verdict | null } | null {

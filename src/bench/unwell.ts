@@ -5,6 +5,7 @@ import { connect } from '../adapters/redis/connect.ts'
 import { table } from '../commands/terminal.ts'
 import type { Ask } from '../domain/ask.ts'
 import { OperatorError, RetryLaterError } from '../domain/errors.ts'
+import { waitOf } from '../engine/judge.ts'
 import type { Report } from '../ports/report.ts'
 import { gatewayOn, opinions, settingsFor, startBeside } from './gateway.ts'
 import type { Unwell } from './model-server.ts'
@@ -195,7 +196,7 @@ function saturate(
         }
         const waitMs = error.costsAttempt
           ? backoff * 2 ** (attempt - 1) * (0.5 + Math.random() / 2)
-          : Math.max(error.delayMs ?? 0, 100, heldMs / 2)
+          : waitOf(error, heldMs)
         if (error.costsAttempt) attempt++
         else heldMs += waitMs
         ready--

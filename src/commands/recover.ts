@@ -21,7 +21,7 @@ import { type Post, snapshot, type ThreadRef } from '../domain/thread.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import { snapshotOf, versionSeenBy } from '../engine/open.ts'
 import {
-  endOf,
+  forgottenAt,
   isOver,
   noteMessage,
   nothingNew,
@@ -199,7 +199,7 @@ export async function recover(
               subject.owed ||= routes.of(ref, message as unknown as Post).some(({ name }) => !subject.last.has(name))
           }
         })
-      const over = new Map(ended().map(([key, subject]) => [key, endOf(subject, keep).forgotten]))
+      const over = new Map(ended().map(([key, subject]) => [key, forgottenAt(subject, keep)]))
       return { over, live: [...subjects].filter(([key]) => !over.has(key)).map(([, subject]) => subject) }
     }
 

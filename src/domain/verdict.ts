@@ -167,6 +167,19 @@ export function verdictId(of: {
   return `${scope}~${of.subjectId}~r${of.revision}`
 }
 
+/** The ruling where nobody decided, and why. */
+export function undecided(...degraded: string[]): Ruling {
+  return {
+    label: null,
+    scores: {},
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded,
+  }
+}
+
 export function noUsage(): Usage {
   return { calls: 0, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 }
 }

@@ -197,16 +197,3 @@ function fitted(transcript: Transcript, maxBytes: number): string {
 function iso(ms: number): string {
   return new Date(ms).toISOString()
 }
-
-/** The ruling where nobody decided, and why. */
-export function undecided(why: string): Ruling {
-  return {
-    label: null,
-    scores: {},
-    rationale: '',
-    decidedBy: 'none',
-    rounds: 0,
-    evidence: { support: [], oppose: [], precedents: [] },
-    degraded: [why],
-  }
-}

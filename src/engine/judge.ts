@@ -1,7 +1,7 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { type ChatMessage, noUsage, type Verdict, type Versions } from '../domain/verdict.ts'
+import { type ChatMessage, noUsage, undecided, type Verdict, type Versions } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
 import type { CaseStore, LostCall, TakenCase } from '../ports/cases.ts'
@@ -9,7 +9,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { type Ended, transcriptOf, undecided, verdictOf } from './conclude.ts'
+import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { begin, type KeyedAsk, type Progress, proceed, type Standing } from './replay.ts'
 import type { Protocol } from './script.ts'
 
@@ -218,7 +218,7 @@ const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unav
  * How long to wait before the next try, in ms. A wait that an endpoint imposes costs no attempt: at least half of the time
  * held so far, so that however short its waits are, the tries of an ask are some twenty and not millions.
  */
-function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, heldMs: number): number {
+export function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, heldMs: number): number {
   return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
 }
 

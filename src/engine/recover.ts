@@ -103,11 +103,11 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
   return `${tenant}/${kind}:${postId}`
 }
 
-/** When every protocol has said its last word on a subject, and when a store that lost nothing forgets it, ms since 1970. */
-export function endOf({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): { end: number; forgotten: number } {
+/** When a store that lost nothing forgets a subject on which every protocol has said its last word, ms since 1970. */
+export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
   const all = [...last.values()]
-  const end = Math.max(...all.map(({ decidedAt }) => decidedAt))
-  return { end, forgotten: end + (all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs) }
+  const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs
+  return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
 }
 
 /** A message that was sent less than this before a case was opened may have been taken after that, ms. */
@@ -120,7 +120,7 @@ export function noteMessage(
   sentAt: number,
   keep: KeepTimes,
 ): void {
-  const before = sentAt <= endOf(subject, keep).forgotten
+  const before = sentAt <= forgottenAt(subject, keep)
   if (kind === 'comment' && before) subject.newestComment = Math.max(subject.newestComment, sentAt)
   if (kind === 'post' && subject.posts > 0 && before) subject.newestEdit = Math.max(subject.newestEdit, sentAt)
   if (kind === 'post') subject.posts++
@@ -142,7 +142,7 @@ export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number):
           subject.newestComment,
           all.filter(({ ofThreads }) => ofThreads),
         )))
-  return !subject.owed && all.every(({ final }) => final) && endOf(subject, keep).forgotten < now && quiet
+  return !subject.owed && all.every(({ final }) => final) && forgottenAt(subject, keep) < now && quiet
 }
 
 /** What a snapshot holds, as hashes; of one that was shortened, what shortening leaves. */

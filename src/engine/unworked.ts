@@ -1,8 +1,9 @@
+import { undecided } from '../domain/verdict.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { type Ended, transcriptOf, undecided, verdictOf } from './conclude.ts'
+import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { named } from './judge.ts'
 
 /** Cases looked at side by side. */

@@ -186,6 +186,22 @@ describe('an entry of another version', () => {
   })
 })
 
+test('what stands is not sent again where the store does not take note of it, and no topic is to blame', async () => {
+  let refusals = 3
+  const outbox: Outbox = {
+    ...stores.outbox,
+    async done(entries) {
+      if (refusals-- > 0) throw new Error('READONLY')
+      await stores.outbox.done(entries)
+    },
+  }
+  await decide('p1')
+  start(outbox)
+  await expect.poll(() => isFree('p1'), SOON).toBe(true)
+  expect(stands).toHaveLength(2)
+  expect(told['publication:held']).toEqual([])
+})
+
 describe('a topic that takes nothing', () => {
   test('is waited for, loudly and by its own records alone', async () => {
     down.add('verdicts')

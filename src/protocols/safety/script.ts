@@ -2,7 +2,7 @@ import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
-import type { ChatMessage, Ruling } from '../../domain/verdict.ts'
+import { type ChatMessage, type Ruling, undecided } from '../../domain/verdict.ts'
 import { type Part, round, type Script } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
@@ -38,7 +38,7 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   // Preprocessor: everything becomes text (section 3.2.1).
   const pictures = yield* described(post, ask, settings, degraded)
   const words = wordsOf(post, pictures)
-  if (words === '') return { ruling: undecided([...degraded, 'nothing to judge: no text, and no image in words']) }
+  if (words === '') return { ruling: undecided(...degraded, 'nothing to judge: no text, and no image in words') }
   const input = inputOf(post, pictures, fence)
   const unread = unreadParts(post, blocksOf(post, pictures), fence)
   degraded.push(...unread)
@@ -58,7 +58,7 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
     rounds: log.at(-1)?.round ?? 0,
     evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
   }
-  if (!judged.ok) return { ruling: { ...undecided([...degraded, `arbitrate failed: ${failure(judged)}`]), ...debate } }
+  if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
   const { label, score: final } = judged.answer
   const scores = { ...debate.scores, final }
   const ruling: Ruling = {
@@ -206,16 +206,4 @@ function lastScores(log: readonly Turn[]): Record<string, number> {
 function rationale({ rule, categories, reasoning, evidence }: Report): string {
   const named = categories.length === 0 ? rule : `${rule} (${categories.join(', ')})`
   return [`${named}: ${reasoning}`, ...(evidence.length === 0 ? [] : [`Evidence: ${evidence.join('; ')}`])].join('\n')
-}
-
-function undecided(degraded: readonly string[]): Ruling {
-  return {
-    label: null,
-    scores: {},
-    rationale: '',
-    decidedBy: 'none',
-    rounds: 0,
-    evidence: { support: [], oppose: [], precedents: [] },
-    degraded: [...degraded],
-  }
 }
