@@ -258,9 +258,15 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
           await each.start()
         }),
       )
+    // Cases of it are open then, between their rounds.
+    world.understudy.behave({ latencyMs: SLOW_MS })
+    await world.produce(80)
+    await sleep(1_500)
     world.configure({ protocols: { hate: { enabled: false } } })
     await restart()
-    await world.calls(60, 4_000)
+    world.understudy.behave({ latencyMs: world.latencyMs })
+    // Longer than whoever has it off takes to look for its cases.
+    await sleep(LOOKED_FOR_MS)
     world.configure({})
     await restart()
     const to = Date.now()
@@ -389,6 +395,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
   },
 }
 
+/** Cases of a protocol that is off are looked for twice within this, by the suite's settings. */
+const LOOKED_FOR_MS = 4_000
 /** Kafka's number for a topic among its resources. */
 const TOPIC = 2
 /** Longer than calls take as a rule, shorter than their time-out. */
