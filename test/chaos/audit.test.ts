@@ -32,7 +32,13 @@ function verdictOf(subjectId: string, revision = 1, change: object = {}) {
 }
 const RETRACTED = { label: null, decidedBy: 'none', degraded: ['deleted'] }
 
-function transcriptOf(verdictId: string, postId: string, comments: readonly string[], calls: readonly string[]) {
+function transcriptOf(
+  verdictId: string,
+  postId: string,
+  comments: readonly string[],
+  calls: readonly string[],
+  outcomeOf: (id: string) => string = () => 'answered',
+) {
   const usage = { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 }
   const turn = { round: 0, stage: 'judge', role: 'judge', model: 'm', messages: [], answer: {}, raw: '', usage }
   return {
@@ -42,7 +48,7 @@ function transcriptOf(verdictId: string, postId: string, comments: readonly stri
       comments: comments.map((id) => ({ id, text: `words of ${id}`, createdAt: 0 })),
       leftOut: 0,
     },
-    turns: [{ ...turn, calls: calls.map((id) => ({ id, outcome: 'answered' })), startedAt: AT, ms: 1, memo: false }],
+    turns: [{ ...turn, calls: calls.map((id) => ({ id, outcome: outcomeOf(id) })), startedAt: AT, ms: 1, memo: false }],
   }
 }
 
@@ -127,6 +133,16 @@ const orphan = { calls: [call('a', 1, 1_000), call('b', 2, 9_000)], asked: [aske
 describe('lets pass', () => {
   it.each<[string, Partial<Evidence>]>([
     ['a repeat of the same bytes', { verdicts: [record(verdictOf('p')), record(verdictOf('p'))] }],
+    [
+      'a call that its asker gave up on, and that reached the model when another had been answered',
+      {
+        transcripts: [
+          record(transcriptOf('rumor~p~r1', 'p', ['c'], ['b', 'a'], (id) => (id === 'b' ? 'timeout' : 'answered'))),
+        ],
+        calls: [call('a', 1, 1_000), { ...call('b', 2, 9_000), status: 'aborted' }],
+        asked: [asked('a', 'q'), asked('b', 'q')],
+      },
+    ],
     ['an orphan near a fault', { ...orphan, shadows: [{ worker: 'worker-0', from: 8_900, to: 9_100 }] }],
     [
       'a malformed message with its dead letter',

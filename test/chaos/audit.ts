@@ -316,8 +316,11 @@ function recount(
       const journaledBy = first.endedAt + JOURNALED_WITHIN_MS
       for (const later of same) {
         const other = claims.get(later.call ?? '')
+        // One that its asker had given up on was sent before, and reached the model late.
         const inThisCase =
-          other === undefined ? later.at < (lastOf.get(claim.verdictId) ?? 0) : other.turn === claim.turn
+          other === undefined
+            ? later.at < (lastOf.get(claim.verdictId) ?? 0)
+            : other.turn === claim.turn && other.outcome !== 'timeout'
         if (later !== first && later.at > journaledBy && inThisCase)
           again.push(`${described(later)} asks what call ${first.seq} was answered for ${claim.verdictId}`)
       }

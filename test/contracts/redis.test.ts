@@ -272,6 +272,12 @@ describe('in Redis', () => {
     expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
   })
 
+  it('a post that a recovery brought back, and whose thread has expired since, bids farewell when it is deleted', async () => {
+    await restored(3)
+    await forgetThread()
+    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+  })
+
   it('a post that nobody judges any more bids farewell to what a recovery brought back when it is deleted', async () => {
     await forgetThread()
     await restored(3)

@@ -805,7 +805,12 @@ for i = 5, #ARGV, 4 do
   if deleted == '1' then
     for _, field in ipairs({ 'rev:', 'seen:', 'last:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
     redis.call('HDEL', revisions, protocol)
-  elseif behind then
+  elseif tonumber(redis.call('HGET', revisions, protocol) or '0') < tonumber(revision) then
+    -- It was published, and outlives the thread.
+    redis.call('HSET', revisions, protocol, revision)
+    redis.call('PEXPIRE', revisions, keep)
+  end
+  if deleted ~= '1' and behind then
     redis.call('HSET', thread, 'rev:' .. protocol, revision, 'seen:' .. protocol, -1, 'last:' .. protocol, last)
     redis.call('HDEL', thread, 'carry:' .. protocol)
     raised = raised + 1
