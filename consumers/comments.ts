@@ -13,11 +13,11 @@ const WRITTEN_AT_ONCE = 500
 export function comments(deps: {
   threads: ThreadStore
   rules: ThreadRules
-  /** Erases what was asked about a post, a deleted comment among it. */
-  forget: (subject: ThreadRef) => Promise<unknown>
+  /** Erases deleted comments from what was made of the post's thread. */
+  erase: (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
   clock: Clock
 }): Intake<CommentMessage> {
-  const { threads, rules, forget, clock } = deps
+  const { threads, rules, erase, clock } = deps
   return {
     schema: commentMessage,
     clocked: true,
@@ -32,8 +32,10 @@ export function comments(deps: {
             if (first === undefined) return
             const ref = { tenant: first.message.tenant, postId: first.message.postId, kind: 'post' as const }
             const changes = part.map(({ message, from }) => changeOf(message, from, rules))
-            if (changes.some(({ kind }) => kind === 'deleted')) await forget(ref)
             const given = await threads.putComments(ref, changes, clock(), rules)
+            const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
+            // Also for a deletion that comes again: the first one may have been cut off between the two.
+            if (deleted.length > 0) await erase(ref, new Set(deleted))
             for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))
           }
         }),
@@ -55,7 +57,7 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars }: Thread
   const comment: Comment = {
     id,
     ...(parentId === undefined ? {} : { parentId }),
-    ...shortened(text, textChars),
+    ...shortened(text ?? '', textChars),
     ...(author === undefined ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     createdAt,

@@ -5,22 +5,27 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
 import type { Intake, ReadOk } from './intake.ts'
-import { arrivalOf } from './posts.ts'
+import { arrivalOf, type EraseSubject } from './posts.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Takes counterspeech into the thread store: each reply is a subject by itself, apart from posts of the same id. */
+/**
+ * Takes counterspeech into the thread store: each reply is a subject by itself, apart from posts of the same id. A deleted one
+ * is erased.
+ */
 export function counterspeech(deps: {
   threads: ThreadStore
   routes: Pick<Router, 'of'>
+  erase: EraseSubject
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
 }): Intake<CounterspeechMessage> {
-  const { threads, routes, rules, checkpoints, clock } = deps
+  const { threads, routes, erase, rules, checkpoints, clock } = deps
 
   async function take({ message, from }: ReadOk<CounterspeechMessage>): Promise<Outcome> {
     const { tenant, id, postId } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'reply' }
+    if (message.deleted === true) return erase(ref)
     // Noted before it is kept: whoever deletes the post in between finds it.
     if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
     const reply = replyOf(message, rules)
@@ -42,10 +47,10 @@ export function counterspeech(deps: {
 }
 
 function replyOf({ id, text, hateSpeech, createdAt }: CounterspeechMessage, { textChars }: ThreadRules): Post {
-  const answered = shortened(hateSpeech, textChars)
+  const answered = shortened(hateSpeech ?? '', textChars)
   return {
     id,
-    ...shortened(text, textChars),
+    ...shortened(text ?? '', textChars),
     hateSpeech: answered.text,
     ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
     createdAt,

@@ -10,44 +10,34 @@ import { placeOf, shortened } from './read-message.ts'
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
 
+/** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
+export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
+
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
   threads: ThreadStore
   routes: Pick<Router, 'of'>
-  /** Erases what was asked about a subject, and what was learnt from it. */
-  forget: (subject: ThreadRef) => Promise<unknown>
+  erase: EraseSubject
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
-  farewell: (
-    ref: ThreadRef,
-    protocol: string,
-    revision: number,
-  ) => { caseId: string; verdict: string; transcript: string }
   /**
    * What a vision model saw in a post's images, in place of the author's words, for whoever reads posts from a data set. It is
    * handed in here because no message may hold it: on a topic nobody speaks as the vision model.
    */
   descriptions?: (post: ThreadRef) => readonly string[]
 }): Intake<PostMessage> {
-  const { threads, routes, forget, rules, checkpoints, clock, farewell, descriptions = () => [] } = deps
-
-  async function eraseReply(reply: ThreadRef): Promise<void> {
-    await forget(reply)
-    await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
-  }
+  const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
 
   async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
     const { tenant, id } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
     if (message.deleted === true) {
-      // Also for a deletion that comes again: the first one may have been cut off between the two.
-      await forget(ref)
-      const outcome = await threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+      const outcome = await erase(ref)
       // What replies to it quotes it. Looked for once no reply can be linked to it any more.
       const replies = await threads.repliesTo(ref)
       for (let start = 0; start < replies.length; start += ERASED_AT_ONCE)
-        await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(eraseReply))
+        await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(erase))
       return outcome
     }
     const post = postOf(message, rules, descriptions(ref))

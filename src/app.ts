@@ -269,7 +269,7 @@ async function assemble(
     downSince = () => reader.downSince
     const taking = intake({
       reader,
-      intakes: intakesOf(topics, { settings, threads, protocols, routes, library, memo, lot, clock }),
+      intakes: intakesOf(topics, { settings, threads, cases, queues, protocols, routes, library, memo, lot, clock }),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },

@@ -12,16 +12,19 @@ import { memoryMemo } from './adapters/memory/memo.ts'
 import type { Lot } from './domain/lot.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
+import { commentEraser } from './engine/erase.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
 import { judgesBesides, type Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
 import type { GatewayParts, GatewaySettings } from './gateway/gateway.ts'
 import type { BudgetSettings } from './ports/budgets.ts'
+import type { CaseStore } from './ports/cases.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Library } from './ports/library.ts'
 import type { LimitsOf } from './ports/limits.ts'
 import type { Memo } from './ports/memo.ts'
+import type { StageQueues } from './ports/queues.ts'
 import type { Report } from './ports/report.ts'
 import type { Origin, ThreadRules, ThreadStore } from './ports/threads.ts'
 
@@ -150,22 +153,48 @@ export function intakesOf(
     memo: Pick<Memo, 'forget'>
     lot: Lot
     clock: Clock
+    cases: CaseStore
+    /** Null where the reconciler is left to give a case its job. */
+    queues: Pick<StageQueues, 'push'> | null
     /** Of posts from a data set alone: what a vision model saw in their images. */
     descriptions?: (post: ThreadRef) => readonly string[]
   },
 ): ReadonlyMap<string, AnyIntake> {
-  const { settings, threads, protocols, routes, library, memo, lot, clock, descriptions = () => [] } = deps
+  const {
+    settings,
+    threads,
+    cases,
+    queues,
+    protocols,
+    routes,
+    library,
+    memo,
+    lot,
+    clock,
+    descriptions = () => [],
+  } = deps
   const rules = threadRules(settings, lot)
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
-  const forget = async (ref: ThreadRef) => {
+  const erase = async (ref: ThreadRef) => {
+    // Also for a deletion that comes again: the first one may have been cut off between the two.
     await memo.forget(ref, settings.memo.keep)
     await library.forget({ tenant: ref.tenant, id: ref.postId })
+    return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+  }
+  const eraseCase = commentEraser({
+    ...{ threads, cases, queues, protocols, clock },
+    settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
+  })
+  const eraseComments = async (ref: ThreadRef, deleted: ReadonlySet<string>) => {
+    await eraseCase(ref, deleted)
+    // As long as a call may be under way whose question holds the comment, no answer about the post is kept.
+    await memo.forget(ref, settings.cases.deadline)
   }
   return new Map<string, AnyIntake>([
-    [topics.posts, posts({ threads, routes, forget, rules, checkpoints, clock, farewell, descriptions })],
-    [topics.comments, comments({ threads, rules, forget: (ref) => memo.forget(ref, 0), clock })],
-    [topics.counterspeech, counterspeech({ threads, routes, rules, checkpoints, clock })],
+    [topics.posts, posts({ threads, routes, erase, rules, checkpoints, clock, descriptions })],
+    [topics.comments, comments({ threads, rules, erase: eraseComments, clock })],
+    [topics.counterspeech, counterspeech({ threads, routes, erase, rules, checkpoints, clock })],
   ])
 }
 

@@ -194,6 +194,8 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     intakes: intakesOf(TOPICS, {
       settings: changed,
       threads,
+      cases,
+      queues,
       protocols,
       routes,
       library,

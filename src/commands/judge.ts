@@ -166,6 +166,8 @@ async function judgeWith(
     intakes: intakesOf(TOPICS, {
       settings,
       threads,
+      cases,
+      queues,
       protocols,
       routes,
       library: { forget: async () => 0 },

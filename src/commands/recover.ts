@@ -107,7 +107,18 @@ export async function recover(
     const lot = lots(secret)
     const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
     const routes = router(protocols, settings.routes)
-    const intakes = intakesOf(topics, { settings, threads, protocols, routes, library, memo, lot, clock })
+    const intakes = intakesOf(topics, {
+      settings,
+      threads,
+      cases,
+      queues: null,
+      protocols,
+      routes,
+      library,
+      memo,
+      lot,
+      clock,
+    })
     const farewell = farewellOf(protocols, clock)
     const { checkpoints } = settings
 
@@ -310,11 +321,10 @@ export async function recover(
       await sideBySide([...refs], async ([key, ref]) => {
         const state = await threads.read(ref)
         if (state === null || state.post === null) return
-        for (const [name, { revision, open, final }] of state.revisions) {
+        for (const [name, { revision, openId, final }] of state.revisions) {
           const protocol = protocols.find((one) => one.name === name)
           if (protocol === undefined) continue
           const last = known.get(key)?.last.get(name)
-          const openId = open ? await recovery.openCase(ref, name) : null
           const record = openId === null ? undefined : (await cases.peek(openId))?.record
           const openSaw = snapshot.safeParse(record?.subject)
           const before =

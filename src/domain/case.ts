@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { SUBJECT_KINDS } from './thread.ts'
 import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
 
-/** A case: one protocol, one snapshot of its subject, one revision. Written once when it opens, never changed. */
+/** A case: one protocol, one snapshot of its subject, one revision. Written when it opens, and changed only where it begins over. */
 export const caseRecord = z.object({
   id: z.string(),
   protocol: z.string(),
@@ -23,6 +23,8 @@ export const caseRecord = z.object({
   /** What the protocol kept from the revision before, if anything. */
   carry: z.unknown(),
   versions,
+  /** Its epoch when it was begun over without comments that had been deleted; absent while there were none. */
+  begunOverAt: z.number().int().optional(),
   /** When it was started afresh under these versions, ms since 1970; absent while it runs as it was opened. */
   restartedAt: z.number().optional(),
   createdAt: z.number(),

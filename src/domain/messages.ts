@@ -52,17 +52,19 @@ export const postMessage = z
     'a post has a text or media',
   )
 
-export const commentMessage = z.object({
-  id,
-  postId: id,
-  tenant,
-  parentId: id.optional(),
-  text: said,
-  author: name.optional(),
-  authorSince: instant.optional(),
-  createdAt: instant,
-  deleted: z.literal(true).optional(),
-})
+export const commentMessage = z
+  .object({
+    id,
+    postId: id,
+    tenant,
+    parentId: id.optional(),
+    text: said.optional(),
+    author: name.optional(),
+    authorSince: instant.optional(),
+    createdAt: instant,
+    deleted: z.literal(true).optional(),
+  })
+  .refine(({ deleted, text }) => deleted === true || text !== undefined, { path: ['text'], error: 'a comment has one' })
 
 /** Longest note of a person on a verdict, in characters. */
 const MAX_NOTE_CHARS = 2_000
@@ -70,14 +72,21 @@ const MAX_NOTE_CHARS = 2_000
 const words = said.refine((text) => text.trim() !== '', 'is empty')
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it stands, if the sender knows. */
-export const counterspeechMessage = z.object({
-  id,
-  tenant,
-  postId: id.optional(),
-  hateSpeech: words,
-  text: words,
-  createdAt: instant,
-})
+export const counterspeechMessage = z
+  .object({
+    id,
+    tenant,
+    postId: id.optional(),
+    hateSpeech: words.optional(),
+    text: words.optional(),
+    createdAt: instant,
+    deleted: z.literal(true).optional(),
+  })
+  .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {
+    path: ['hateSpeech'],
+    error: 'a reply says what it replies to',
+  })
+  .refine(({ deleted, text }) => deleted === true || text !== undefined, { path: ['text'], error: 'a reply has one' })
 
 /** What a person says the label of a verdict should have been. Its `createdAt` is its `at`, by which a stream's clock goes. */
 export const feedbackMessage = z

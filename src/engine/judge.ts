@@ -124,7 +124,12 @@ export function judge(deps: {
   async function locate(staged: StagedAsk): Promise<{ asked: KeyedAsk; record: CaseRecord } | null> {
     const waiting = kept.get(staged.caseId)
     const known = waiting?.open.get(staged.key)
-    if (waiting?.run === staged.run && known !== undefined) return { asked: known, record: waiting.record }
+    if (waiting?.run === staged.run && known !== undefined) {
+      // Its subject may have been deleted, or begun over without a comment that was: nobody is shown those words any more.
+      if (await cases.isCurrent(staged.caseId, staged.run)) return { asked: known, record: waiting.record }
+      forget(staged.caseId)
+      return null
+    }
     const taken = await cases.peek(staged.caseId)
     const protocol = protocols.get(staged.protocol)
     if (taken === null || protocol === undefined || taken.run !== staged.run) return null
@@ -252,8 +257,9 @@ function stand(
   settings: JudgeSettings,
   report: Report,
 ): { standing: Standing; progress: Progress | null } {
-  if (taken.epoch > settings.maxTakeovers)
-    return givenUp(`taken over ${taken.epoch} times without an end; given up as unjudgeable`)
+  const takeovers = taken.epoch - (taken.record.begunOverAt ?? 0)
+  if (takeovers > settings.maxTakeovers)
+    return givenUp(`taken over ${takeovers} times without an end; given up as unjudgeable`)
   let progress = waiting
   try {
     progress ??= begin(protocol.script(taken.record.subject, taken.record.carry, { pressed: taken.record.pressed }))

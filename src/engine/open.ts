@@ -96,7 +96,7 @@ export function opener(deps: {
       waiting = [],
       ready = [],
     } = Object.groupBy(wanted, ({ name }) =>
-      paused.has(name) ? 'held' : state.revisions.get(name)?.open === true ? 'waiting' : 'ready',
+      paused.has(name) ? 'held' : typeof state.revisions.get(name)?.openId === 'string' ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
       record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),

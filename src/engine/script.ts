@@ -59,6 +59,8 @@ export interface Protocol {
   readonly shelves?: readonly string[]
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
+  /** What it may keep of a `carry` when comments of the thread have been deleted; without it, nothing. */
+  withoutComments?(carry: unknown, deleted: ReadonlySet<string>): unknown
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string
   readonly settingsHash: string

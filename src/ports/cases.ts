@@ -17,6 +17,24 @@ export interface LostCall extends Call {
   readonly key: string
 }
 
+/** A case that is not published: open, or concluded while its verdict waits for Kafka. */
+export interface UnpublishedCase extends TakenCase {
+  readonly concluded: boolean
+}
+
+/** What becomes of a case that begins over. */
+export interface BeginningOver {
+  readonly record: CaseRecord
+  /** The answers that it keeps. */
+  readonly journal: Journal
+  /** Calls whose answers it does not keep. */
+  readonly lostCalls: readonly LostCall[]
+  /** The thread's version that it was begun over on: it must still be that. */
+  readonly version: number
+  /** What of the thread it sees now; null where nobody here can say, and it counts as it did. */
+  readonly seen: number | null
+}
+
 /**
  * Open cases and their journals. Everything here survives the process: when a promise resolves, the effect is in the store.
  */
@@ -28,6 +46,17 @@ export interface CaseStore {
   take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
+  /** Whether the case is open in this run. */
+  isCurrent(caseId: string, run: number): Promise<boolean>
+  /** Reads a case that is not published, without taking it over; null where there is none. */
+  unpublished(caseId: string): Promise<UnpublishedCase | null>
+  /**
+   * Begins a case over, as `held` was read, in a new run that nobody has taken. A verdict that no publisher was ever handed is
+   * taken back, and its case is open again; one that a publisher has in hand is erased here, its case with it, and the next
+   * revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is not
+   * as it was read.
+   */
+  beginOver(held: UnpublishedCase, over: BeginningOver): Promise<'begun-over' | 'in-flight' | 'changed'>
   /** Forgets the journal, begins a new run under the versions given. Returns false unless `epoch` is still the latest. */
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
   /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */

@@ -79,6 +79,8 @@ export interface ThreadState {
   readonly version: number
   /** Raised by each change of the post itself. */
   readonly postVersion: number
+  /** Raised by each deletion of comments. */
+  readonly deletions: number
   /** What the revisions' numbers count from: 0, or a time where earlier ones may have been forgotten. */
   readonly base: number
   /** The next age checkpoint, stream time in ms; null after the last. */
@@ -96,7 +98,14 @@ export interface ThreadState {
   /** By protocol: revisions opened so far, what it had seen at the last (a version), what the last one left. */
   readonly revisions: ReadonlyMap<
     string,
-    { revision: number; seen: number; final: boolean; open: boolean; carry: unknown }
+    {
+      revision: number
+      seen: number
+      final: boolean
+      /** Its case, from its opening until its verdict is published. */
+      openId: string | null
+      carry: unknown
+    }
   >
 }
 
@@ -117,13 +126,25 @@ export interface ThreadStore {
   /** Outcomes in the order of `changes`. */
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
-   * Erases the thread's content everywhere in the store, open cases and their journals with it, and leaves a tombstone.
-   * `farewell` makes, for each protocol that has opened a revision, the verdict and transcript that say so.
+   * Erases the thread's content everywhere in the store, with it its cases, their journals and what of them waits for Kafka,
+   * and leaves a tombstone. `farewell` makes, for each protocol that has opened a revision, the verdict and transcript that
+   * say so. They are published behind a verdict that a publisher has in hand, and in place of one that none has.
    */
   deletePost(
     ref: ThreadRef,
     farewell: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
   ): Promise<Outcome>
+  /**
+   * Erases what is left of deleted comments behind verdicts that have been decided: what each protocol's last revision left
+   * to the next becomes what `without` makes of it, and of the cases that are published nothing is kept.
+   */
+  eraseLeft(
+    ref: ThreadRef,
+    left: {
+      without: (protocol: string, carry: unknown) => unknown
+      caseId: (protocol: string, revision: number) => string
+    },
+  ): Promise<void>
   /**
    * Notes that a reply answers a post, so that it goes when the post is deleted; false, with nothing noted, if that has
    * happened already.
@@ -143,7 +164,8 @@ export interface ThreadStore {
   /**
    * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
    * due time when that one is published, a paused one (`held`) when it is resumed. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
-   * nothing where nothing would be due after this and the thread has changed since it was read: it stays due.
+   * nothing where nothing would be due after this and the thread has changed since it was read, or where comments have been
+   * deleted since then: it stays due.
    * Returns the ids of the cases that were opened.
    */
   open(

@@ -272,7 +272,7 @@ function recount(
   many('calls that are claimed twice', twice)
 
   const gone = new Set(
-    [...subjects].flatMap(([name, subject]) => (subject.gone ? [name.slice(name.indexOf(':') + 1)] : [])),
+    [...subjects].flatMap(([name, { gone, shrunk }]) => (gone || shrunk ? [name.slice(name.indexOf(':') + 1)] : [])),
   )
   const shadowed = ({ call, at, endedAt }: CallRecord) => {
     const worker = by.get(call ?? '')?.by

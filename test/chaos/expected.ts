@@ -7,6 +7,8 @@ export interface ExpectedSubject {
   readonly protocols: readonly string[]
   /** It was deleted, or what it replies to was. */
   readonly gone: boolean
+  /** A comment of it was deleted: a case that was open on it, or waited for Kafka, began over. */
+  readonly shrunk: boolean
   readonly text: string
   /** Texts of the comments that count, by id. */
   readonly comments: ReadonlyMap<string, string>
@@ -132,12 +134,14 @@ export function expectedOf(
     const kept = new Map([...said].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
     const protocols = lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
     const capped = said.size > RULES.maxComments
-    subjects.set(name, { protocols, gone, text: text ?? '', comments: kept, capped, unsure, at })
+    const shrunk = [...said.values()].includes(null)
+    subjects.set(name, { protocols, gone, shrunk, text: text ?? '', comments: kept, capped, unsure, at })
   }
   for (const [name, { text, gone }] of replies)
     subjects.set(name, {
       protocols: ['counterspeech'],
       gone,
+      shrunk: false,
       text,
       comments: new Map(),
       capped: false,

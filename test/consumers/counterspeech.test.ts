@@ -9,7 +9,7 @@ import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import type { Router } from '../../src/engine/routes.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
-import { HOUR, RULES, T0 } from '../contracts/samples.ts'
+import { farewellOf, HOUR, RULES, T0 } from '../contracts/samples.ts'
 
 const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
@@ -69,7 +69,12 @@ function taking(judges: readonly Protocol[] = [scorer]) {
     },
   }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const intake = counterspeech({ threads, routes, rules: { ...RULES, textChars: 200 }, checkpoints, clock: () => NOW })
+  const intake = counterspeech({
+    ...{ threads, routes, checkpoints },
+    erase: (ref) => threads.deletePost(ref, farewellOf(ref)),
+    rules: { ...RULES, textChars: 200 },
+    clock: () => NOW,
+  })
   return {
     threads,
     asked,
@@ -145,32 +150,43 @@ describe('counterspeech', () => {
     expect(await threads.read(reply('r2'))).toBeNull()
   })
 
+  it('goes when it is deleted, which needs none of its words, and stays gone', async () => {
+    const { threads, take } = taking()
+    const gone = { id: 'r1', createdAt: CREATED, deleted: true }
+    expect(await take(replyJson(), gone, gone, replyJson())).toEqual(['judged', 'deleted', 'duplicate', 'deleted'])
+    expect(await threads.read(reply('r1'))).toBeNull()
+    expect(await take({ ...gone, id: 'r2' }, replyJson({ id: 'r2' }))).toEqual(['deleted', 'deleted'])
+  })
+
+  it.each(['hateSpeech', 'text'])('without its %s is no reply, unless it is deleted', (field) => {
+    const lacking = { ...replyJson(), [field]: undefined }
+    expect(readReply(lacking)).toMatchObject({ ok: false, reason: 'invalid', detail: expect.stringMatching(field) })
+    expect(readReply({ ...lacking, deleted: true })).toMatchObject({ ok: true })
+  })
+
   it('goes with its post also where it was linked while that was being deleted', async () => {
     const { threads, take } = taking()
     const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
-    const forgotten: string[] = []
+    const erased: string[] = []
     const { take: takePosts } = posts({
-      // The reply comes in between: after the deletion has begun, before the post is marked as gone.
-      threads: {
-        ...threads,
-        async deletePost(ref, farewell) {
-          if (ref.kind === 'post') expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
-          return threads.deletePost(ref, farewell)
-        },
-      },
+      threads,
       routes: { of: () => [] },
-      forget: async ({ postId }) => forgotten.push(postId),
+      async erase(ref) {
+        erased.push(ref.postId)
+        // The reply comes in between: after the deletion has begun, before the post is marked as gone.
+        if (ref.kind === 'post') expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
+        return threads.deletePost(ref, () => ({ caseId: '', verdict: '', transcript: '' }))
+      },
       rules: RULES,
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => NOW,
-      farewell: () => ({ caseId: '', verdict: '', transcript: '' }),
     })
     const deletion = readMessage(incoming({ id: 'p1', createdAt: CREATED, deleted: true }), postMessage, LIMITS, NOW)
     if (!deletion.ok) throw new Error(deletion.detail)
     expect(await takePosts([deletion])).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
     expect(await threads.linkReply(post, reply('r2'))).toBe(false)
-    expect(forgotten).toEqual(['p1', 'r1'])
+    expect(erased).toEqual(['p1', 'r1'])
   })
 
   it('is shown to the routes as it is kept', async () => {

@@ -93,16 +93,14 @@ describe('the intake', () => {
     const { threads, outbox, marks } = stores
     reading = () => marks.read()
     const routes = router([protocolNamed('rumor')], {})
-    const forget = async () => 0
     const deps = {
       threads,
       routes,
-      forget,
       rules: RULES,
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => NOW,
     }
-    const farewell = (ref: ThreadRef, protocol: string, revision: number) => farewellOf(ref)(protocol, revision)
+    const erase = (ref: ThreadRef) => threads.deletePost(ref, farewellOf(ref))
     const noted = (name: string, one: AnyIntake): AnyIntake => ({
       ...one,
       take: (read) => step(name, () => one.take(read)),
@@ -110,8 +108,8 @@ describe('the intake', () => {
     taking = intake({
       reader: hand.reader,
       intakes: new Map([
-        ['posts', noted('posts', posts({ ...deps, farewell }))],
-        ['comments', noted('comments', comments(deps))],
+        ['posts', noted('posts', posts({ ...deps, erase }))],
+        ['comments', noted('comments', comments({ ...deps, erase: async () => {} }))],
       ]),
       outbox: { ...outbox, putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
       marks: { read: () => reading(), write: (changed) => step('marks', () => marks.write(changed)) },

@@ -16,7 +16,7 @@ const HARM = 'They must all be hanged tonight.'
 async function taken(post: object, comment: object) {
   const { threads } = memoryStores(() => NOW)
   const rules = { ...RULES, textChars: KEPT }
-  const shared = { threads, rules, forget: async () => 0, clock: () => NOW }
+  const shared = { threads, rules, clock: () => NOW }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
   const routes = router([protocolNamed('rumor')], {})
   const createdAt = new Date(T0).toISOString()
@@ -28,16 +28,11 @@ async function taken(post: object, comment: object) {
     await intake.take([read])
   }
   await take(
-    posts({
-      ...shared,
-      routes,
-      checkpoints,
-      farewell: (ref, protocol, revision) => farewellOf(ref)(protocol, revision),
-    }),
+    posts({ ...shared, routes, checkpoints, erase: (ref) => threads.deletePost(ref, farewellOf(ref)) }),
     'posts',
     { id: 'p1', ...post },
   )
-  await take(comments(shared), 'comments', { id: 'c1', postId: 'p1', ...comment })
+  await take(comments({ ...shared, erase: async () => {} }), 'comments', { id: 'c1', postId: 'p1', ...comment })
   const state = await threads.read(thread('p1'))
   return { post: state?.post, comment: state?.comments[0] }
 }

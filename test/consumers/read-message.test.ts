@@ -73,6 +73,11 @@ describe('a message is read', () => {
     })
   })
 
+  it('as the deletion of a comment, which needs no text', () => {
+    const deletion = comment({ text: undefined, deleted: true })
+    expect(readComment(deletion)).toMatchObject({ ok: true, message: { deleted: true } })
+  })
+
   it('with half characters in its words made whole, and refused in its ids', () => {
     const words = { text: 'a \ud800', author: '\udfff b', lang: '\ud800', media: [{ kind: 'image', alt: '\udc00!' }] }
     const whole = { text: 'a \ufffd', author: '\ufffd b', lang: '\ufffd', media: [{ kind: 'image', alt: '\ufffd!' }] }

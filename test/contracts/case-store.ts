@@ -201,7 +201,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
         await concludeCase(stores, rumor)
         expect((await stores.cases.part([])).unworked).not.toContain(rumor.id)
         await publishAll(stores)
-        expect((await readThread(stores, p1)).revisions.get('rumor')?.open).toBe(false)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.openId).toBeNull()
       })
 
       it('and ends them with their deleted post', async () => {
@@ -229,11 +229,14 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     it('says in the thread that the subject is free only after publication', async () => {
       const { epoch } = await takeCase(stores, record.id)
       await stores.cases.conclude(record, epoch, end())
-      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({ revision: 1, open: true })
+      expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({
+        revision: 1,
+        openId: 'rumor~p1~r1',
+      })
       await publishAll(stores)
       expect((await readThread(stores, thread('p1'))).revisions.get('rumor')).toMatchObject({
         revision: 1,
-        open: false,
+        openId: null,
       })
     })
   })

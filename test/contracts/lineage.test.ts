@@ -197,6 +197,6 @@ describe('on data that a process does not know', () => {
     expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })
     expect(await cases.take('rumor~p~r1')).toBeNull()
     expect(await cases.countOpen()).toBe(0)
-    expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, open: false })
+    expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, openId: null })
   })
 })

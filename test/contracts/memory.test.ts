@@ -1,5 +1,6 @@
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { caseStoreContract } from './case-store.ts'
+import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
 import type { MakeStores } from './stores.ts'
@@ -20,4 +21,5 @@ const make: MakeStores = async () => {
 threadStoreContract('in memory', make)
 caseStoreContract('in memory', make)
 outboxContract('in memory', make)
+erasureContract('in memory', make)
 streamMarksContract('in memory', make)

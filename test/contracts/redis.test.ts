@@ -16,6 +16,7 @@ import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
+import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
 import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
@@ -176,6 +177,7 @@ async function whole(key: string): Promise<[string, string]> {
 threadStoreContract('in Redis', make)
 caseStoreContract('in Redis', make)
 outboxContract('in Redis', make)
+erasureContract('in Redis', make)
 streamMarksContract('in Redis', make)
 
 describe('in Redis', () => {
@@ -227,7 +229,7 @@ describe('in Redis', () => {
     const member = memberOf(p1)
     await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
     expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('judged')
-    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, open: false })
+    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, openId: null })
     expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
   })
 
@@ -372,7 +374,7 @@ describe('in Redis', () => {
     await client.hset(stores.keys.case(record.id), 'status', 'open')
     await client.zadd(stores.keys.open, T0, record.id)
     await stores.outbox.done(published)
-    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, open: true })
+    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, openId: record.id })
     expect(await client.pttl(stores.keys.case(record.id))).toBe(NEVER)
     expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
     expect(await stores.cases.peek(record.id)).toBeNull()

@@ -471,7 +471,6 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it.each([
         ['a late comment', [said('c9')], 'late'],
         ['an edited comment', [said('c1', { text: 'no, wait' })], 'updated'],
-        ['a deleted comment', [unsaid('c1')], 'deleted'],
       ] as const)('a final thread again for %s, where the rules re-open', async (_, changes, outcome) => {
         for (const [ref, reopen] of [
           [thread('opens again'), true],
@@ -485,6 +484,17 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           expect(await put(changes, rules, ref)).toEqual([outcome])
           expect(await isDue(FOREVER, ref)).toBe(reopen)
         }
+      })
+
+      it('a final thread again for a deleted comment, whatever the rules: its verdict rests on it', async () => {
+        const rules = { ...RULES, reopen: false }
+        await putPost()
+        await put([said('c1')], rules)
+        await judgeOnce(stores, p1, { final: true })
+        expect(await put([unsaid('never said')], rules)).toEqual(['deleted'])
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await put([unsaid('c1')], rules)).toEqual(['deleted'])
+        expect(await isDue(FOREVER)).toBe(true)
       })
 
       it('a final thread not again for a comment from beyond the window', async () => {
@@ -863,14 +873,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           revision: 1,
           seen: state.version,
           final: false,
-          open: true,
+          openId: 'rumor~p1~r1',
           carry: null,
         })
         expect(after.revisions.get('hate')).toEqual({
           revision: 1,
           seen: state.version,
           final: false,
-          open: true,
+          openId: 'hate~p1~r1',
           carry: null,
         })
         expect((await takeCase(stores, 'hate~p1~r1')).record).toEqual(cases[1]?.record)
@@ -902,11 +912,11 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await isDue(FOREVER)).toBe(false)
         await concludeCase(stores, record)
         expect(await isDue(FOREVER)).toBe(false)
-        expect((await readThread(stores, p1)).revisions.get('rumor')?.open).toBe(true)
+        expect((await readThread(stores, p1)).revisions.get('rumor')?.openId).not.toBeNull()
         await publishAll(stores)
         expect(await isDue(AT_ONCE)).toBe(true)
         const after = await readThread(stores, p1)
-        expect(after.revisions.get('rumor')?.open).toBe(false)
+        expect(after.revisions.get('rumor')?.openId).toBeNull()
         expect(after.dueSince).not.toBeNull()
         expect((await openCase(stores, p1)).id).toBe('rumor~p1~r2')
       })
@@ -934,7 +944,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const record = await openCase(stores, p1, { nextDue: T0 + HOUR })
         await put([said('c1')])
         const state = await readThread(stores, p1)
-        expect(state.revisions.get('rumor')?.open).toBe(true)
+        expect(state.revisions.get('rumor')?.openId).not.toBeNull()
         await concludeCase(stores, record)
         await publishAll(stores)
         await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false })
@@ -1029,6 +1039,21 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
         expect(await isDue(FOREVER)).toBe(false)
+      })
+    })
+
+    describe('opens nothing', () => {
+      it('on a comment that was deleted between reading and opening: it stays due, and opens without it', async () => {
+        await putPost()
+        await put([said('c1'), said('c2')])
+        const before = await readThread(stores, p1)
+        await put([unsaid('c1')])
+        const opening = { waiting: [], held: [], nextDue: T0 + HOUR, final: false }
+        expect(await stores.threads.open(before, { cases: [seenBy(before)], ...opening })).toEqual([])
+        expect(await isDue(FOREVER)).toBe(true)
+        const after = await readThread(stores, p1)
+        expect(after.deletions).toBe(before.deletions + 1)
+        expect(await stores.threads.open(after, { cases: [seenBy(after)], ...opening })).toEqual(['rumor~p1~r1'])
       })
     })
 

@@ -1,13 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { libraryOf } from '../../src/assembly.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { dice } from '../chaos/dice.ts'
 import {
   environmentOn,
   eventually,
@@ -17,6 +22,7 @@ import {
   settingsOf,
   startService,
   tell,
+  transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
 
@@ -40,28 +46,14 @@ afterAll(async () => {
 
 /** Keys of Redis that hold the text, however they hold it. */
 async function keysWith(text: string): Promise<string[]> {
-  const found: string[] = []
-  for (const key of await redis.keys('*')) {
-    const type = await redis.type(key)
-    const held =
-      type === 'hash'
-        ? await redis.hgetall(key)
-        : type === 'list'
-          ? await redis.lrange(key, 0, -1)
-          : type === 'stream'
-            ? await redis.xrange(key, '-', '+')
-            : type === 'set'
-              ? await redis.smembers(key)
-              : type === 'zset'
-                ? await redis.zrange(key, '0', '-1')
-                : await redis.get(key)
-    if (key.includes(text) || JSON.stringify(held).includes(text)) found.push(key)
-  }
-  return found
+  return (await everything())
+    .filter((content) => content.includes(text))
+    .map((content) => content.split(' ', 1)[0] ?? '')
 }
 
 /** Files under a folder that hold the text. */
 function filesWith(text: string, under: string): string[] {
+  if (!existsSync(under)) return []
   return readdirSync(under, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -155,3 +147,162 @@ it('deleting a post erases its words from Redis and from the shelves on disk', {
   await eventually(async () => (await verdictsOf(environment)).some(({ subjectId }) => subjectId === 'p3'), 60_000)
   expect(await keysWith(SECRET)).toEqual([])
 })
+
+describe('at random moments of their cases', () => {
+  const SEED = 20260501
+  const SUBJECTS = 10
+  const wordsOf = (kind: string, nth: number) => `ZEBRA-${kind}-${nth}-WORDS`
+
+  it('what is deleted, be it a post, a comment or a reply, is nowhere any more, and stays so', {
+    timeout: 240_000,
+  }, async () => {
+    const echo = await echoing(stack.settings.OPENAI_BASE_URL ?? '')
+    const library = join(folder, 'random')
+    const environment = environmentOn(stack, {
+      ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
+      GAVEL_LIBRARY_PATH: library,
+      GAVEL_CASES_KEEP_JOURNAL: '1h',
+      OPENAI_BASE_URL: echo.url,
+    })
+    const { between } = dice(SEED, 'erasure')
+    const createdAt = '2026-01-01T00:00:00Z'
+    let files = 0
+    const sendAll = (...lines: object[]) => {
+      const file = join(folder, `random-${files++}.jsonl`)
+      writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
+      return send(environment, file, 'gavel', { kind: 'flat-out' })
+    }
+    service = await startService(environment)
+    try {
+      const there = new Set<string>()
+      const since = new Map<string, number>()
+      const clear = new Map<string, number>()
+      const back = new Set<string>()
+      let watching = true
+      // Looks all the time: whose words are there before they go, when they are gone, and whether they come back.
+      const watch = (async () => {
+        while (watching) {
+          const all = [
+            ...(await everything()),
+            ...filesWith('ZEBRA', library).map((file) => readFileSync(file, 'latin1')),
+          ]
+          const found = new Set(all.join('\n').match(/ZEBRA-[A-Z]+-\d+-WORDS/g) ?? [])
+          for (const words of found) {
+            there.add(words)
+            if (clear.has(words)) back.add(words)
+          }
+          for (const words of since.keys()) if (!found.has(words) && !clear.has(words)) clear.set(words, Date.now())
+          await sleep(20)
+        }
+      })()
+      const deletions = Array.from({ length: SUBJECTS }, async (_, nth) => {
+        const [post, reply] = [`p${nth}`, `s${nth}`]
+        await sleep(between(0, 3_000))
+        await sendAll(
+          { type: 'post', id: post, text: wordsOf('POST', nth) },
+          ...[0, 1, 2, 3, 4].map((at) => ({
+            ...{ type: 'comment', id: `${post}-c${at}`, postId: post, author: `author ${at}` },
+            text: at === 2 ? wordsOf('COMMENT', nth) : `${at} of ${post}: it is ${at % 2 === 0 ? 'true' : 'not true'}`,
+          })),
+          { type: 'counterspeech', id: reply, hateSpeech: 'They all lie.', text: wordsOf('REPLY', nth) },
+        )
+        const remove = async (words: string, line: object) => {
+          await sleep(between(0, 2_500))
+          await sendAll({ ...line, deleted: true })
+          since.set(words, Date.now())
+        }
+        await Promise.all([
+          remove(wordsOf('COMMENT', nth), { type: 'comment', id: `${post}-c2`, postId: post }),
+          remove(wordsOf('REPLY', nth), { type: 'counterspeech', id: reply }),
+          // Half of the posts stay, so that their comments are judged without the one that went.
+          ...(nth % 2 === 0 ? [remove(wordsOf('POST', nth), { type: 'post', id: post })] : []),
+        ])
+      })
+      await Promise.all(deletions)
+      let [verdicts, transcripts] = [await verdictsOf(environment), await transcriptsOf(environment)]
+      const lastOf = (id: string) => verdicts.filter(({ subjectId }) => subjectId === id)
+      const isOver = () =>
+        Array.from({ length: SUBJECTS }, (_, nth) => nth).every((nth) => {
+          const [onPost, onReply] = [lastOf(`p${nth}`), lastOf(`s${nth}`)]
+          const gone = (of: typeof onPost) => of.length === 0 || of.at(-1)?.degraded.includes('deleted') === true
+          if (nth % 2 === 0) return gone(onReply) && gone(onPost)
+          // What stands last on the topic about a post that stays does not know the comment.
+          const last = onPost.findLast(({ protocol, final }) => protocol === 'rumor' && final)
+          const argument = transcripts.find(({ verdictId }) => verdictId === last?.id)
+          return gone(onReply) && argument !== undefined && !JSON.stringify(argument).includes(wordsOf('COMMENT', nth))
+        })
+      await eventually(
+        async () => since.size === clear.size,
+        60_000,
+        () => [...since.keys()].filter((words) => !clear.has(words)).join(', '),
+      )
+      await eventually(
+        async () => {
+          verdicts = await verdictsOf(environment)
+          transcripts = await transcriptsOf(environment)
+          return isOver()
+        },
+        60_000,
+        () => verdicts.map(({ id, decidedBy }) => `${id} ${decidedBy}`).join(', '),
+      )
+      // What was under way has ended.
+      await sleep(2_000)
+      watching = false
+      await watch
+      const waits = [...since].map(([words, at]) => (clear.get(words) ?? Number.POSITIVE_INFINITY) - at)
+      tell(`erasure: ${waits.length} deleted, gone after ${Math.max(...waits)} ms at most, Kafka's way included`)
+      expect(echo.repeated(), 'the model repeats what it was shown').toBeGreaterThan(0)
+      // Some were deleted before they were read; most were there.
+      expect([...since.keys()].filter((words) => there.has(words)).length).toBeGreaterThan(SUBJECTS)
+      expect([...back]).toEqual([])
+      const left = (await everything()).join('\n').match(/ZEBRA-[A-Z]+-\d+-WORDS/g) ?? []
+      expect(new Set(left)).toEqual(new Set([1, 3, 5, 7, 9].map((nth) => wordsOf('POST', nth))))
+    } finally {
+      await service.kill('SIGTERM')
+      echo.server.close()
+    }
+  })
+})
+
+/** All that stands in Redis, as text. */
+async function everything(): Promise<string[]> {
+  return Promise.all(
+    (await redis.keys('*')).map(async (key) => {
+      const type = await redis.type(key)
+      const read: Record<string, () => Promise<unknown>> = {
+        hash: () => redis.hgetall(key),
+        list: () => redis.lrange(key, 0, -1),
+        stream: () => redis.xrange(key, '-', '+'),
+        set: () => redis.smembers(key),
+        zset: () => redis.zrange(key, '0', '-1'),
+        string: () => redis.get(key),
+      }
+      return `${key} ${JSON.stringify(await read[type]?.())}`
+    }),
+  )
+}
+
+/** A model that says what the understudy says after 100 ms, and in each reason it gives repeats the words that it was shown. */
+async function echoing(understudy: string): Promise<{ url: string; server: Server; repeated: () => number }> {
+  let repeated = 0
+  const server = createServer(async (request, response) => {
+    await sleep(100)
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const asked = Buffer.concat(chunks)
+    const words = [...new Set(asked.toString().match(/ZEBRA-[A-Z]+-\d+-WORDS/g) ?? [])].join(' ')
+    const answer = await fetch(`${understudy}${(request.url ?? '').replace(/^\/v1/, '')}`, {
+      method: request.method ?? 'POST',
+      headers: { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' },
+      ...(asked.length === 0 ? {} : { body: asked }),
+    })
+    const text = await answer.text()
+    const said = text.replace(/\\"(reason|reasoning|summary|background|comparison)\\":\\"/g, (field) => {
+      if (words !== '') repeated++
+      return `${field}${words} `
+    })
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, server, repeated: () => repeated }
+}

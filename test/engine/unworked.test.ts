@@ -59,7 +59,7 @@ test('a case of a protocol that is off ends after its deadline and the time to h
   })
   expect(transcript.parse(JSON.parse(entry.transcript)).verdictId).toBe(id)
   await stores.outbox.done([entry])
-  expect((await stores.threads.read(p1))?.revisions.get('rumor')?.open).toBe(false)
+  expect((await stores.threads.read(p1))?.revisions.get('rumor')?.openId).toBeNull()
   expect(await look()).toEqual([])
 })
 

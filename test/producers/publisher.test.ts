@@ -83,7 +83,7 @@ async function decide(postId: string, { reason = 10, argument = 10 } = {}, chang
   return record.id
 }
 const isFree = async (postId: string) =>
-  (await stores.threads.read(thread(postId)))?.revisions.get('rumor')?.open === false
+  (await stores.threads.read(thread(postId)))?.revisions.get('rumor')?.openId === null
 const letterOf = (raw: string): string =>
   JSON.stringify({
     ...{ schema: 1, topic: 'posts', partition: 0, offset: '1', key: 'k', headers: { h: 'h' }, reason: 'invalid' },

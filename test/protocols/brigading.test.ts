@@ -445,7 +445,7 @@ async function threadsOf(file: string, format: 'gavel' | 'rumoureval2017', most:
       const { id, text = '', createdAt } = postMessage.parse(value)
       threads.set(id, { post: { id, text, createdAt }, comments: [], leftOut: 0 })
     } else if (type === 'comment') {
-      const { id, text, author, createdAt } = commentMessage.parse(value)
+      const { id, text = '', author, createdAt } = commentMessage.parse(value)
       threads.get(key)?.comments.push({ id, text, createdAt, ...(author === undefined ? {} : { author }) })
     }
   }

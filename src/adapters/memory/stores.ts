@@ -26,6 +26,7 @@ interface HeldThread {
   late: number
   version: number
   postVersion: number
+  deletions: number
   nextAge: number | null
   countStage: number
   final: boolean
@@ -50,6 +51,8 @@ interface HeldCase {
   epoch: number
   run: number
   open: boolean
+  /** The number of its verdict's entry, once it is concluded. */
+  entry: string | null
   unworked: boolean
   touched: number
   journal: Map<string, JournalEntry>
@@ -85,10 +88,13 @@ export function memoryStores(clock: Clock): {
   const due = new Map<string, number>()
   const cases = new Map<string, HeldCase>()
   const waiting: OutboxEntry[] = []
+  /** By case whose verdict a publisher has in hand: what goes out behind it. */
+  const farewells = new Map<string, OutboxEntry>()
   const replies = new Map<string, ThreadRef[]>()
   const paused = new Set<string>()
   const held = new Map<string, Set<HeldThread>>()
-  const taken = new Map<string, { publisher: string; at: number; entry: OutboxEntry }>()
+  /** What publishers have in hand; "erased" are the cases of entries that were erased meanwhile. */
+  const taken = new Map<string, { publisher: string; at: number; entry: OutboxEntry; erased?: string }>()
   const arrivals = new Set<() => void>()
   let marks = new Map<string, StreamMark>()
   let entryNumber = 0
@@ -107,6 +113,7 @@ export function memoryStores(clock: Clock): {
       late: 0,
       version: 0,
       postVersion: 0,
+      deletions: 0,
       nextAge: null,
       countStage: 0,
       final: false,
@@ -140,12 +147,22 @@ export function memoryStores(clock: Clock): {
     for (const arrive of arrivals) arrive()
   }
   const nextId = () => `${clock()}-${++entryNumber}`
+  /** Takes a concluded case's verdict out of the outbox, if no publisher was ever handed it. */
+  const withdraw = (caseId: string): 'open' | 'taken-back' | 'in-flight' => {
+    const entry = cases.get(caseId)?.entry ?? null
+    if (entry === null) return 'open'
+    const at = waiting.findIndex(({ id }) => id === entry)
+    if (at >= 0) waiting.splice(at, 1)
+    const inHand = taken.get(entry)
+    if (inHand !== undefined) Object.assign(inHand, { erased: caseId })
+    return at >= 0 ? 'taken-back' : 'in-flight'
+  }
 
   function putComment(
     thread: HeldThread,
     change: CommentChange,
     rules: ThreadRules,
-  ): { outcome: Outcome; again: boolean } {
+  ): { outcome: Outcome; again: boolean; retracted?: boolean } {
     const id = change.kind === 'deleted' ? change.id : change.comment.id
     const old = thread.comments.get(id)
     if (thread.gone) return { outcome: 'deleted', again: false }
@@ -159,7 +176,7 @@ export function memoryStores(clock: Clock): {
       if (old !== undefined) thread.accepted--
       if (thread.post === null && !due.has(nameOf(thread.ref)))
         due.set(nameOf(thread.ref), change.createdAt + rules.orphanWait)
-      return { outcome: 'deleted', again: thread.final && old !== undefined }
+      return { outcome: 'deleted', again: false, retracted: thread.final && old !== undefined }
     }
     const { comment, origin } = change
     if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment))
@@ -256,7 +273,8 @@ export function memoryStores(clock: Clock): {
       )
       if (changed && !thread.gone) {
         thread.version++
-        if (rules.reopen && ended.some(({ again }) => again)) dueNow(thread, now)
+        if (ended.some(({ outcome }) => outcome === 'deleted')) thread.deletions++
+        if (ended.some(({ again, retracted }) => retracted === true || (rules.reopen && again))) dueNow(thread, now)
         else if (thread.post !== null && !thread.final) passCounts(thread, now, rules)
       }
       return ended.map(({ outcome }) => outcome)
@@ -266,10 +284,13 @@ export function memoryStores(clock: Clock): {
       const thread = threadOf(ref)
       if (thread.gone) return 'duplicate'
       for (const [protocol, held] of thread.revisions) {
+        const inFlight = held.openId !== null && withdraw(held.openId) === 'in-flight'
         if (held.openId !== null) cases.delete(held.openId)
         held.revision++
-        const { caseId, verdict, transcript } = farewell(protocol, held.revision)
-        put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
+        held.carry = null
+        const entry = { id: nextId(), kind: 'verdict', ...farewell(protocol, held.revision) } as const
+        if (inFlight && held.openId !== null) farewells.set(held.openId, entry)
+        else put(entry)
       }
       thread.gone = true
       thread.post = null
@@ -277,6 +298,11 @@ export function memoryStores(clock: Clock): {
       thread.orphans.clear()
       due.delete(nameOf(ref))
       return 'deleted'
+    },
+
+    async eraseLeft(ref, { without }) {
+      for (const [protocol, revision] of threads.get(nameOf(ref))?.revisions ?? [])
+        if (revision.carry !== null) revision.carry = without(protocol, revision.carry) ?? null
     },
 
     async linkReply(post, reply) {
@@ -325,6 +351,7 @@ export function memoryStores(clock: Clock): {
         late: thread.late,
         version: thread.version,
         postVersion: thread.postVersion,
+        deletions: thread.deletions,
         base: 0,
         nextAge: thread.nextAge,
         countStage: thread.countStage,
@@ -335,7 +362,7 @@ export function memoryStores(clock: Clock): {
         revisions: new Map(
           [...thread.revisions].map(([protocol, { revision, seen, final, openId, carry }]) => [
             protocol,
-            { revision, seen, final, open: openId !== null, carry },
+            { revision, seen, final, openId, carry },
           ]),
         ),
       }
@@ -345,6 +372,7 @@ export function memoryStores(clock: Clock): {
     async open(state, opening) {
       const thread = threads.get(nameOf(state.ref))
       if (thread === undefined || thread.gone || thread.post === null) return []
+      if (thread.deletions !== state.deletions) return []
       if (opening.nextDue === null && thread.version !== state.version) return []
       const opened: string[] = []
       let final = opening.final
@@ -382,6 +410,7 @@ export function memoryStores(clock: Clock): {
             epoch: 0,
             run: 0,
             open: true,
+            entry: null,
             unworked: false,
             touched: clock(),
             journal: new Map(),
@@ -441,6 +470,41 @@ export function memoryStores(clock: Clock): {
   const caseStore: CaseStore = {
     take: async (caseId) => take(caseId, true),
     peek: async (caseId) => take(caseId, false),
+    async isCurrent(caseId, run) {
+      const held = cases.get(caseId)
+      return held?.open === true && held.run === run
+    },
+    async unpublished(caseId) {
+      const held = cases.get(caseId)
+      if (held === undefined || held.record.subject === null) return null
+      const { record, epoch, run, journal, lost } = held
+      return { record, epoch, run, journal: new Map(journal), lostCalls: [...lost], concluded: !held.open }
+    },
+    async beginOver(read, { record, journal, lostCalls, version, seen }) {
+      const held = cases.get(record.id)
+      const thread = threads.get(nameOf({ tenant: record.tenant, postId: record.subjectId, kind: record.kind }))
+      const revision = thread?.revisions.get(record.protocol)
+      if (held === undefined || held.epoch !== read.epoch || held.run !== read.run || held.open === read.concluded)
+        return 'changed'
+      if (thread?.version !== version || revision?.openId !== record.id) return 'changed'
+      if (withdraw(record.id) === 'in-flight') {
+        Object.assign(held, { record: { ...held.record, subject: null, carry: null }, journal: new Map() })
+        revision.again = true
+        revision.carry = null
+        return 'in-flight'
+      }
+      Object.assign(held, {
+        record,
+        epoch: held.epoch + 1,
+        run: held.run + 1,
+        open: true,
+        entry: null,
+        journal: new Map(journal),
+      })
+      held.lost.push(...lostCalls.filter(({ id }) => !held.lost.some((known) => known.id === id)))
+      revision.seen = seen ?? revision.seen
+      return 'begun-over'
+    },
     async restart(caseId, epoch, record) {
       const held = cases.get(caseId)
       if (held === undefined || !held.open || held.epoch !== epoch) return false
@@ -466,7 +530,8 @@ export function memoryStores(clock: Clock): {
       const { tenant, subjectId: postId, kind, protocol } = held.record
       const revision = threads.get(nameOf({ tenant, postId, kind }))?.revisions.get(protocol)
       if (revision !== undefined) revision.carry = carry === null ? null : (JSON.parse(carry) as unknown)
-      put({ id: nextId(), kind: 'verdict', caseId, verdict, transcript })
+      held.entry = nextId()
+      put({ id: held.entry, kind: 'verdict', caseId, verdict, transcript })
       return true
     },
     async idle(idleMs, limit, skip = 0) {
@@ -509,7 +574,14 @@ export function memoryStores(clock: Clock): {
       return entries
     },
     async adopt(publisher, limit, idleMs) {
-      const left = [...taken.values()].filter(({ at }) => clock() - at >= idleMs).slice(0, limit)
+      const idle = [...taken.values()].filter(({ at }) => clock() - at >= idleMs)
+      // A publisher that was handed an entry which was erased, and is gone, says no more that it is done.
+      for (const { entry, erased } of idle) {
+        if (erased === undefined) continue
+        taken.delete(entry.id)
+        release(erased)
+      }
+      const left = idle.filter(({ erased }) => erased === undefined).slice(0, limit)
       for (const one of left) Object.assign(one, { publisher, at: clock() })
       return left.map(({ entry }) => entry)
     },
@@ -528,7 +600,7 @@ export function memoryStores(clock: Clock): {
     // Of a publisher nothing is kept but what it has taken.
     async leave() {},
     async forget() {},
-    size: async () => waiting.length + taken.size,
+    size: async () => waiting.length + [...taken.values()].filter(({ erased }) => erased === undefined).length,
     async oldest() {
       const made = [...taken.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
       return made.length === 0 ? null : Math.min(...made)
@@ -536,6 +608,9 @@ export function memoryStores(clock: Clock): {
   }
 
   function release(caseId: string): void {
+    const farewell = farewells.get(caseId)
+    if (farewell !== undefined) put(farewell)
+    farewells.delete(caseId)
     const held = cases.get(caseId)
     cases.delete(caseId)
     if (held === undefined) return

@@ -1,14 +1,22 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { call, caseRecord, journalEntry } from '../../domain/case.ts'
-import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
+import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase, UnpublishedCase } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { type Keys, memberOf } from './keys.ts'
+import { type Keys, memberOf, PUBLISHERS } from './keys.ts'
 import type { Stamp } from './lineage.ts'
 import { pairs } from './pairs.ts'
 import { scriptsOn } from './scripts.ts'
 
 const takenReply = z.tuple([z.string(), z.string(), z.string(), z.array(z.string()), z.array(z.string())])
+const unpublishedReply = z.tuple([
+  z.enum(['open', 'concluded']),
+  z.string(),
+  z.string(),
+  z.string(),
+  z.array(z.string()),
+  z.array(z.string()),
+])
 const partedReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
@@ -36,14 +44,57 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       record: record === '' && known !== undefined ? known.record : caseRecord.parse(JSON.parse(record)),
       epoch: Number(epoch),
       run: Number(run),
-      journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),
-      lostCalls: lost.map((json): LostCall => lostCall.parse(JSON.parse(json))),
+      ...journalOf(journal, lost),
     }
   }
 
   return {
     take: (id, known) => take(id, clock(), known),
     peek: (id) => take(id, ''),
+    isCurrent: async (id, run) => {
+      const [status, current] = await client.hmget(keys.case(id), 'status', 'run')
+      return status === 'open' && current === String(run)
+    },
+    async unpublished(id) {
+      const reply = await scripts.readUnpublished(keys.case(id), keys.journal(id), keys.lost(id))
+      if (reply === null) return null
+      const [status, record, epoch, run, journal, lost] = unpublishedReply.parse(reply)
+      const held: UnpublishedCase = {
+        record: caseRecord.parse(JSON.parse(record)),
+        epoch: Number(epoch),
+        run: Number(run),
+        ...journalOf(journal, lost),
+        concluded: status === 'concluded',
+      }
+      return held
+    },
+    async beginOver({ record: { id, protocol, tenant, subjectId, kind }, epoch, run, concluded }, over) {
+      const member = memberOf({ tenant, postId: subjectId, kind })
+      const done = await scripts.beginOver(
+        keys.thread(member),
+        keys.case(id),
+        keys.journal(id),
+        keys.lost(id),
+        keys.open,
+        keys.outbox,
+        keys.erased,
+        id,
+        member,
+        protocol,
+        over.version,
+        concluded ? 'concluded' : 'open',
+        epoch,
+        run,
+        clock(),
+        PUBLISHERS,
+        JSON.stringify(over.record),
+        over.seen ?? '',
+        over.journal.size,
+        ...[...over.journal].flatMap(([key, entry]) => [key, JSON.stringify(entry)]),
+        ...over.lostCalls.map((one) => JSON.stringify(one)),
+      )
+      return z.enum(['begun-over', 'in-flight', 'changed']).parse(done)
+    },
     async restart(id, epoch, record) {
       return (await scripts.restartCase(keys.case(id), keys.journal(id), epoch, JSON.stringify(record))) === 1
     },
@@ -84,7 +135,16 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
   }
 }
 
-const GROUP = 'publishers'
+/** What of a case stands beside its record. */
+function journalOf(journal: readonly string[], lost: readonly string[]): Pick<TakenCase, 'journal' | 'lostCalls'> {
+  return {
+    journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),
+    lostCalls: lost.map((json): LostCall => lostCall.parse(JSON.parse(json))),
+  }
+}
+
+const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
+
 const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
 /** The one stream's name and its entries: RESP3's map, flattened. */
 const streamReply = z.tuple([z.string(), rows])
@@ -106,7 +166,7 @@ export function redisOutbox(
       return await read()
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
-      await client.xgroup('CREATE', keys.outbox, GROUP, '0', 'MKSTREAM').catch((busy: unknown) => {
+      await client.xgroup('CREATE', keys.outbox, PUBLISHERS, '0', 'MKSTREAM').catch((busy: unknown) => {
         if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
       })
       return read()
@@ -125,6 +185,48 @@ export function redisOutbox(
       return [{ id, kind: 'verdict', caseId, verdict, transcript }]
     })
 
+  const release = (entry: string, caseId: string, protocol: string, member: string) =>
+    scripts.doneEntry(
+      keys.outbox,
+      keys.due,
+      keys.thread(member),
+      keys.case(caseId),
+      keys.journal(caseId),
+      keys.lost(caseId),
+      keys.comments(member),
+      keys.sample(member),
+      keys.authors(member),
+      keys.revisions(member),
+      keys.erased,
+      entry,
+      PUBLISHERS,
+      caseId,
+      protocol,
+      member,
+      settings.keepJournalMs,
+      settings.keepThreadMs,
+      settings.keepRevisionsMs,
+      settings.clock(),
+    )
+
+  const erased = async () =>
+    Object.entries(await client.hgetall(keys.erased)).map(([entry, json]) => {
+      const [at, ...rest] = erasedEntry.parse(JSON.parse(json))
+      return { entry, at, rest }
+    })
+
+  /** ms since 1970, by the clock of the scripts that note erased entries. */
+  async function redisTime(): Promise<number> {
+    const [seconds, micros] = await client.time()
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+
+  /** A publisher that was handed an entry which was erased, and is gone, says no more that it is done. */
+  async function releaseErased(idleMs: number): Promise<void> {
+    for (const { entry, at, rest } of await erased())
+      if (at <= (await redisTime()) - idleMs) await release(entry, ...rest)
+  }
+
   return {
     async putDeadLetters(letters) {
       const batch = client.pipeline()
@@ -137,7 +239,7 @@ export function redisOutbox(
         blocking.call(
           'XREADGROUP',
           'GROUP',
-          GROUP,
+          PUBLISHERS,
           publisher,
           'COUNT',
           limit,
@@ -151,49 +253,32 @@ export function redisOutbox(
       return entriesOf(streamReply.parse(reply)[1])
     },
     async adopt(publisher, limit, idleMs) {
+      await releaseErased(idleMs)
       const reply = await withGroup(() =>
-        client.call('XAUTOCLAIM', keys.outbox, GROUP, publisher, idleMs, '0', 'COUNT', limit),
+        client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
       )
       return entriesOf(claimReply.parse(reply)[1])
     },
     async keep(publisher, ids) {
-      if (ids.length > 0) await client.call('XCLAIM', keys.outbox, GROUP, publisher, 0, ...ids, 'JUSTID')
+      if (ids.length === 0) return
+      await client.call('XCLAIM', keys.outbox, PUBLISHERS, publisher, 0, ...ids, 'JUSTID')
+      for (const { entry, rest } of await erased())
+        if (ids.includes(entry)) await client.hset(keys.erased, entry, JSON.stringify([await redisTime(), ...rest]))
     },
     async done(entries) {
       await Promise.all(
         entries.map((entry) => {
           const { member = '', protocol = '' } = members.get(entry.id) ?? {}
           members.delete(entry.id)
-          const id = entry.kind === 'verdict' ? entry.caseId : ''
-          return scripts.doneEntry(
-            keys.outbox,
-            keys.due,
-            keys.thread(member),
-            keys.case(id),
-            keys.journal(id),
-            keys.lost(id),
-            keys.comments(member),
-            keys.sample(member),
-            keys.authors(member),
-            keys.revisions(member),
-            entry.id,
-            GROUP,
-            id,
-            protocol,
-            member,
-            settings.keepJournalMs,
-            settings.keepThreadMs,
-            settings.keepRevisionsMs,
-            settings.clock(),
-          )
+          return release(entry.id, entry.kind === 'verdict' ? entry.caseId : '', protocol, member)
         }),
       )
     },
     async leave(publisher) {
-      await scripts.forgetConsumers(keys.outbox, GROUP, 0, publisher)
+      await scripts.forgetConsumers(keys.outbox, PUBLISHERS, 0, publisher)
     },
     async forget(idleMs) {
-      await scripts.forgetConsumers(keys.outbox, GROUP, idleMs, '')
+      await scripts.forgetConsumers(keys.outbox, PUBLISHERS, idleMs, '')
     },
     size: () => client.xlen(keys.outbox),
     async oldest() {

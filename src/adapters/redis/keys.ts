@@ -21,6 +21,11 @@ export interface Keys {
   readonly unworked: string
   /** Stream: what waits for Kafka. */
   readonly outbox: string
+  /**
+   * Hash: entries of the outbox that were erased while a publisher had them in hand, as JSON: [when it was last heard of, ms;
+   * case id; protocol; thread member].
+   */
+  readonly erased: string
   /** Hash: stream marks by partition. */
   readonly marks: string
   /** Hash: which data these are, and whether some were lost. */
@@ -56,6 +61,7 @@ export function keysUnder(prefix: string): Keys {
     open: `${root}:open`,
     unworked: `${root}:unworked`,
     outbox: `${root}:outbox`,
+    erased: `${root}:outbox/erased`,
     marks: `${root}:marks`,
     lineage: `${root}:lineage`,
     fence: `${root}:fence-key`,
@@ -74,6 +80,9 @@ export function keysUnder(prefix: string): Keys {
     replies: (member) => `${root}:replies:${member}`,
   }
 }
+
+/** The outbox's consumer group. */
+export const PUBLISHERS = 'publishers'
 
 /** A thread's name in sorted sets and keys; tenants hold neither colon nor slash. */
 export function memberOf({ tenant, postId, kind }: ThreadRef): string {

@@ -74,8 +74,5 @@ export function redisRecovery(
       const { protocol, revision: number, version, seen } = revision
       return (await scripts.settleRevision(keys.thread(memberOf(ref)), protocol, number, version, seen)) === 1
     },
-    /** The id of the case that a protocol has open on a thread. */
-    openCase: (ref: ThreadRef, protocol: string): Promise<string | null> =>
-      client.hget(keys.thread(memberOf(ref)), `open:${protocol}`),
   }
 }

@@ -8,7 +8,7 @@ import { type Lua, luaOn } from './lua.ts'
  * (comments after the window), crowd (comments that their authors' share had no room for), stage (count checkpoints passed),
  * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
  * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), base (what its revisions are counted from, if not 0), and by protocol rev:, open:, seen:, last: (the
+ * reads its comments), base (what its revisions are counted from, if not 0), dels (how often comments were deleted), and by protocol rev:, open:, seen:, last: (the
  * revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a script has
  * written when it fails: nothing that can fail stands behind the first write.
  */
@@ -242,7 +242,7 @@ local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'u
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
 local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
-local outcomes, changed, again, late, crowd = {}, false, false, 0, 0
+local outcomes, changed, again, retracted, deletions, late, crowd = {}, false, false, false, false, 0, 0
 -- Of a comment that is left out while its post is missing, where it came from stays: should no post come, it was lost as well.
 local function wait_unseen(id, origin) redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
 local function leave_out(id)
@@ -280,9 +280,9 @@ for i = 9, #ARGV, 8 do
       redis.call('HSET', comments, id, TOMBSTONE)
       redis.call('ZADD', sample, string.format('%.0f', rank + DEAD), id)
       redis.call('HDEL', orphans, id)
-      outcome, changed = 'deleted', true
+      outcome, changed, deletions = 'deleted', true, true
       if old then n = n - 1 end
-      again = again or (final and old)
+      retracted = retracted or (final and old)
       if not at then due_if_not_yet(due, member, tonumber(created) + tonumber(orphan_wait)) end
     end
   elseif old == json then outcome = 'duplicate'
@@ -334,7 +334,9 @@ if changed then
   keep_first(${TOMBSTONES} * cap, string.format('%.0f', DEAD), '+inf')
   redis.call('HSET', thread, 'n', n)
   redis.call('HINCRBY', thread, 'v', 1)
-  if again and reopen == '1' then
+  if deletions then redis.call('HINCRBY', thread, 'dels', 1) end
+  -- A verdict that rests on a deleted comment is superseded, whatever becomes of late ones.
+  if retracted or (again and reopen == '1') then
     due_now(thread, due, member, now)
     for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
   elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
@@ -395,10 +397,12 @@ end
 
 const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}${SAME_DATA}
 local thread, due, open, case_prefix, held_prefix, comments, sample, authors, paused, lineage = unpack(KEYS)
-local member, version, asks, next_due, final, now, keep, waiting, held, known, beat = unpack(ARGV, 1, 11)
+local member, version, asks, next_due, final, now, keep, waiting, held, known, beat, deletions = unpack(ARGV, 1, 12)
 local opened = {}
 if not same_data(lineage, known, beat) then return opened end
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
+-- No case opens on a comment that has been deleted since it was read.
+if (redis.call('HGET', thread, 'dels') or '0') ~= deletions then return opened end
 -- Nobody looks at the thread again after this: what came since it was read would be seen by none.
 if next_due == '' and redis.call('HGET', thread, 'v') ~= version then return opened end
 local missed = false
@@ -412,7 +416,7 @@ for protocol in string.gmatch(held, '%S+') do
     redis.call('HSET', thread, 'held:' .. protocol, 1)
   else missed = true end
 end
-for i = 12, #ARGV, 6 do
+for i = 13, #ARGV, 6 do
   local protocol, id, revision, seen, last, record = unpack(ARGV, i, i + 5)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -536,12 +540,47 @@ return { #members, woken }
 `
 
 /**
- * A farewell goes into the outbox behind the revision that it retracts: while that one waits for Kafka, in the hands of any
- * publisher, the farewell waits in the tombstone.
+ * Takes a concluded case's verdict out of the outbox; whether no publisher was ever handed it, so that it will stand nowhere.
+ * One that was handed out is noted: what is to follow it waits until its publisher says that it is done, or is gone. An
+ * earlier version did not note the entry of a case: that one stays until it is published.
  */
-const DELETE_POST = `${DUES}${OPEN_COUNTS}
-local thread, comments, sample, authors, due, orphans, open, unworked, outbox, case_prefix, revisions = unpack(KEYS, 1, 11)
-local member, keep = ARGV[1], ARGV[2]
+const WITHDRAW = `
+local function last_handed_out(outbox, group)
+  local groups = redis.pcall('XINFO', 'GROUPS', outbox)
+  if groups.err then return '0-0' end
+  for _, fields in ipairs(groups) do
+    local known = {}
+    for i = 1, #fields, 2 do known[fields[i]] = fields[i + 1] end
+    if known.name == group then return known['last-delivered-id'] end
+  end
+  return '0-0'
+end
+local function parts_of(entry)
+  local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(number)
+end
+local function withdraw(case, outbox, erased, group, id, protocol, member)
+  local entry = redis.call('HGET', case, 'entry')
+  if not entry then return false end
+  local ms, number = parts_of(entry)
+  local last_ms, last_number = parts_of(last_handed_out(outbox, group))
+  redis.call('XDEL', outbox, entry)
+  if ms > last_ms or (ms == last_ms and number > last_number) then return true end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('HSET', erased, entry, cjson.encode({ now, id, protocol, member }))
+  return false
+end
+`
+
+/**
+ * A farewell goes into the outbox behind the revision that it retracts: while a publisher has that one in hand, the farewell
+ * waits in the tombstone. One that no publisher was handed is taken back.
+ */
+const DELETE_POST = `${DUES}${OPEN_COUNTS}${WITHDRAW}
+local thread, comments, sample, authors, due, orphans, open, unworked, outbox, case_prefix, revisions, erased =
+  unpack(KEYS, 1, 12)
+local member, keep, group = unpack(ARGV, 1, 3)
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
 local fields = redis.call('HKEYS', thread)
 local last = {}
@@ -552,7 +591,7 @@ for _, field in ipairs(fields) do
 end
 local forgotten = redis.call('HGETALL', revisions)
 for i = 1, #forgotten, 2 do note(forgotten[i], forgotten[i + 1]) end
-for i = 3, #ARGV, 5 do
+for i = 4, #ARGV, 5 do
   local protocol, revision = ARGV[i], tonumber(ARGV[i + 1])
   if last[protocol] ~= revision then return 'changed' end
   last[protocol] = nil
@@ -564,14 +603,17 @@ for _, field in ipairs(fields) do
     local id = redis.call('HGET', thread, field)
     if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1)
     elseif redis.call('ZREM', unworked, id) == 1 then -- It was open, and is not counted.
-    elseif redis.call('EXISTS', case_prefix .. id) == 1 then unpublished[string.sub(field, 6)] = id end
+    elseif redis.call('EXISTS', case_prefix .. id) == 1 then
+      local protocol = string.sub(field, 6)
+      if not withdraw(case_prefix .. id, outbox, erased, group, id, protocol, member) then unpublished[protocol] = id end
+    end
   end
 end
 redis.call('DEL', thread, comments, sample, authors, orphans)
-for i = 12, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 13, #KEYS do redis.call('DEL', KEYS[i]) end
 not_due(due, member)
 redis.call('HSET', thread, 'gone', 1)
-for i = 3, #ARGV, 5 do
+for i = 4, #ARGV, 5 do
   local protocol, revision, id, verdict, transcript = unpack(ARGV, i, i + 4)
   redis.call('HSET', thread, 'rev:' .. protocol, tonumber(revision) + 1)
   if unpublished[protocol] then
@@ -599,6 +641,59 @@ end
 local record = held[2]
 if held[3] .. '@' .. (held[4] or '') == ARGV[3] then record = '' end
 return { record, tostring(epoch), held[3], redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
+`
+
+const READ_UNPUBLISHED = `
+local case, journal, lost = unpack(KEYS)
+local held = redis.call('HMGET', case, 'status', 'record', 'epoch', 'run')
+if (held[1] ~= 'open' and held[1] ~= 'concluded') or not held[2] then return nil end
+return { held[1], held[2], held[3], held[4], redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
+`
+
+/** Begins a case over, without comments that were deleted, if it and its thread are as they were read. */
+const BEGIN_OVER = `${OPEN_COUNTS}${WITHDRAW}
+local thread, case, journal, lost, open, outbox, erased = unpack(KEYS)
+local id, member, protocol, version, status, epoch, run, now, group, record, seen, answers = unpack(ARGV, 1, 12)
+local held = redis.call('HMGET', case, 'status', 'epoch', 'run')
+if held[1] ~= status or held[2] ~= epoch or held[3] ~= run then return 'changed' end
+local at = redis.call('HMGET', thread, 'v', 'open:' .. protocol)
+if at[1] ~= version or at[2] ~= id then return 'changed' end
+if status == 'concluded' then
+  if not withdraw(case, outbox, erased, group, id, protocol, member) then
+    redis.call('DEL', journal, lost)
+    redis.call('HDEL', case, 'record')
+    redis.call('HDEL', thread, 'carry:' .. protocol)
+    redis.call('HSET', thread, 'again:' .. protocol, 1)
+    return 'in-flight'
+  end
+  redis.call('HDEL', case, 'entry')
+  redis.call('ZADD', open, now, id)
+  count_open(open, member, 1)
+end
+redis.call('DEL', journal)
+local first_lost = 13 + 2 * answers
+for i = 13, first_lost - 1, 2 do redis.call('HSET', journal, ARGV[i], ARGV[i + 1]) end
+for i = first_lost, #ARGV do
+  if not redis.call('LPOS', lost, ARGV[i]) then redis.call('RPUSH', lost, ARGV[i]) end
+end
+redis.call('HSET', case, 'status', 'open', 'record', record)
+redis.call('HINCRBY', case, 'epoch', 1)
+redis.call('HINCRBY', case, 'run', 1)
+if seen ~= '' then redis.call('HSET', thread, 'seen:' .. protocol, seen) end
+return 'begun-over'
+`
+
+/** Puts what a revision left to the next in the place of what was read, if it is still that; erases the keys behind the thread's. */
+const ERASE_LEFT = `
+local thread = KEYS[1]
+for i = 2, #KEYS do redis.call('UNLINK', KEYS[i]) end
+for i = 1, #ARGV, 3 do
+  local protocol, known, carry = unpack(ARGV, i, i + 2)
+  if redis.call('HGET', thread, 'carry:' .. protocol) ~= known then return 0 end
+  if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
+  else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
+end
+return 1
 `
 
 const RESTART = `
@@ -634,9 +729,9 @@ local id, epoch, protocol, member, verdict, transcript, carry, known, beat = unp
 if not same_data(lineage, known, beat) then return 0 end
 local held = redis.call('HMGET', case, 'status', 'epoch')
 if held[1] ~= 'open' or held[2] ~= epoch then return 0 end
-redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+local entry = redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
   'verdict', verdict, 'transcript', transcript)
-redis.call('HSET', case, 'status', 'concluded')
+redis.call('HSET', case, 'status', 'concluded', 'entry', entry)
 if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 redis.call('ZREM', unworked, id)
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
@@ -645,10 +740,11 @@ return 1
 `
 
 const DONE = `${DUE_NOW}${WAITS}
-local outbox, due, thread, case, journal, lost, comments, sample, authors, revisions = unpack(KEYS)
+local outbox, due, thread, case, journal, lost, comments, sample, authors, revisions, erased = unpack(KEYS)
 local entry, group, id, protocol, member, keep_journal, keep_thread, keep_revisions, now = unpack(ARGV)
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
+redis.call('HDEL', erased, entry)
 if id == '' then return 1 end
 -- Published, and open all the same: the store has lost that it was concluded, and a recovery must find it so.
 if redis.call('HGET', case, 'status') == 'open' then return 0 end
@@ -902,12 +998,15 @@ const SOURCES = {
   linkReply: { lua: LINK_REPLY, keys: 2 },
   deletePost: { lua: DELETE_POST },
   takeCase: { lua: TAKE, keys: 4 },
+  readUnpublished: { lua: READ_UNPUBLISHED, keys: 3 },
+  beginOver: { lua: BEGIN_OVER, keys: 7 },
+  eraseLeft: { lua: ERASE_LEFT },
   restartCase: { lua: RESTART, keys: 2 },
   answerAsk: { lua: ANSWER, keys: 2 },
   loseCalls: { lua: LOSE_CALLS, keys: 2 },
   concludeCase: { lua: CONCLUDE, keys: 6 },
   partOpen: { lua: PART_OPEN, keys: 2 },
-  doneEntry: { lua: DONE, keys: 10 },
+  doneEntry: { lua: DONE, keys: 11 },
   forgetConsumers: { lua: FORGET_CONSUMERS, keys: 1 },
   beginLineage: { lua: BEGIN_LINEAGE, keys: 2 },
   beatLineage: { lua: BEAT_LINEAGE, keys: 1 },

@@ -11,7 +11,7 @@ import {
   type ThreadState,
   type ThreadStore,
 } from '../../ports/threads.ts'
-import { type Keys, memberOf, refOf } from './keys.ts'
+import { type Keys, memberOf, PUBLISHERS, refOf } from './keys.ts'
 import type { Stamp } from './lineage.ts'
 import { pairs } from './pairs.ts'
 import { scriptsOn } from './scripts.ts'
@@ -34,6 +34,8 @@ const UNBOUNDED = 1e15
 const DELETE_TRIES = 100
 /** Of a deleted thread so many of its latest revisions' cases and journals are erased; those before have expired long since. */
 const ERASED_REVISIONS = 1_000
+/** Of so many of a thread's latest revisions the cases may not have expired yet since they were published. */
+const PUBLISHED_KEPT = 100
 /** Orphans that expire in one step, and such steps in a row; of what is left the thread stays due. */
 const EXPIRED_AT_ONCE = 500
 const EXPIRY_STEPS = 100
@@ -115,7 +117,7 @@ export function redisThreads(
           ...farewell(protocol, revision + 1),
         }))
         const caseKeys = farewells.flatMap(({ revision, caseId }) =>
-          latest(revision).flatMap((number) => {
+          latest(revision, ERASED_REVISIONS).flatMap((number) => {
             const id = `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`
             return [keys.case(id), keys.journal(id), keys.lost(id)]
           }),
@@ -132,6 +134,7 @@ export function redisThreads(
           keys.outbox,
           keys.case(''),
           keys.revisions(member),
+          keys.erased,
           ...caseKeys,
         ]
         const ended = await scripts.deletePost(
@@ -139,6 +142,7 @@ export function redisThreads(
           ...touched,
           member,
           settings.keepTombstoneMs,
+          PUBLISHERS,
           ...farewells.flatMap(({ protocol, revision, caseId, verdict, transcript }) => [
             protocol,
             String(revision),
@@ -150,6 +154,28 @@ export function redisThreads(
         if (ended !== 'changed') return outcome.parse(ended)
       }
       throw new Error(`the thread ${member} changes again and again while it is being deleted`)
+    },
+
+    async eraseLeft(ref, { without, caseId }) {
+      const member = memberOf(ref)
+      for (let tries = 0; tries < DELETE_TRIES; tries++) {
+        const held = await client.hgetall(keys.thread(member))
+        const revisions = revisionsOf(held)
+        const changes = [...revisions].flatMap(([protocol, { carry }]) => {
+          const left = carry === null ? null : (without(protocol, carry) ?? null)
+          if (JSON.stringify(left) === JSON.stringify(carry)) return []
+          return [protocol, held[`carry:${protocol}`] ?? '', left === null ? '' : JSON.stringify(left)]
+        })
+        const published = [...revisions].flatMap(([protocol, { revision, openId }]) =>
+          latest(revision, PUBLISHED_KEPT)
+            .map((number) => caseId(protocol, number))
+            .filter((id) => id !== openId)
+            .flatMap((id) => [keys.case(id), keys.journal(id), keys.lost(id)]),
+        )
+        const touched = [keys.thread(member), ...published]
+        if ((await scripts.eraseLeft(touched.length, ...touched, ...changes)) === 1) return
+      }
+      throw new Error(`the thread ${member} changes again and again while comments are being erased from it`)
     },
 
     async linkReply(post, reply) {
@@ -183,6 +209,7 @@ export function redisThreads(
         late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
+        deletions: Number(held.dels ?? 0),
         base: Number(held.base ?? 0),
         // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
         nextAge: held.next !== undefined ? Number(held.next) : held.pv === undefined ? 0 : null,
@@ -219,6 +246,7 @@ export function redisThreads(
         waiting.join(' '),
         held.join(' '),
         ...stamp(),
+        String(state.deletions),
         ...cases.flatMap(({ record, seen }) => [
           record.protocol,
           record.id,
@@ -288,8 +316,9 @@ export function redisThreads(
   return store
 }
 
-function latest(revision: number): number[] {
-  return Array.from({ length: Math.min(revision, ERASED_REVISIONS) }, (_, index) => revision - index)
+/** The numbers of the latest revisions, at most so many. */
+function latest(revision: number, most: number): number[] {
+  return Array.from({ length: Math.min(revision, most) }, (_, index) => revision - index)
 }
 
 /** A time as the end of a range of scores. */
@@ -309,7 +338,7 @@ function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {
           revision: Number(held[`rev:${protocol}`]),
           seen: Number(held[`seen:${protocol}`] ?? 0),
           final: (held[`last:${protocol}`] ?? held.final) === '1',
-          open: held[`open:${protocol}`] !== undefined,
+          openId: held[`open:${protocol}`] ?? null,
           carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
         },
       ]

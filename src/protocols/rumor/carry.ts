@@ -28,6 +28,8 @@ export const rumorCarry = z.object({
   /** Hash of what was said ({@link keyOf}), its score, and the model that gave it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
   evidence: z.string(),
+  /** Ids of the comments that the debaters were shown; null where an earlier version did not say. */
+  shown: z.array(z.string()).nullable().default(null),
   decision,
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
@@ -64,6 +66,22 @@ export function carriedScores(
       .slice(0, 1)
       .map((comment): RumorCarry['scores'][number] => [keyOf(comment, foldNearIdentical), value, model]),
   )
+}
+
+/**
+ * What may stay when comments are deleted: scores, which hold no words, and a decision of which none of them was a part. What
+ * debaters say may quote what they were shown.
+ */
+export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): unknown {
+  const read = rumorCarry.safeParse(carry)
+  if (!read.success) return null
+  const { shown } = read.data
+  if (shown !== null && !shown.some((id) => deleted.has(id))) return carry
+  const none: Decision = {
+    ...{ label: null, rationale: '', decidedBy: 'none', rounds: 0 },
+    ...{ degraded: [], again: true, models: {} },
+  }
+  return { ...read.data, evidence: '', shown: [], decision: none } satisfies RumorCarry
 }
 
 /** Folded, a score is of the words, whoever says them; else each comment has its own, and an edited one none. */

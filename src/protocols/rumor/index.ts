@@ -3,7 +3,7 @@ import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { rumorCarry } from './carry.ts'
+import { rumorCarry, withoutComments } from './carry.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
@@ -33,6 +33,7 @@ export const rumor = {
       labels: ['rumor', 'non-rumor'],
       promptsHash: prompts.hash,
       settingsHash,
+      withoutComments,
       script: (subject, carry, circumstances) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null

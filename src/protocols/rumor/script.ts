@@ -113,6 +113,7 @@ export function* s2mad(
         kind: subjectivity === undefined || subjectivity.ok ? kind : null,
         scores: carriedScores(scores, settings),
         evidence: evidenceHash(post, sides, kind),
+        shown: [...sides.support, ...sides.oppose].map(({ id }) => id),
         decision,
       } satisfies RumorCarry,
     }

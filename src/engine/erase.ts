@@ -1,0 +1,212 @@
+import type { Ask } from '../domain/ask.ts'
+import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { noUsage, verdictId } from '../domain/verdict.ts'
+import { withFormat } from '../gateway/format.ts'
+import type { CaseStore, LostCall, UnpublishedCase } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { ThreadState, ThreadStore } from '../ports/threads.ts'
+import { named, versionsOf } from './judge.ts'
+import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
+import { begin, type KeyedAsk, proceed, replay } from './replay.ts'
+import { judgesBesides } from './routes.ts'
+import type { Protocol, Script } from './script.ts'
+
+/** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
+const TRIES = 100
+/** A case that is begun over has its whole time again, up to so many times: deletions may come one by one. */
+const MOST_DEADLINES = 4
+
+/**
+ * Erases deleted comments from what the engine keeps: cases that are open, or wait for Kafka, begin over on the thread as it
+ * is now and keep the answers that had nothing to do with them; of those that are published nothing stays. The thread itself
+ * must be rid of them already. Repeatable.
+ */
+export function commentEraser(deps: {
+  threads: ThreadStore
+  cases: CaseStore
+  /** Where cases that were concluded get a job again; null where the reconciler is left to give it. */
+  queues: Pick<StageQueues, 'push'> | null
+  protocols: readonly Protocol[]
+  clock: Clock
+  settings: Pick<OpenerSettings, 'checkpoints' | 'caseDeadlineMs'>
+}): (ref: ThreadRef, deleted: ReadonlySet<string>) => Promise<void> {
+  const { threads, cases, queues, clock, settings } = deps
+  const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
+
+  const without = (name: string, carry: unknown, deleted: ReadonlySet<string>): unknown =>
+    carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
+
+  /** The case without the comments; null if it never held one. */
+  function begunOver(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
+    const { record } = held
+    const carry = without(record.protocol, record.carry, deleted)
+    if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
+    const protocol = protocols.get(record.protocol)
+    const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
+    const now = clock()
+    const over: CaseRecord = {
+      ...record,
+      ...(current === null || state.post === null
+        ? filtered(record, deleted)
+        : snapshotOf(current, state, state.post, settings)),
+      carry,
+      begunOverAt: held.epoch + 1,
+      deadline: Math.max(
+        record.deadline,
+        Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
+      ),
+    }
+    const kept =
+      current === null ? { journal: new Map(), lostCalls: lostOf(held.journal) } : keep(current, held, over, deleted)
+    return {
+      record: over,
+      ...kept,
+      version: state.version,
+      seen: current === null ? null : versionSeenBy(current, state),
+    }
+  }
+
+  async function eraseOpen(ref: ThreadRef, state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
+    for (const { openId } of state.revisions.values()) {
+      const held = openId === null ? null : await cases.unpublished(openId)
+      const over = held === null ? null : begunOver(held, state, deleted)
+      if (held === null || over === null) continue
+      const done = await cases.beginOver(held, over)
+      if (done === 'changed') return false
+      if (done === 'begun-over' && held.concluded) await queues?.push([held.record.id])
+    }
+    const caseId = (name: string, revision: number) => {
+      const protocol = protocols.get(name)
+      const besides = protocol !== undefined && judgesBesides(protocol, ref.kind)
+      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, besides })
+    }
+    await threads.eraseLeft(ref, { without: (name, carry) => without(name, carry, deleted), caseId })
+    return true
+  }
+
+  return async (ref, deleted) => {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const state = await threads.read(ref)
+      if (state === null || (await eraseOpen(ref, state, deleted))) return
+    }
+    throw new Error(`cases of ${ref.postId} of ${ref.tenant} change again and again while comments are being erased`)
+  }
+}
+
+function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {
+  return commentsOf(subject).some(({ id }) => deleted.has(id))
+}
+
+function commentsOf(subject: unknown): readonly { readonly id: string }[] {
+  const { comments = [] } = (subject ?? {}) as { comments?: readonly { readonly id: string }[] }
+  return comments
+}
+
+/** The snapshot that it had, less the comments: for a protocol that is not at work here under the case's versions. */
+function filtered(
+  { subject, comments }: CaseRecord,
+  deleted: ReadonlySet<string>,
+): Pick<CaseRecord, 'subject' | 'comments'> {
+  const stay = commentsOf(subject).filter(({ id }) => !deleted.has(id))
+  const gone = commentsOf(subject).length - stay.length
+  return {
+    subject: { ...(subject as object), comments: stay },
+    comments: { ...comments, accepted: Math.max(0, comments.accepted - gone) },
+  }
+}
+
+function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
+  return JSON.stringify(versions) === JSON.stringify(versionsOf(protocol))
+}
+
+/**
+ * The journal of a case that begins over: an answer stays where the same question is asked again, and of a question in
+ * pieces where every piece was asked about beside no deleted comment. What is asked again as it was cannot hold the deleted
+ * words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
+ */
+function keep(
+  protocol: Protocol,
+  held: UnpublishedCase,
+  over: CaseRecord,
+  deleted: ReadonlySet<string>,
+): { journal: Journal; lostCalls: LostCall[] } {
+  const scriptOf = ({ subject, carry, pressed }: CaseRecord): Script => protocol.script(subject, carry, { pressed })
+  const journal = new Map<string, JournalEntry>()
+  const moved = new Set<string>()
+  try {
+    const answers = knownAnswers(replay(scriptOf(held.record), held.journal).asked, held.journal, deleted)
+    const progress = begin(scriptOf(over))
+    for (;;) {
+      const standing = proceed(progress, journal)
+      if (standing.at === 'end') break
+      const found = standing.open.flatMap(({ key, ask }) => {
+        const known = answers.to(ask)
+        return known === null ? [] : [{ key, ...known }]
+      })
+      for (const { key, entry, from } of found) {
+        journal.set(key, entry)
+        if (from !== null) moved.add(from)
+      }
+      if (found.length < standing.open.length) break
+    }
+  } catch {
+    // A script that fails on its subject fails again when it is advanced, and is named there.
+  }
+  return { journal, lostCalls: lostOf(held.journal, moved) }
+}
+
+/** What may be asked again, by its question. */
+function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: ReadonlySet<string>) {
+  const whole = new Map<string, { from: string; entry: JournalEntry }[]>()
+  const single = new Map<string, { answer: unknown; model: string; startedAt: number }>()
+  for (const { key, ask } of asked) {
+    const entry = journal.get(key)
+    if (entry === undefined || entry.failed !== undefined) continue
+    const question = questionOf(ask)
+    whole.set(question, [...(whole.get(question) ?? []), { from: key, entry }])
+    const { pieces, about } = ask
+    if (pieces === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
+    for (let nth = 0; nth < pieces.count; nth++) {
+      const answer = pieces.take(entry.answer, nth)
+      const model = entry.models?.[nth] || entry.model
+      if (answer !== undefined)
+        single.set(questionOf(pieces.only([nth])), { answer, model, startedAt: entry.startedAt })
+    }
+  }
+
+  return {
+    /** The entry that answers it, and the key of the one that it is, if it is one and not put together. */
+    to(ask: Ask): { entry: JournalEntry; from: string | null } | null {
+      // Each is used once: what was asked twice was paid for twice.
+      const same = whole.get(questionOf(ask))?.shift()
+      if (same !== undefined) return same
+      const { pieces } = ask
+      if (pieces === undefined) return null
+      const known = Array.from({ length: pieces.count }, (_, nth) => single.get(questionOf(pieces.only([nth]))))
+      const [first] = known
+      if (first === undefined || known.includes(undefined)) return null
+      const answer = pieces.join(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
+      const models = known.map((one) => one?.model ?? '')
+      const entry: JournalEntry = {
+        ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },
+        // Its calls stand with those of the questions that it was taken from.
+        ...{ calls: [], usage: noUsage(), startedAt: first.startedAt, ms: 0, heldMs: 0, memo: true, sent: [] },
+        ...(models.every((model) => model === first.model) ? {} : { models }),
+      }
+      return { entry, from: null }
+    },
+  }
+}
+
+/** The same for the same question, whatever key it is asked under. */
+function questionOf(ask: Ask): string {
+  const { stage, role, temperature, maxTokens, lookup = null } = ask
+  return JSON.stringify([stage, role, temperature, maxTokens, lookup, withFormat(ask)])
+}
+
+/** The calls behind the answers that go. */
+function lostOf(journal: Journal, moved: ReadonlySet<string> = new Set()): LostCall[] {
+  return [...journal].flatMap(([key, { calls }]) => (moved.has(key) ? [] : named(calls, key)))
+}

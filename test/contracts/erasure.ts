@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { CaseRecord } from '../../src/domain/case.ts'
+import type { BeginningOver, UnpublishedCase } from '../../src/ports/cases.ts'
+import { ARRIVAL, endOf, entryOf, farewellOf, postOf, RULES, recordOf, said, T0, thread, unsaid } from './samples.ts'
+import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
+
+/** What the stores promise of words that were deleted while a verdict on them was on its way. */
+export function erasureContract(name: string, make: MakeStores): void {
+  describe(`erasure, ${name}`, () => {
+    const p1 = thread('p1')
+    const SECRET = 'SECRET-words'
+    const IDLE = 100
+    let stores: Stores
+    beforeEach(async () => {
+      stores = await make()
+      await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+      await stores.threads.putComments(p1, [said('c1', { text: SECRET }), said('c2')], T0, RULES)
+    })
+    afterEach(async () => {
+      await stores.close()
+    })
+
+    const nextIds = async (publisher = 'one') =>
+      (await stores.outbox.next(publisher, 10, 10)).map((entry) =>
+        entry.kind === 'verdict' ? entry.caseId : entry.kind,
+      )
+    const expectNoTrace = async () => expect((await stores.traces?.(SECRET)) ?? []).toEqual([])
+    const deletePost = () => stores.threads.deletePost(p1, farewellOf(p1))
+
+    /** A case whose record, journal, verdict and carry hold the words. */
+    async function concluded(): Promise<CaseRecord> {
+      const record = await openCase(stores, p1)
+      const { epoch, run } = await takeCase(stores, record.id)
+      await stores.cases.answer(record.id, run, '0.0', entryOf({ reason: SECRET }))
+      await stores.cases.conclude(record, epoch, endOf(record, SECRET, JSON.stringify({ said: SECRET })))
+      return record
+    }
+
+    describe('of a post whose verdict waits for Kafka', () => {
+      it('takes it back where no publisher was handed it: its retraction stands in its place', async () => {
+        await concluded()
+        await deletePost()
+        await expectNoTrace()
+        expect(await nextIds()).toEqual(['rumor~p1~r2'])
+      })
+
+      it('takes back no other than its own', async () => {
+        const other = thread('p2')
+        await stores.threads.putPost(other, postOf(other), ARRIVAL, RULES)
+        await concludeCase(stores, await openCase(stores, other))
+        await concluded()
+        await deletePost()
+        expect(await nextIds()).toEqual(['rumor~p2~r1', 'rumor~p1~r2'])
+      })
+
+      it('lets its retraction follow where a publisher has it in hand, and keeps none of its words', async () => {
+        await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        await expectNoTrace()
+        expect(await nextIds('two')).toEqual([])
+        await stores.outbox.done(inHand)
+        expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
+      })
+
+      it('lets its retraction follow where the publisher that had it in hand is gone, and no sooner', async () => {
+        await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        await stores.pass(IDLE / 2)
+        await stores.outbox.keep(
+          'one',
+          inHand.map(({ id }) => id),
+        )
+        await stores.pass(IDLE - 20)
+        expect(await stores.outbox.adopt('two', 10, IDLE)).toEqual([])
+        expect(await nextIds('two')).toEqual([])
+        await stores.pass(IDLE)
+        expect(await stores.outbox.adopt('two', 10, IDLE)).toEqual([])
+        expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
+        // Who was presumed gone says that it is done after all.
+        await stores.outbox.done(inHand)
+        expect(await nextIds('two')).toEqual([])
+      })
+    })
+
+    describe('of a comment', () => {
+      const unpublished = async (id: string): Promise<UnpublishedCase> => {
+        const held = await stores.cases.unpublished(id)
+        if (held === null) throw new Error(`${id} is not unpublished`)
+        return held
+      }
+      /** The case without the comment, as the engine would have it begin over. */
+      async function over(held: UnpublishedCase, change: Partial<BeginningOver> = {}): Promise<BeginningOver> {
+        const state = await readThread(stores, p1)
+        const record = {
+          ...held.record,
+          subject: recordOf(state).subject,
+          carry: null,
+          begunOverAt: held.epoch + 1,
+        }
+        return { record, journal: new Map(), lostCalls: [], version: state.version, seen: state.version, ...change }
+      }
+      const deleteComment = () => stores.threads.putComments(p1, [unsaid('c1')], T0, RULES)
+
+      it('begins an open case over: in a new run, with the answers that it may keep', async () => {
+        const { id } = await openCase(stores, p1)
+        const before = await takeCase(stores, id)
+        await stores.cases.answer(id, before.run, '0.0', entryOf({ reason: SECRET }))
+        await stores.cases.answer(id, before.run, '0.1', entryOf('harmless'))
+        await deleteComment()
+        const held = await unpublished(id)
+        expect(held).toMatchObject({ epoch: before.epoch, run: before.run, concluded: false })
+        const lost = { key: '0.0', id: 'call-1', outcome: 'answered' }
+        const given = await over(held, { journal: new Map([['0.0', entryOf('harmless')]]), lostCalls: [lost] })
+        expect(await stores.cases.isCurrent(id, before.run)).toBe(true)
+        expect(await stores.cases.beginOver(held, given)).toBe('begun-over')
+        await expectNoTrace()
+        expect(await stores.cases.isCurrent(id, before.run)).toBe(false)
+        expect(await stores.cases.isCurrent(id, before.run + 1)).toBe(true)
+        expect(await stores.cases.answer(id, before.run, '0.2', entryOf('late'))).toBe('stale')
+        expect(await stores.cases.conclude(held.record, before.epoch, endOf(held.record))).toBe(false)
+        const after = await takeCase(stores, id)
+        expect(after).toMatchObject({ record: given.record, run: before.run + 1, lostCalls: [lost] })
+        expect([...after.journal]).toEqual([['0.0', entryOf('harmless')]])
+        expect(after.epoch).toBe((given.record.begunOverAt ?? 0) + 1)
+        expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({
+          revision: 1,
+          seen: given.version,
+          openId: id,
+        })
+        expect(await stores.cases.countOpen()).toBe(1)
+      })
+
+      it('takes a verdict back that no publisher was handed: its case is open again, under its number', async () => {
+        const { id } = await concluded()
+        expect(await stores.cases.isCurrent(id, 0)).toBe(false)
+        await deleteComment()
+        const held = await unpublished(id)
+        expect(held.concluded).toBe(true)
+        expect(await stores.cases.beginOver(held, await over(held))).toBe('begun-over')
+        await stores.threads.eraseLeft(p1, { without: () => null, caseId: () => 'none' })
+        await expectNoTrace()
+        expect(await stores.outbox.size()).toBe(0)
+        expect(await stores.cases.countOpen()).toBe(1)
+        await stores.pass(20)
+        expect(await stores.cases.idle(10, 10)).toEqual([id])
+        await concludeCase(stores, (await unpublished(id)).record)
+        expect(await nextIds()).toEqual([id])
+      })
+
+      it('lets the next revision follow where a publisher has the verdict in hand, and keeps none of its words', async () => {
+        const { id } = await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deleteComment()
+        const held = await unpublished(id)
+        expect(await stores.cases.beginOver(held, await over(held))).toBe('in-flight')
+        await expectNoTrace()
+        expect(await stores.cases.unpublished(id)).toBeNull()
+        expect(await stores.cases.take(id)).toBeNull()
+        expect(await stores.cases.countOpen()).toBe(0)
+        const asks = async () => (await readThread(stores, p1)).asks
+        const before = await asks()
+        await stores.outbox.done(inHand)
+        expect(await asks()).toBe(before + 1)
+        expect(await openCase(stores, p1)).toMatchObject({ revision: 2, supersedes: id })
+      })
+
+      it('lets the next revision follow also where that publisher is gone', async () => {
+        const { id } = await concluded()
+        await stores.outbox.next('one', 10, 10)
+        await deleteComment()
+        const held = await unpublished(id)
+        await stores.cases.beginOver(held, await over(held))
+        await stores.pass(2 * IDLE)
+        await stores.outbox.adopt('two', 10, IDLE)
+        expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
+      })
+
+      it('changes nothing where the case or its thread is not as it was read', async () => {
+        const record = await openCase(stores, p1)
+        await deleteComment()
+        const held = await unpublished(record.id)
+        const given = await over(held)
+        const now = await takeCase(stores, record.id)
+        expect(await stores.cases.beginOver(held, given)).toBe('changed')
+        const current = await unpublished(record.id)
+        await stores.threads.putComments(p1, [said('c3')], T0, RULES)
+        expect(await stores.cases.beginOver(current, given)).toBe('changed')
+        expect(await stores.cases.isCurrent(record.id, now.run)).toBe(true)
+        const again = await over(current)
+        expect(await stores.cases.conclude(record, now.epoch, endOf(record))).toBe(true)
+        expect(await stores.cases.beginOver(current, again)).toBe('changed')
+        expect(await nextIds()).toEqual([record.id])
+      })
+
+      it('leaves nothing of what published revisions left behind', async () => {
+        await concluded()
+        await publishAll(stores)
+        await deleteComment()
+        const asked: unknown[] = []
+        await stores.threads.eraseLeft(p1, {
+          without(protocol, carry) {
+            asked.push([protocol, carry])
+            return { scores: 3 }
+          },
+          caseId: (protocol, revision) => `${protocol}~p1~r${revision}`,
+        })
+        expect(asked).toEqual([['rumor', { said: SECRET }]])
+        await expectNoTrace()
+        expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ carry: { scores: 3 } })
+      })
+
+      it('is unknown to cases that are published, or never were', async () => {
+        const { id } = await concluded()
+        await publishAll(stores)
+        expect(await stores.cases.unpublished('rumor~p9~r1')).toBeNull()
+        const left = await stores.cases.unpublished(id)
+        if (left !== null)
+          expect(await stores.cases.beginOver(left, await over(left)), 'its thread has no case open').toBe('changed')
+      })
+    })
+  })
+}

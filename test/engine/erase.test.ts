@@ -1,0 +1,328 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import type { Snapshot } from '../../src/domain/thread.ts'
+import type { Verdict } from '../../src/domain/verdict.ts'
+import { commentEraser } from '../../src/engine/erase.ts'
+import { judge } from '../../src/engine/judge.ts'
+import { snapshotOf, versionSeenBy } from '../../src/engine/open.ts'
+import type { Protocol } from '../../src/engine/script.ts'
+import { gateway } from '../../src/gateway/gateway.ts'
+import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
+import type { ThreadStore } from '../../src/ports/threads.ts'
+import { promptsOf } from '../../src/protocols/make.ts'
+import { rumor } from '../../src/protocols/rumor/index.ts'
+import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, said, T0, thread, unsaid } from '../contracts/samples.ts'
+import { plainFence, plainLot } from '../protocols/drive.ts'
+import { GATEWAY, memoryParts, noImages, noLibrary } from '../support/parts.ts'
+
+const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
+const made = (settings: object = {}): Protocol =>
+  rumor.make({
+    settings: { ...shipped, batchSize: 4, k: 4, rounds: 1, perAuthor: null, ...settings },
+    prompts: promptsOf('rumor'),
+    fence: plainFence,
+    lot: plainLot,
+    files: () => new Map(),
+  })
+
+const ref = thread('p1')
+const CHECKPOINTS = { counts: [], ages: [], finalAge: HOUR }
+const DEADLINE = 10 * MINUTE
+/** Whom a case is about to be rid of, and its words. */
+const GONE = 'c1'
+const SECRET = 'zebra in the fountain'
+
+let clock: { now: number }
+let stores: ReturnType<typeof memoryStores>
+let requests: ModelRequest[]
+let pushed: string[]
+
+beforeEach(async () => {
+  clock = { now: T0 }
+  stores = memoryStores(() => clock.now)
+  ;[requests, pushed] = [[], []]
+  await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+  const words = (nth: number) => (nth === 1 ? SECRET : `words of number ${nth}`)
+  const comments = Array.from({ length: 10 }, (_, at) =>
+    said(`c${at + 1}`, { text: words(at + 1), createdAt: T0 + at }),
+  )
+  await stores.threads.putComments(ref, comments, T0, RULES)
+})
+
+/** Scores what it is shown, odd ones for the claim, and repeats all that it was shown wherever it speaks. */
+function answerTo({ messages, stage }: ModelRequest & { stage?: string }): ModelReply {
+  const asked = messages.at(-1)?.content ?? ''
+  const shown = [...asked.matchAll(/<comment(?: \d+)?\|([^>]*)>/g)].map(([, text = '']) => text)
+  const all = messages.map(({ content }) => content).join(' ')
+  const value = (text: string) => (text === SECRET || Number(/\d+$/.exec(text)?.[0]) % 2 === 1 ? 0.9 : -0.9)
+  const quoted = [...all.matchAll(/zebra in the fountain|words of number \d+/g)].join(', ')
+  const said = asked.includes('"scores"')
+    ? { scores: shown.map((text, at) => ({ comment: at + 1, reason: `of ${shown.join(', ')}`, score: value(text) })) }
+    : asked.includes('(subjectivity)')
+      ? { reason: 'r', answer: 'No' }
+      : { reasoning: quoted, answer: all.includes('that support the claim') ? 'Fake' : 'Real' }
+  const tokens = { promptTokens: 10, cachedTokens: 0, completionTokens: 5 }
+  return { text: JSON.stringify(said), finish: 'stop', model: `m ${stage ?? ''}`.trim(), ...tokens }
+}
+
+function workerOf(protocol: Protocol | null, maxTakeovers = 20) {
+  const report = () => {}
+  return judge({
+    protocols: new Map(protocol === null ? [] : [[protocol.name, protocol]]),
+    cases: stores.cases,
+    gateway: gateway({
+      model: {
+        async complete(request: ModelRequest) {
+          requests.push(request)
+          return answerTo(request)
+        },
+      },
+      loadImage: noImages,
+      ...memoryParts(() => clock.now),
+      settings: GATEWAY,
+      clock: () => clock.now,
+      report,
+    }),
+    library: noLibrary,
+    clock: () => clock.now,
+    report,
+    settings: { maxTakeovers, handBackMs: 30_000, transcriptBytes: 900_000 },
+  })
+}
+
+const ATTEMPT = { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal: new AbortController().signal }
+
+/** Advances the case by so many rounds, every ask of each answered. */
+async function advance(id: string, rounds: number, worker = workerOf(made())): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const step = await worker.advance(id)
+    if (step.next !== 'asks') return
+    for (const ask of step.asks) await worker.answer(ask, ATTEMPT)
+  }
+}
+
+async function open(protocol = made(), change: { final?: boolean } = {}): Promise<string> {
+  const state = await stateOf()
+  if (state.post === null) throw new Error('no post')
+  const record = recordOf(state, 'rumor', {
+    ...change,
+    ...snapshotOf(protocol, state, state.post, { checkpoints: CHECKPOINTS }),
+    versions: { script: protocol.version, prompts: protocol.promptsHash, settings: protocol.settingsHash },
+    deadline: clock.now + DEADLINE,
+    openedAt: clock.now,
+  })
+  const seen = versionSeenBy(protocol, state)
+  const nothing = { waiting: [], held: [], nextDue: null, final: change.final === true }
+  const [id] = await stores.threads.open(state, { cases: [{ record, seen }], ...nothing })
+  if (id === undefined) throw new Error('not opened')
+  return id
+}
+
+async function stateOf() {
+  const state = await stores.threads.read(ref)
+  if (state === null) throw new Error('no thread')
+  return state
+}
+
+/** A comment goes, as intake has it go. */
+async function remove(id = GONE, protocols: readonly Protocol[] = [made()], threads: ThreadStore = stores.threads) {
+  await stores.threads.putComments(ref, [unsaid(id)], clock.now, RULES)
+  await commentEraser({
+    ...{ threads, cases: stores.cases, protocols },
+    queues: { push: async (ids) => void pushed.push(...ids) },
+    clock: () => clock.now,
+    settings: { checkpoints: CHECKPOINTS, caseDeadlineMs: DEADLINE },
+  })(ref, new Set([id]))
+}
+
+async function unpublished(id: string) {
+  const held = await stores.cases.unpublished(id)
+  if (held === null) throw new Error('it is not there')
+  return held
+}
+
+const expectNoWords = async (id: string) => {
+  const { record, journal } = await unpublished(id)
+  expect(JSON.stringify([record, ...journal])).not.toContain(SECRET)
+}
+
+const verdict = async (): Promise<{ verdict: Verdict; transcript: string }> => {
+  const [entry] = await stores.outbox.next('test', 1, 1)
+  if (entry?.kind !== 'verdict') throw new Error('no verdict')
+  await stores.outbox.done([entry])
+  return { verdict: JSON.parse(entry.verdict) as Verdict, transcript: entry.transcript }
+}
+
+const shown = () => requests.map(({ messages }) => messages.map(({ content }) => content).join('\n'))
+const stancesAsked = () => shown().filter((text) => text.includes('"scores"')).length
+
+describe('an open case of a thread, of which a comment is deleted', () => {
+  it('begins over without its words, and asks again only where they stood', async () => {
+    const id = await open()
+    await advance(id, 2)
+    expect(JSON.stringify([...(await unpublished(id)).journal])).toContain(SECRET)
+    // Three batches of stances, one subjectivity, two opinions.
+    expect(requests).toHaveLength(6)
+    const before = await unpublished(id)
+    await remove()
+    await expectNoWords(id)
+    const after = await unpublished(id)
+    expect(after).toMatchObject({ run: before.run + 1, epoch: before.epoch + 1 })
+    expect((after.record.subject as Snapshot).comments.map(({ id }) => id)).toEqual(
+      Array.from({ length: 9 }, (_, at) => `c${at + 2}`),
+    )
+    expect(after.record.comments).toEqual({ accepted: 9, cap: 0, late: 0, author: 0 })
+    requests.length = 0
+    await advance(id, 9)
+    expect(shown().filter((text) => text.includes(SECRET))).toEqual([])
+    // Of the batches 2 to 5, 6 to 9 and 10 the first alone shares a comment with the one that held the words.
+    expect(stancesAsked()).toBe(1)
+    expect(shown().filter((text) => text.includes('(subjectivity)'))).toEqual([])
+    const { verdict: given, transcript } = await verdict()
+    expect(transcript).not.toContain(SECRET)
+    expect(given).toMatchObject({ id, counts: { accepted: 9, judged: 9 }, usage: { calls: 6 + requests.length } })
+    expect([...given.evidence.support, ...given.evidence.oppose]).not.toContain(GONE)
+  })
+
+  it('takes what else has come to its thread meanwhile, and so no other revision follows', async () => {
+    const id = await open()
+    await advance(id, 1)
+    await stores.threads.putComments(ref, [said('c11', { text: 'words of number 11' })], T0, RULES)
+    await remove()
+    const { record } = await unpublished(id)
+    expect((record.subject as Snapshot).comments.map(({ id }) => id)).toContain('c11')
+    const state = await stateOf()
+    expect(state.revisions.get('rumor')?.seen).toBe(state.version)
+  })
+
+  it('whose answers to the former run come too late, and are of no use', async () => {
+    const id = await open()
+    const worker = workerOf(made())
+    const step = await worker.advance(id)
+    if (step.next !== 'asks') throw new Error('nothing to ask')
+    await remove()
+    for (const ask of step.asks) await worker.answer(ask, ATTEMPT)
+    expect(requests, 'nobody is asked about words that are gone').toEqual([])
+    expect((await unpublished(id)).journal.size).toBe(0)
+  })
+
+  it('is not given up, however many go one by one, nor goes on for ever', async () => {
+    const id = await open()
+    const worker = workerOf(made(), 5)
+    for (let nth = 1; nth <= 8; nth++) {
+      clock.now += DEADLINE - 1
+      await advance(id, 1, worker)
+      await remove(`c${nth}`)
+    }
+    const { record } = await unpublished(id)
+    expect(record.deadline - record.openedAt).toBe(4 * DEADLINE)
+    clock.now = record.openedAt
+    await advance(id, 9, worker)
+    expect((await verdict()).verdict).toMatchObject({ id, degraded: [] })
+  })
+
+  it('stays as it is where it never held the comment', async () => {
+    await stores.threads.putComments(ref, [said('c99', { createdAt: T0 + 2 * HOUR })], T0, RULES)
+    const id = await open()
+    await advance(id, 1)
+    const before = await unpublished(id)
+    await remove('c99')
+    await remove('nobody’s')
+    expect(await unpublished(id)).toEqual(before)
+  })
+
+  it.each([
+    ['of another version', [made({ batchSize: 5 })]],
+    ['of a protocol that is not at work here', []],
+  ])('%s begins over from nothing', async (_, protocols) => {
+    const id = await open()
+    await advance(id, 2)
+    await remove(GONE, protocols)
+    await expectNoWords(id)
+    const { record, journal, lostCalls } = await unpublished(id)
+    expect(journal.size).toBe(0)
+    expect(lostCalls).toHaveLength(requests.length)
+    expect(record.comments.accepted).toBe(9)
+    expect((record.subject as Snapshot).comments).toHaveLength(9)
+    await advance(id, 9)
+    expect((await verdict()).verdict).toMatchObject({ counts: { accepted: 9, judged: 9 } })
+  })
+
+  it('tries again where it is concluded in the same moment', async () => {
+    const id = await open()
+    await advance(id, 3)
+    const worker = workerOf(made())
+    let concluded = false
+    await remove(GONE, [made()], {
+      ...stores.threads,
+      async read(thread) {
+        const state = await stores.threads.read(thread)
+        if (!concluded) {
+          const unpublishedThen = stores.cases.unpublished
+          stores.cases.unpublished = async (caseId) => {
+            const held = await unpublishedThen(caseId)
+            stores.cases.unpublished = unpublishedThen
+            await advance(id, 9, worker)
+            return held
+          }
+          concluded = true
+        }
+        return state
+      },
+    })
+    expect(pushed).toEqual([id])
+    await expectNoWords(id)
+  })
+})
+
+describe('a verdict that waits for Kafka, when one of its comments is deleted', () => {
+  it('is taken back, and its case gets a job again', async () => {
+    const id = await open()
+    await advance(id, 9)
+    await remove()
+    expect(pushed).toEqual([id])
+    await expectNoWords(id)
+    expect(JSON.stringify((await stateOf()).revisions.get('rumor')?.carry)).not.toContain(SECRET)
+    await advance(id, 9)
+    const { verdict: given, transcript } = await verdict()
+    expect(given).toMatchObject({ id, revision: 1, counts: { accepted: 9 } })
+    expect(transcript).not.toContain(SECRET)
+  })
+})
+
+describe('what a published revision left to the next', () => {
+  /** One revision, published; then a comment goes and the next revision is made. */
+  async function twice(gone: string) {
+    await advance(await open(), 9)
+    const first = await verdict()
+    requests.length = 0
+    await remove(gone)
+    const { carry } = (await stateOf()).revisions.get('rumor') ?? {}
+    await advance(await open(), 9)
+    return { first, carry: JSON.stringify(carry), second: await verdict() }
+  }
+
+  it('holds no decision that rests on the comment: it is debated again, without a score asked for again', async () => {
+    const { carry, second } = await twice(GONE)
+    expect(carry).not.toContain(SECRET)
+    expect(stancesAsked()).toBe(0)
+    expect(requests.length).toBeGreaterThan(0)
+    expect(shown().join()).not.toContain(SECRET)
+    expect(second.transcript).not.toContain(SECRET)
+    expect(second.verdict).toMatchObject({ revision: 2, counts: { accepted: 9 } })
+  })
+
+  it('keeps a decision of which the comment was no part', async () => {
+    // Of each side four of five are debated: the weakest is none of them.
+    await advance(await open(), 9)
+    const { evidence } = (await verdict()).verdict
+    const debated = [...evidence.support, ...evidence.oppose]
+    const [left = ''] = Array.from({ length: 10 }, (_, at) => `c${at + 1}`).filter((id) => !debated.includes(id))
+    requests.length = 0
+    await remove(left)
+    await advance(await open(), 9)
+    expect(requests).toEqual([])
+    expect((await verdict()).verdict).toMatchObject({ revision: 2, label: expect.any(String) })
+  })
+})
