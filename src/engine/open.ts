@@ -183,12 +183,14 @@ function nameOf({ tenant, kind, postId }: ThreadRef): string {
 
 /**
  * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
- * judge a post whenever it changed.
+ * judge a post whenever it changed. Of a thread that was forgotten the comments are gone: what a protocol of threads has said of
+ * it stands, for it rests on more than there is now.
  */
 function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)
   const changed = before?.seen !== versionSeenBy(protocol, state)
   if (protocol.subject !== 'thread') return changed
+  if (state.expired && before !== undefined) return false
   const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
   return checkpoint && (changed || (final && before?.final !== true))
 }

@@ -87,6 +87,8 @@ export interface ThreadState {
   readonly countStage: number
   /** The final snapshot has been opened. */
   readonly final: boolean
+  /** The post came again after the thread had been forgotten: what its earlier revisions saw of comments is gone. */
+  readonly expired: boolean
   /** Raised each time the thread became due at once: a count checkpoint, an edit, a late comment, a case that ended. */
   readonly asks: number
   /** What `asks` was when the thread was last opened. */
@@ -112,9 +114,12 @@ export const TENANT_SHARE = 8
  * comes late with what another has read on from would put an old text over a new one.
  */
 export interface ThreadStore {
-  /** A post that nobody judges is `unrouted` and not kept, nor are its comments. */
+  /**
+   * A post that nobody judges is `unrouted` and not kept, nor are its comments. One whose thread was forgotten after its
+   * revisions were published is `updated`, and stays without comments.
+   */
   putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
-  /** Outcomes in the order of `changes`. */
+  /** Outcomes in the order of `changes`. What is said in a thread that was forgotten is `late`, and nothing is kept of it. */
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
    * Erases the thread's content everywhere in the store, open cases and their journals with it, and leaves a tombstone.

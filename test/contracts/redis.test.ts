@@ -223,12 +223,40 @@ describe('in Redis', () => {
   it('a post that comes again after its thread has expired goes on counting its revisions', async () => {
     await judgeOnce(stores, p1)
     await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('updated')
+    const { expired, revisions } = await readThread(stores, p1)
+    expect(expired).toBe(true)
+    expect(revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, open: false })
+    expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
+  })
+
+  it('what is said in a thread that has expired is late, before the post comes again and after it, and is not kept', async () => {
     const { keys } = stores
     const member = memberOf(p1)
-    await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
-    expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('judged')
-    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, open: false })
-    expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
+    await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    const changes = [said('c2'), { kind: 'deleted' as const, id: 'c1', createdAt: T0 }]
+    expect(await stores.threads.putComments(p1, changes, T0, RULES)).toEqual(['late', 'deleted'])
+    expect(await stores.threads.read(p1)).toBeNull()
+    expect(await stores.threads.due(Number.POSITIVE_INFINITY, 10)).toEqual([])
+    expect(await client.exists(keys.comments(member), keys.orphans(member), keys.sample(member))).toBe(0)
+    const rules = { ...RULES, counts: [1] }
+    await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, rules)
+    expect(await stores.threads.putComments(p1, changes, T0, rules)).toEqual(['late', 'deleted'])
+    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, asks: 0 })
+    expect(await client.exists(keys.comments(member))).toBe(0)
+  })
+
+  it('what waits for a post whose thread has expired, under an earlier version, is late as well', async () => {
+    await judgeOnce(stores, p1, { final: true })
+    const revisions = await client.hgetall(stores.keys.revisions(memberOf(p1)))
+    await client.del(stores.keys.revisions(memberOf(p1)))
+    await forgetThread()
+    await said1('c2')
+    await client.hset(stores.keys.revisions(memberOf(p1)), revisions)
+    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    expect(await readThread(stores, p1)).toMatchObject({ expired: true, comments: [], accepted: 0, late: 1 })
   })
 
   it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
@@ -350,7 +378,7 @@ describe('in Redis', () => {
     const place = (offset: string) => ({ partition: 0, offset, timestamp: T0 })
     await stores.threads.putComments(p1, [{ ...said('late'), place: place('9') }], T0, RULES)
     await restored(1)
-    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    expect(await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)).toBe('judged')
     const again = [
       { ...said('early'), place: place('3') },
       { ...said('late'), place: place('9') },

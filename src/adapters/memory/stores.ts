@@ -329,6 +329,8 @@ export function memoryStores(clock: Clock): {
         nextAge: thread.nextAge,
         countStage: thread.countStage,
         final: thread.final,
+        // A thread in memory is never forgotten.
+        expired: false,
         dueSince: thread.dueSince,
         asks: thread.asks,
         answered: thread.answered,

@@ -8,8 +8,9 @@ import { type Lua, luaOn } from './lua.ts'
  * (comments after the window), crowd (comments that their authors' share had no room for), stage (count checkpoints passed),
  * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
  * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), base (what its revisions are counted from, if not 0), and by protocol rev:, open:, seen:, last: (the
- * revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a script has
+ * reads its comments), expired (its post came again after the thread had been forgotten), base (what its revisions are counted
+ * from, if not 0), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol is
+ * paused), carry:. Redis does not take back what a script has
  * written when it fails: nothing that can fail stands behind the first write.
  */
 
@@ -142,8 +143,17 @@ local function drop_from_author(authors, sample, id, json)
 end
 `
 
-/** A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. */
+/**
+ * A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. A recovery brings the
+ * numbers back before the messages: then nothing was forgotten that is not read again.
+ */
 const RECALL = `
+local function is_forgotten(thread, revisions)
+  for _, protocol in ipairs(redis.call('HKEYS', revisions)) do
+    if redis.call('HEXISTS', thread, 'rev:' .. protocol) == 0 then return true end
+  end
+  return false
+end
 local function recall(thread, revisions)
   local known = redis.call('HGETALL', revisions)
   for i = 1, #known, 2 do
@@ -173,13 +183,16 @@ local member, post, at, first_due, now, window, counts, threaded, judged_at_once
 local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
 if held[4] then return 'deleted' end
 if held[1] == post or taken(held[5], place) then return 'duplicate' end
+local expired = not held[1] and is_forgotten(thread, revisions)
 local late = {}
 if not held[1] and threaded == '1' then
   local said = redis.call('HGETALL', comments)
   for i = 1, #said, 2 do
     -- Inside a text its quotes would be escaped.
     local created = string.match(said[i + 1], '"createdAt":(%-?%d+)')
-    if created and tonumber(created) > tonumber(at) + tonumber(window) then late[#late + 1] = { said[i], said[i + 1] } end
+    if created and (expired or tonumber(created) > tonumber(at) + tonumber(window)) then
+      late[#late + 1] = { said[i], said[i + 1] }
+    end
   end
 end
 if threaded == '0' then
@@ -198,6 +211,7 @@ if not held[1] then
   recall(thread, revisions)
   local base = base_of(lineage, tonumber(at), tonumber(now), tonumber(keep))
   if base then redis.call('HSETNX', thread, 'base', base) end
+  if expired then redis.call('HSET', thread, 'expired', 1) end
 end
 redis.call('HSET', thread, 'post', post, 'at', at, 'postPlace', place)
 redis.call('HINCRBY', thread, 'v', 1)
@@ -229,19 +243,20 @@ for _, comment in ipairs(late) do
 end
 redis.call('HSET', thread, 'n', n)
 if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts) end
-return 'judged'
+return expired and 'updated' or 'judged'
 `
 
-const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}
-local thread, comments, sample, due, orphans, authors = unpack(KEYS)
+const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}${RECALL}
+local thread, comments, sample, due, orphans, authors, revisions = unpack(KEYS)
 local member, now, window, cap, per_author, reopen, orphan_wait, counts = unpack(ARGV, 1, 8)
 local TOMBSTONE = '{}'
 -- Above every rank: the deleted stand in the sample behind all others, so that they take no place from them.
 local DEAD = 281474976710656
-local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace')
+local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired')
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
 local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
+local expired = held[9] or not (at or gone or unread) and is_forgotten(thread, revisions)
 local outcomes, changed, again, late, crowd = {}, false, false, 0, 0
 -- Of a comment that is left out while its post is missing, where it came from stays: should no post come, it was lost as well.
 local function wait_unseen(id, origin) redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
@@ -273,6 +288,7 @@ for i = 9, #ARGV, 8 do
   if gone then outcome = 'deleted'
   elseif unread then outcome = 'unrouted'
   elseif taken(last, place) then outcome = 'duplicate'
+  elseif expired then outcome = kind == 'deleted' and 'deleted' or 'late'
   elseif kind == 'deleted' then
     if old == TOMBSTONE then outcome = 'duplicate'
     else
@@ -888,7 +904,7 @@ return 1
 
 const SOURCES = {
   putPost: { lua: PUT_POST, keys: 8 },
-  putComments: { lua: PUT_COMMENTS, keys: 6 },
+  putComments: { lua: PUT_COMMENTS, keys: 7 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 8 },
   openCases: { lua: OPEN, keys: 10 },
   takeTurns: { lua: TAKE_TURNS, keys: 2 },
