@@ -9,6 +9,8 @@ import { placeOf, shortened } from './read-message.ts'
 
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
+/** Whom no draw leaves out. */
+const EVERYBODY = { has: () => true }
 
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
@@ -37,6 +39,14 @@ export function posts(deps: {
     await threads.deletePost(reply, (protocol, revision) => farewell(reply, protocol, revision))
   }
 
+  /** Who judges a post. Whoever has judged it does so under another key as well: else a thread's comments would go. */
+  async function judgesOf(ref: ThreadRef, post: Post): Promise<ReturnType<Router['of']>> {
+    const drawn = routes.of(ref, post)
+    if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
+    const state = await threads.read(ref)
+    return state === null ? drawn : routes.of(ref, post, state.revisions)
+  }
+
   async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
     const { tenant, id } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
@@ -51,7 +61,7 @@ export function posts(deps: {
       return outcome
     }
     const post = postOf(message, rules, descriptions(ref))
-    const arrival = arrivalOf(routes.of(ref, post), post, checkpoints, clock())
+    const arrival = arrivalOf(await judgesOf(ref, post), post, checkpoints, clock())
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
 

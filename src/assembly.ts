@@ -9,7 +9,7 @@ import { lanceLibrary } from './adapters/lancedb/library.ts'
 import { memoryBudgets } from './adapters/memory/budgets.ts'
 import { memoryLimits } from './adapters/memory/limits.ts'
 import { memoryMemo } from './adapters/memory/memo.ts'
-import type { Lot } from './domain/lot.ts'
+import { drawOf, type Lot } from './domain/lot.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
@@ -120,6 +120,7 @@ function threadRules({ checkpoints, threads }: Settings, lot: Lot): ThreadRules 
     counts: checkpoints.counts,
     cap: threads.maxComments,
     perAuthor: threads.maxPerAuthor,
+    draw: drawOf(lot),
     rank: ({ tenant, kind, postId }, id) => lot(`sample ${tenant}/${kind}:${postId}`, id),
     textChars: threads.maxTextChars,
     reopen: checkpoints.reopen,

@@ -84,12 +84,13 @@ export function opener(deps: {
       return []
     }
     const { post } = state
-    const readsThread = routes.of(ref, post).some(({ subject }) => subject === 'thread')
+    const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
     const checkpoint = readsThread
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
     const wanted = routes
-      .at(ref, post, state.accepted)
+      // One account's flood is no larger than its share: it makes no thread too long to be judged.
+      .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
       held = [],
@@ -216,8 +217,9 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
+  const redrawn = state.redrawn && cap + overAuthor > 0 ? { redrawn: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
-    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },
   }
 }

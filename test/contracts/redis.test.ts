@@ -11,6 +11,7 @@ import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOn } from '../../src/adapters/redis/lua.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
+import { secretOf } from '../../src/adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
@@ -20,6 +21,7 @@ import { outboxContract } from './outbox.ts'
 import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
+import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
 
 const KEEP_JOURNAL = 60_000
@@ -125,6 +127,36 @@ describe('a connection that is told to end', () => {
   })
 })
 
+describe('the key of fences and draws', () => {
+  const start = async (keys: ReturnType<typeof keysUnder>, set = '') => {
+    const told: string[] = []
+    const secret = await secretOf(client, keys, set, (name) => void told.push(name))
+    return { secret, told }
+  }
+
+  it('is made once for all processes where none is set, and each says that it goes with Redis', async () => {
+    const keys = keysUnder(`test-${randomUUID()}`)
+    const first = await start(keys)
+    expect(first.secret).toMatch(/^[0-9a-f]{64}$/)
+    expect(await Promise.all([start(keys), start(keys)])).toEqual([first, first])
+    expect(first.told).toEqual(['key:unset'])
+    await client.del(keys.fence)
+    const second = await start(keys)
+    expect(second.secret).not.toBe(first.secret)
+    expect(second.told).toEqual(['key:unset', 'key:changed'])
+  })
+
+  it('is the one that is set, also in an empty Redis, which never learns it; a change is told once', async () => {
+    const [keys, empty] = [keysUnder(`test-${randomUUID()}`), keysUnder(`test-${randomUUID()}`)]
+    const set = { secret: 'the one that is set', told: [] }
+    expect(await start(keys, set.secret)).toEqual(set)
+    expect(await start(empty, set.secret)).toEqual(set)
+    expect((await client.mget(keys.fence, keys.draw)).join()).not.toContain(set.secret)
+    expect(await start(keys, 'another that is set')).toMatchObject({ told: ['key:changed'] })
+    expect(await start(keys, 'another that is set')).toMatchObject({ told: [] })
+  })
+})
+
 /** Stores under a prefix that no other test has. */
 async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder> }> {
   const keys = keysUnder(`test-${randomUUID()}`)
@@ -174,6 +206,7 @@ async function whole(key: string): Promise<[string, string]> {
 }
 
 threadStoreContract('in Redis', make)
+takeoverContract('in Redis', make)
 caseStoreContract('in Redis', make)
 outboxContract('in Redis', make)
 streamMarksContract('in Redis', make)

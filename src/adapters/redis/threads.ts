@@ -95,6 +95,7 @@ export function redisThreads(
         rules.reopen ? 1 : 0,
         rules.orphanWait,
         rules.counts.join(','),
+        rules.draw,
         ...changes.flatMap((change) => argumentsOf(change, (id) => rules.rank(ref, id))),
       )
       return z.array(outcome).length(changes.length).parse(given)
@@ -181,6 +182,7 @@ export function redisThreads(
         comments,
         accepted: Number(held.n ?? 0),
         overAuthor: Number(held.crowd ?? 0),
+        redrawn: held.redrawn !== undefined,
         late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
