@@ -81,6 +81,24 @@ export function takeoverContract(name: string, make: MakeStores): void {
       expect(await left()).toEqual({ honest: 8, others: 0 })
     })
 
+    it.each([1, 3])(
+      'loses no more than an account’s share to one that speaks and takes it back, %i at a time',
+      async (at) => {
+        const rules = { ...RULES, cap: 8, perAuthor: 3 }
+        await put(honest(8), rules)
+        const all = of('x', 90)
+        for (let start = 0; start < all.length; start += at) {
+          const some = all.slice(start, start + at)
+          await put(some, rules)
+          await put(
+            some.map(({ comment: { id } }) => unsaid(id)),
+            rules,
+          )
+        }
+        expect((await left()).honest).toBeGreaterThanOrEqual(8 - at)
+      },
+    )
+
     it('lets no deleted comment come back for deletions of ids that never were, however many', async () => {
       const rules = { ...RULES, cap: 8 }
       const gone = honest(8)
