@@ -21,7 +21,7 @@ export const caseRecord = z.object({
       cap: z.number().int(),
       late: z.number().int(),
       author: z.number().int(),
-      /** Who was left out was drawn under more than one key. */
+      /** Those were drawn under more than one key. */
       redrawn: z.literal(true).optional(),
     })
     .default({ accepted: 0, cap: 0, late: 0, author: 0 }),

@@ -24,6 +24,7 @@ export interface Ended {
   readonly decidedAt: number
 }
 
+/** A key or version of the draw was changed while the thread grew. */
 const REDRAWN = 'the sample of comments was drawn under more than one key'
 
 export function verdictOf(ended: Ended): Verdict {

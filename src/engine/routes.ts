@@ -12,7 +12,7 @@ export interface Route {
   /** Comments that the thread has accepted when it is due; for protocols that read them. */
   readonly minComments?: number | undefined
   readonly maxComments?: number | undefined
-  /** Share of subjects, 0 to 1: a fixed draw that no author can foresee, the same at every edit and on every machine with the key. */
+  /** Share of subjects, 0 to 1: a draw that no author can foresee, the same at every edit and on every machine with the key. */
   readonly sample?: number | undefined
 }
 
@@ -35,8 +35,8 @@ const NONE: Judging = new Set<string>()
 const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
 /**
- * Routes by protocol, with the lots that samples go by: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
- * without routes judges all that it accepts of its own topic.
+ * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol without
+ * routes judges all that it accepts of its own topic. Samples go by `lot`.
  */
 export function router(
   protocols: readonly Protocol[],

@@ -7,13 +7,12 @@ import { type Lua, luaOn } from './lua.ts'
  * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
  * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted and not deleted), late
  * (comments after the window), crowd (comments that their authors' share had no room for), draw (the name of the one by which
- * comments are ranked), redrawn (there was another before), stage (count checkpoints passed),
- * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
- * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), expired (its post came again after the thread had been forgotten), base (what its revisions are counted
- * from, if not 0), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol is
- * paused), carry:. Redis does not take back what a script has
- * written when it fails: nothing that can fail stands behind the first write.
+ * comments are ranked), redrawn (there was another before), stage (count checkpoints passed), v (changes), next (the next age
+ * checkpoint), since (wall ms at which what is due became due), asks (how often it became due at once) and answered (how often
+ * that was answered), final, gone, unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again
+ * after the thread had been forgotten), base (what its revisions are counted from, if not 0), and by protocol rev:, open:,
+ * seen:, last: (the revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a
+ * script has written when it fails: nothing that can fail stands behind the first write.
  */
 
 /**
