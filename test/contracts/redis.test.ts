@@ -594,6 +594,16 @@ describe('in Redis', () => {
     expect(await client.pttl(keys.authors(member))).toBe(NEVER)
   })
 
+  it('comments that an earlier version ranked, which named no draw, keep their ranks, and it is said', async () => {
+    const { keys } = stores
+    const member = memberOf(p1)
+    await client.hdel(keys.thread(member), 'draw')
+    await client.zadd(keys.sample(member), 7, 'c1')
+    await said1('c2')
+    expect(await client.zscore(keys.sample(member), 'c1')).toBe('7')
+    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, redrawn: true })
+  })
+
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {
     const p2 = thread('p2')
     await stores.threads.putPost(p2, postOf(p2), { ...ARRIVAL, threaded: false }, RULES)
