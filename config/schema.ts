@@ -242,7 +242,11 @@ const allSettings = z.strictObject({
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
   drain: wait,
-  fences: z.strictObject({ key: z.string(), maxChars: z.int().min(100), maxCommentChars: z.int().min(100) }),
+  fences: z.strictObject({
+    key: z.string().regex(/^(?:.{16,})?$/su, 'at least 16 characters'),
+    maxChars: z.int().min(100),
+    maxCommentChars: z.int().min(100),
+  }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
   protocols,
   routes,

@@ -9,6 +9,8 @@ import { placeOf, shortened } from './read-message.ts'
 
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
+/** Whom no draw leaves out. */
+const EVERYBODY = { has: () => true }
 
 /** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
 export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
@@ -29,6 +31,14 @@ export function posts(deps: {
 }): Intake<PostMessage> {
   const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
 
+  /** Who judges a post. Whoever has judged it does so under another key as well: else a thread's comments would go. */
+  async function judgesOf(ref: ThreadRef, post: Post): Promise<ReturnType<Router['of']>> {
+    const drawn = routes.of(ref, post)
+    if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
+    const state = await threads.read(ref)
+    return state === null ? drawn : routes.of(ref, post, state.revisions)
+  }
+
   async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
     const { tenant, id } = message
     const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
@@ -41,7 +51,7 @@ export function posts(deps: {
       return outcome
     }
     const post = postOf(message, rules, descriptions(ref))
-    const arrival = arrivalOf(routes.of(ref, post), post, checkpoints, clock())
+    const arrival = arrivalOf(await judgesOf(ref, post), post, checkpoints, clock())
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
 

@@ -25,7 +25,7 @@ import { redisLimits } from './adapters/redis/limits.ts'
 import { type Lineage, redisLineage } from './adapters/redis/lineage.ts'
 import { redisMemo } from './adapters/redis/memo.ts'
 import { memoryShare } from './adapters/redis/memory.ts'
-import { sharedKey } from './adapters/redis/shared-key.ts'
+import { secretOf } from './adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
 import {
   budgetSettings,
@@ -138,7 +138,7 @@ async function assemble(
   await lineage.begin(positionsOf(progress), progress.alone)
 
   // Protocols, and the gateway between their asks and the model.
-  const secret = settings.fences.key || (await sharedKey(intakeRedis, keys.fence))
+  const secret = await secretOf(intakeRedis, keys, settings.fences.key, report)
   const lot = lots(secret)
   const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
   const metrics = prometheusMetrics({
@@ -147,7 +147,7 @@ async function assemble(
     models: [...new Set(Object.values(settings.models.roles).flat())],
   })
   listeners.push(metrics.listen)
-  const routes = router(protocols, settings.routes)
+  const routes = router(protocols, settings.routes, lot)
   const memo = redisMemo(workRedis, keys.under)
   const library = libraryOf(settings, clock)
   later(() => library.close())

@@ -9,7 +9,7 @@ import { lanceLibrary } from './adapters/lancedb/library.ts'
 import { memoryBudgets } from './adapters/memory/budgets.ts'
 import { memoryLimits } from './adapters/memory/limits.ts'
 import { memoryMemo } from './adapters/memory/memo.ts'
-import type { Lot } from './domain/lot.ts'
+import { drawOf, type Lot } from './domain/lot.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { commentEraser } from './engine/erase.ts'
@@ -123,6 +123,7 @@ function threadRules({ checkpoints, threads }: Settings, lot: Lot): ThreadRules 
     counts: checkpoints.counts,
     cap: threads.maxComments,
     perAuthor: threads.maxPerAuthor,
+    draw: drawOf(lot),
     rank: ({ tenant, kind, postId }, id) => lot(`sample ${tenant}/${kind}:${postId}`, id),
     textChars: threads.maxTextChars,
     reopen: checkpoints.reopen,

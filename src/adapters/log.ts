@@ -16,6 +16,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'publication:held': 'error',
   'trouble:met': 'error',
   'service:started': 'info',
+  'key:unset': 'warn',
+  'key:changed': 'warn',
   'service:exposed': 'warn',
   'service:stopping': 'info',
   'service:stopped': 'info',

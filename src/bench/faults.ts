@@ -159,7 +159,8 @@ function readCallLog(file: string): CallRecord[] {
 
 /** `PROTOCOL SUBJECT` of everything that must be judged, by the routes. */
 function subjectsOf(load: readonly FileMessage[], settings: Settings): ReadonlySet<string> {
-  const routes = router(makeProtocols(settings.protocols, fences('bench', 1_000), lots('bench')), settings.routes)
+  const lot = lots(settings.fences.key)
+  const routes = router(makeProtocols(settings.protocols, fences('bench', 1_000), lot), settings.routes, lot)
   const routed = postSchema.omit({ authorSince: true })
   const pairs = load.flatMap(({ type, key, value }) => {
     if (type === 'comment') return []

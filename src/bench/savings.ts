@@ -187,7 +187,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   queues.work(
     judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(changed) }),
   )
-  const routes = router(protocols, {})
+  const routes = router(protocols, {}, lot)
   const topics = memoryTopics()
   const taking = intake({
     reader: topics.reader,

@@ -44,6 +44,7 @@ export async function serve(
 ): Promise<Served> {
   const name = `bench-${randomBytes(4).toString('hex')}`
   const own = {
+    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
     ...environment,
     GAVEL_LOG_LEVEL: 'error',
     ...options.changes,

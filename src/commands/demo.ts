@@ -63,6 +63,7 @@ export async function demo(
   const run = randomBytes(3).toString('hex')
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const settings = loadSettings({
+    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
     ...environment,
     ...stack.settings,
     GAVEL_CLOCK_AT_END: 'finish',
@@ -105,7 +106,8 @@ const routedPost = postSchema.omit({ authorSince: true })
 
 /** What of the event is judged, and by which protocols: what the routes say of each message. */
 async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
-  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000), lots('demo')), settings.routes)
+  const lot = lots(settings.fences.key)
+  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000), lot), settings.routes, lot)
   const subjects = new Map<string, Subject>()
   for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
     if (type === 'comment') {

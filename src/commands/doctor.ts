@@ -27,6 +27,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
   const findings = (
     await Promise.all([
       protocolsFinding(settings),
+      keyFinding(settings),
       redisFindings(settings),
       kafkaFindings(settings),
       modelFindings(settings),
@@ -61,6 +62,17 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
     ]
   } catch (error) {
     return [broken('settings and prompts', error, 'Mend the prompt files that are named.')]
+  }
+}
+
+/** What is drawn and fenced under a key that goes with Redis falls another way afterwards. */
+function keyFinding({ fences: { key } }: Settings): Finding {
+  if (key !== '') return { what: 'key of fences and draws', state: 'well', detail: 'is set' }
+  return {
+    what: 'key of fences and draws',
+    state: 'warning',
+    detail: 'is not set: one is made and kept in Redis, and lost with it',
+    todo: 'Set GAVEL_FENCES_KEY to the same secret for every process, for instance the output of "openssl rand -hex 32".',
   }
 }
 

@@ -157,7 +157,7 @@ async function judgeWith(
 
   // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
   // every subject of the file: the routes are for streams.
-  const routes = router(protocols, {})
+  const routes = router(protocols, {}, lot)
   const feed = feeding()
   const descriptions = new Map<string, readonly string[]>()
   const taking = intake({

@@ -10,7 +10,7 @@ import { keysUnder } from '../adapters/redis/keys.ts'
 import { redisLineage } from '../adapters/redis/lineage.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
-import { sharedKey } from '../adapters/redis/shared-key.ts'
+import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from '../adapters/redis/threads.ts'
 import { farewellOf, intakesOf, libraryOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
@@ -103,10 +103,12 @@ export async function recover(
     const marks = redisMarks(client, keys)
     const recovery = redisRecovery(client, keys, { ...keep, clock, allAgain: options.since === null })
     const memo = redisMemo(client, keys.under)
-    const secret = settings.fences.key || (await sharedKey(client, keys.fence))
+    const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
+      if ('advice' in event) terminal.say(event.advice)
+    })
     const lot = lots(secret)
     const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
-    const routes = router(protocols, settings.routes)
+    const routes = router(protocols, settings.routes, lot)
     const intakes = intakesOf(topics, {
       settings,
       threads,

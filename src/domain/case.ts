@@ -16,7 +16,14 @@ export const caseRecord = z.object({
   subject: z.unknown(),
   /** Comments that the thread had accepted, and those among them that the subject lacks. */
   comments: z
-    .object({ accepted: z.number().int(), cap: z.number().int(), late: z.number().int(), author: z.number().int() })
+    .object({
+      accepted: z.number().int(),
+      cap: z.number().int(),
+      late: z.number().int(),
+      author: z.number().int(),
+      /** Those were drawn under more than one key. */
+      redrawn: z.literal(true).optional(),
+    })
     .default({ accepted: 0, cap: 0, late: 0, author: 0 }),
   /** It was opened while more was due than could be judged in time. */
   pressed: z.boolean().default(false),

@@ -24,12 +24,18 @@ export interface Ended {
   readonly decidedAt: number
 }
 
+/** A key or version of the draw was changed while the thread grew. */
+const REDRAWN = 'the sample of comments was drawn under more than one key'
+
 export function verdictOf(ended: Ended): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
-  const { models, comments, ...decided } = bounded(ruling)
+  const { redrawn = false } = record.comments
+  const { models, comments, ...decided } = bounded(
+    redrawn ? { ...ruling, degraded: [REDRAWN, ...ruling.degraded] } : ruling,
+  )
   return {
     schema: 1,
     id: record.id,

@@ -68,7 +68,15 @@ export function commentEraser(deps: {
     }
   }
 
-  async function eraseOpen(ref: ThreadRef, state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
+  function idsIn(ref: ThreadRef): (name: string, revision: number) => string {
+    return (name, revision) => {
+      const protocol = protocols.get(name)
+      const besides = protocol !== undefined && judgesBesides(protocol, ref.kind)
+      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, besides })
+    }
+  }
+
+  async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
       const held = openId === null ? null : await cases.unpublished(openId)
       const over = held === null ? null : begunOver(held, state, deleted)
@@ -77,19 +85,15 @@ export function commentEraser(deps: {
       if (done === 'changed') return false
       if (done === 'begun-over' && held.concluded) await queues?.push([held.record.id])
     }
-    const caseId = (name: string, revision: number) => {
-      const protocol = protocols.get(name)
-      const besides = protocol !== undefined && judgesBesides(protocol, ref.kind)
-      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, besides })
-    }
-    await threads.eraseLeft(ref, { without: (name, carry) => without(name, carry, deleted), caseId })
     return true
   }
 
   return async (ref, deleted) => {
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
-      if (state === null || (await eraseOpen(ref, state, deleted))) return
+      if (state !== null && !(await eraseOpen(state, deleted))) continue
+      // Of a thread that is forgotten there may be cases still.
+      return threads.eraseLeft(ref, { without: (name, carry) => without(name, carry, deleted), caseId: idsIn(ref) })
     }
     throw new Error(`cases of ${ref.postId} of ${ref.tenant} change again and again while comments are being erased`)
   }

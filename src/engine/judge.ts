@@ -262,7 +262,8 @@ function stand(
     return givenUp(`taken over ${takeovers} times without an end; given up as unjudgeable`)
   let progress = waiting
   try {
-    progress ??= begin(protocol.script(taken.record.subject, taken.record.carry, { pressed: taken.record.pressed }))
+    const { subject, carry, pressed, tenant } = taken.record
+    progress ??= begin(protocol.script(subject, carry, { pressed, tenant }))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('trouble:met', { where: `script ${protocol.name}`, error })

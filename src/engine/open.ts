@@ -84,12 +84,13 @@ export function opener(deps: {
       return []
     }
     const { post } = state
-    const readsThread = routes.of(ref, post).some(({ subject }) => subject === 'thread')
+    const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
     const checkpoint = readsThread
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
     const wanted = routes
-      .at(ref, post, state.accepted)
+      // One account's flood is no larger than its share: it makes no thread too long to be judged.
+      .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
       held = [],
@@ -183,12 +184,14 @@ function nameOf({ tenant, kind, postId }: ThreadRef): string {
 
 /**
  * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
- * judge a post whenever it changed.
+ * judge a post whenever it changed. Of a thread that was forgotten the comments are gone: what a protocol of threads has said of
+ * it stands, for it rests on more than there is now.
  */
 function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)
   const changed = before?.seen !== versionSeenBy(protocol, state)
   if (protocol.subject !== 'thread') return changed
+  if (state.expired && before !== undefined) return false
   const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
   return checkpoint && (changed || (final && before?.final !== true))
 }
@@ -214,8 +217,9 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
+  const redrawn = state.redrawn && cap + overAuthor > 0 ? { redrawn: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
-    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },
   }
 }

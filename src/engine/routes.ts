@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { LOTS, type Lot } from '../domain/lot.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from './script.ts'
 
@@ -12,7 +12,7 @@ export interface Route {
   /** Comments that the thread has accepted when it is due; for protocols that read them. */
   readonly minComments?: number | undefined
   readonly maxComments?: number | undefined
-  /** Share of subjects, 0 to 1: a fixed draw, the same at every edit and on every machine. */
+  /** Share of subjects, 0 to 1: a draw that no author can foresee, the same at every edit and on every machine with the key. */
   readonly sample?: number | undefined
 }
 
@@ -21,34 +21,51 @@ type Topic = (typeof ROUTED_TOPICS)[number]
 
 /** Says which protocols judge a subject. */
 export interface Router {
-  /** Protocols that judge this, whatever the number of comments. */
-  of(ref: ThreadRef, post: Post): Protocol[]
+  /** Protocols that judge this, whatever the number of comments. Those in `judging` have been drawn for it before. */
+  of(ref: ThreadRef, post: Post, judging?: Judging): Protocol[]
   /** Those that judge it with this many comments. */
-  at(ref: ThreadRef, post: Post, comments: number): Protocol[]
+  at(ref: ThreadRef, post: Post, comments: number, judging?: Judging): Protocol[]
 }
+
+/** Names of the protocols that have given a verdict on a subject: under another key they keep it. */
+type Judging = Pick<ReadonlyMap<string, unknown>, 'has'>
+
+const NONE: Judging = new Set<string>()
 
 const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
 /**
- * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
- * without routes judges all that it accepts of its own topic.
+ * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol without
+ * routes judges all that it accepts of its own topic. Samples go by `lot`.
  */
 export function router(
   protocols: readonly Protocol[],
   routes: Readonly<Partial<Record<string, readonly Route[]>>>,
+  lot: Lot,
 ): Router {
-  const routed = (ref: ThreadRef, post: Post, fits: (route: Route, protocol: Protocol) => boolean) =>
-    protocols.filter(
-      (protocol) =>
+  const routed = (
+    ref: ThreadRef,
+    post: Post,
+    judging: Judging,
+    fits: (route: Route, protocol: Protocol) => boolean = () => true,
+  ) =>
+    protocols.filter((protocol) => {
+      const isDrawn = ({ sample = 1 }: Route) =>
+        sample >= 1 || judging.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
+      return (
         protocol.accepts(seenBy(protocol, post)) &&
-        (routes[protocol.name] ?? [{}]).some((route) => leadsTo(protocol, route, ref, post) && fits(route, protocol)),
-    )
+        (routes[protocol.name] ?? [{}]).some(
+          (route) => leadsTo(protocol, route, ref, post) && isDrawn(route) && fits(route, protocol),
+        )
+      )
+    })
   return {
-    of: (ref, post) => routed(ref, post, () => true),
-    at: (ref, post, comments) =>
+    of: (ref, post, judging = NONE) => routed(ref, post, judging),
+    at: (ref, post, comments, judging = NONE) =>
       routed(
         ref,
         post,
+        judging,
         // Who judges a post by itself looks at it once, before anybody has answered.
         ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
           subject !== 'thread' || (comments >= minComments && comments <= maxComments),
@@ -72,18 +89,11 @@ function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): 
   // Only a reply answers something, and only a post has comments.
   if (protocol.subject === 'reply' && ref.kind !== 'reply') return false
   if (protocol.subject === 'thread' && ref.kind !== 'post') return false
-  const {
-    topics = [protocol.subject === 'reply' ? 'counterspeech' : 'posts'],
-    tenants,
-    langs,
-    media,
-    sample = 1,
-  } = route
+  const { topics = [protocol.subject === 'reply' ? 'counterspeech' : 'posts'], tenants, langs, media } = route
   if (!topics.includes(TOPIC_OF[ref.kind])) return false
   if (tenants !== undefined && !tenants.includes(ref.tenant)) return false
   if (langs !== undefined && !langs.some((lang) => speaks(post.lang ?? 'und', lang))) return false
-  if (media !== undefined && (media === 'with') !== (post.media ?? []).length > 0) return false
-  return sample >= 1 || lot(protocol.name, ref) < sample
+  return media === undefined || (media === 'with') === (post.media ?? []).length > 0
 }
 
 function speaks(lang: string, wanted: string): boolean {
@@ -92,7 +102,6 @@ function speaks(lang: string, wanted: string): boolean {
 }
 
 /** A subject's fixed lot for a protocol, 0 to 1. */
-function lot(protocol: string, { tenant, postId, kind }: ThreadRef): number {
-  const hash = createHash('sha256').update([protocol, tenant, kind, postId].join('\0')).digest()
-  return hash.readUIntBE(0, 6) / 2 ** 48
+function lotOf(lot: Lot, protocol: string, { tenant, postId, kind }: ThreadRef): number {
+  return lot(`route ${protocol}`, `${tenant}/${kind}:${postId}`) / LOTS
 }

@@ -30,8 +30,10 @@ export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<u
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>
 }
 
-/** What is known of the moment at which a case opened; pinned in it, so that a replay asks the same. */
+/** What is known of a case beside its subject; pinned in it, so that a replay asks the same. */
 export interface Circumstances {
+  /** Whose subject it is: ids are unique within a tenant only, and what is drawn for one tells nothing of another. */
+  readonly tenant?: string
   /** More is due than can be judged in time. */
   readonly pressed: boolean
 }

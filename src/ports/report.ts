@@ -66,6 +66,9 @@ export interface Events {
   /** Something outside failed and will be tried again. */
   'trouble:met': { where: string; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
+  /** The key of fences and draws was not set, or is another than before. */
+  'key:unset': { advice: string }
+  'key:changed': { advice: string }
   /** The port can be reached from other machines, and asks for no token. */
   'service:exposed': { host: string; advice: string }
   'service:stopping': { reason: string }

@@ -31,14 +31,16 @@ export type CommentChange = (
 export interface ThreadRules {
   /** Comments later than this after their post don't belong to the thread. */
   readonly window: number
-  /** At these numbers of comments the thread is judged at once; ascending. */
+  /** At these numbers of comments, without those that are more than their author's share, the thread is judged at once; ascending. */
   readonly counts: readonly number[]
   /** Most comments a thread keeps: those with the smallest ranks, a fixed sample whatever their order. */
   readonly cap: number
   /** Most comments of one author that it keeps, by the same ranks and before that sample; null is no limit. */
   readonly perAuthor: number | null
-  /** A comment's fixed place in the draw, which nobody can foresee. */
+  /** A comment's fixed place in the draw, which nobody can foresee: a whole number below 2^48. */
   readonly rank: (thread: ThreadRef, id: string) => number
+  /** The draw's name: ranks of one name fall the same way. */
+  readonly draw: string
   /** A comment in the window that comes after the final snapshot opens another revision. */
   readonly reopen: boolean
   /** Longest text kept of a post or comment, in characters. */
@@ -73,6 +75,8 @@ export interface ThreadState {
   readonly accepted: number
   /** Of these, the ones that their authors' share had no room for. */
   readonly overAuthor: number
+  /** They came under more than one draw. Each keeps the rank that it got when it came, so that the sample is one of all. */
+  readonly redrawn: boolean
   /** Comments that came after the thread's window, and are not among the accepted. */
   readonly late: number
   /** Raised by each change. */
@@ -89,6 +93,8 @@ export interface ThreadState {
   readonly countStage: number
   /** The final snapshot has been opened. */
   readonly final: boolean
+  /** The post came again after the thread had been forgotten: what its earlier revisions saw of comments is gone. */
+  readonly expired: boolean
   /** Raised each time the thread became due at once: a count checkpoint, an edit, a late comment, a case that ended. */
   readonly asks: number
   /** What `asks` was when the thread was last opened. */
@@ -109,7 +115,10 @@ export interface ThreadState {
   >
 }
 
-/** A thread remembers this many deleted comments for each that it may keep; they take no place from those. */
+/**
+ * A thread remembers this many deleted comments for each that it may keep, those that it had before those that it never saw; they
+ * take no place from those.
+ */
 export const TOMBSTONES = 8
 
 /** A tenant may have this many times as many cases open as there are places left; one part in so many more is for the others. */
@@ -121,9 +130,12 @@ export const TENANT_SHARE = 8
  * comes late with what another has read on from would put an old text over a new one.
  */
 export interface ThreadStore {
-  /** A post that nobody judges is `unrouted` and not kept, nor are its comments. */
+  /**
+   * A post that nobody judges is `unrouted` and not kept, nor are its comments. One whose thread was forgotten after its
+   * revisions were published is `updated`, and stays without comments.
+   */
   putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
-  /** Outcomes in the order of `changes`. */
+  /** Outcomes in the order of `changes`. What is said in a thread that was forgotten is `late`, and nothing is kept of it. */
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
    * Erases the thread's content everywhere in the store, with it its cases, their journals and what of them waits for Kafka,

@@ -197,7 +197,7 @@ function chains(
       if (one.decidedBy === 'none' && one.degraded.length === 0) silent.push(one.id)
     }
   }
-  for (const [subject, { protocols, gone, text, comments, capped, unsure, at }] of expected.subjects)
+  for (const [subject, { protocols, gone, text, comments, capped, unsure, said, at }] of expected.subjects)
     for (const protocol of protocols) {
       const last = chains.get(`${protocol} ${subject}`)?.at(-1)?.one
       if (gone) {
@@ -215,13 +215,14 @@ function chains(
       }
       const judged = snapshot.safeParse(transcripts.get(last.id)?.subject)
       if (!judged.success) continue // it was cut, or is missing, which is told elsewhere
-      if (judged.data.post.text !== text) stale.push(`${last.id} judged an earlier text`)
+      const stands = protocol === 'rumor' && said.has(judged.data.post.text)
+      if (judged.data.post.text !== text && !stands) stale.push(`${last.id} judged an earlier text`)
       if (protocol !== 'rumor') continue
-      const seen = new Map(judged.data.comments.map(({ id, text: said }) => [id, said]))
+      const seen = new Map(judged.data.comments.map((one) => [one.id, one.text]))
       const foreign = [...seen.keys()].filter((id) => !comments.has(id) && !unsure.has(id))
       const missing = capped ? [] : [...comments.keys()].filter((id) => !seen.has(id) && !unsure.has(id))
       const old = [...seen].filter(
-        ([id, said]) => !unsure.has(id) && comments.get(id) !== undefined && comments.get(id) !== said,
+        ([id, words]) => !unsure.has(id) && comments.get(id) !== undefined && comments.get(id) !== words,
       )
       if (foreign.length > 0) stale.push(`${last.id} counts ${foreign.slice(0, 3).join(', ')}, which it must not`)
       if (missing.length > 0) stale.push(`${last.id} lacks ${missing.slice(0, 3).join(', ')}`)

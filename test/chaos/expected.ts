@@ -14,8 +14,10 @@ export interface ExpectedSubject {
   readonly comments: ReadonlyMap<string, string>
   /** More comments came than a thread keeps: any of them may be left out. */
   readonly capped: boolean
-  /** Comments that were given up while their post was missing, or went with a thread that was forgotten. */
+  /** Comments that were given up while their post was missing, or came to a thread that was forgotten, or went with it. */
   readonly unsure: ReadonlySet<string>
+  /** What the post said when its thread may have been forgotten: whoever reads comments may have judged that at last. */
+  readonly said: ReadonlySet<string>
   /** When its first message was sent, ms since 1970. */
   readonly at: number
 }
@@ -49,8 +51,9 @@ interface Thread {
   readonly comments: Map<string, string | null>
   readonly unsure: Set<string>
   readonly at: number
-  /** When it may last have begun anew, without the comments from before. */
+  /** When it may last have begun anew, without the comments from before, and what it had said until then. */
   begunAnew: number
+  readonly said: Set<string>
 }
 
 /** Clocks of one machine, and the time between a message and its effect, ms. */
@@ -100,16 +103,18 @@ export function expectedOf(
     const name = nameOf(message.tenant, message.id)
     const thread = threads.get(name)
     // Then its comments are as well, and it begins anew.
-    if (thread !== undefined && mayBeForgotten(name, at)) thread.begunAnew = at
+    if (thread !== undefined && mayBeForgotten(name, at)) {
+      thread.begunAnew = at
+      if (thread.text !== null) thread.said.add(thread.text)
+    }
     return takePost(threads, message, at)
   })
   const lonely = new Map<string, boolean>()
   fold('comments', comments, (message, given, at) => {
     const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
     if (thread !== undefined) {
-      // What a forgotten thread has of it, nobody takes back; and what comes to it must have its dead letter.
-      const changed = thread.comments.has(message.id)
-      if (at < thread.begunAnew || (changed && mayBeForgotten(nameOf(message.tenant, message.postId ?? ''), at)))
+      // What a forgotten thread has of it, nobody takes back; and what comes to it is late.
+      if (at < thread.begunAnew || mayBeForgotten(nameOf(message.tenant, message.postId ?? ''), at))
         thread.unsure.add(message.id)
       return takeComment(thread, message, given)
     }
@@ -129,13 +134,13 @@ export function expectedOf(
   })
 
   const subjects = new Map<string, ExpectedSubject>()
-  for (const [name, { lang, text, gone, comments: said, unsure, at }] of threads) {
+  for (const [name, { lang, text, gone, comments: all, unsure, said, at }] of threads) {
     if (lang === RULES.unrouted) continue
-    const kept = new Map([...said].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
+    const kept = new Map([...all].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
     const protocols = lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
-    const capped = said.size > RULES.maxComments
-    const shrunk = [...said.values()].includes(null)
-    subjects.set(name, { protocols, gone, shrunk, text: text ?? '', comments: kept, capped, unsure, at })
+    const capped = all.size > RULES.maxComments
+    const shrunk = [...all.values()].includes(null)
+    subjects.set(name, { protocols, gone, shrunk, text: text ?? '', comments: kept, capped, unsure, said, at })
   }
   for (const [name, { text, gone }] of replies)
     subjects.set(name, {
@@ -146,6 +151,7 @@ export function expectedOf(
       comments: new Map(),
       capped: false,
       unsure: new Set(),
+      said: new Set(),
       at: 0,
     })
   return {
@@ -176,6 +182,7 @@ function takePost(
       unsure: new Set(),
       at,
       begunAnew: 0,
+      said: new Set(),
     })
     return deleted === true ? 'deleted' : lang === RULES.unrouted ? 'unrouted' : 'judged'
   }

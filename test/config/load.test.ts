@@ -170,6 +170,13 @@ describe('faults', () => {
     expect(faults).toHaveLength(6)
   })
 
+  test('name a key that could be guessed: a mark of it stands in every verdict', () => {
+    expect(faultsOf({ GAVEL_FENCES_KEY: 'fifteen letters' })).toEqual([
+      expect.stringMatching(/fences\.key: at least 16 characters/),
+    ])
+    expect(loadSettings({ GAVEL_FENCES_KEY: 'sixteen letters!' }).fences.key).toBe('sixteen letters!')
+  })
+
   test('never repeat a secret that was set', () => {
     const secret = 'hunter2-is-my-secret'
     const text = faultsOf({

@@ -92,7 +92,7 @@ describe('the intake', () => {
     told = []
     const { threads, outbox, marks } = stores
     reading = () => marks.read()
-    const routes = router([protocolNamed('rumor')], {})
+    const routes = router([protocolNamed('rumor')], {}, () => 0)
     const deps = {
       threads,
       routes,

@@ -18,7 +18,7 @@ async function taken(post: object, comment: object) {
   const rules = { ...RULES, textChars: KEPT }
   const shared = { threads, rules, clock: () => NOW }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const routes = router([protocolNamed('rumor')], {})
+  const routes = router([protocolNamed('rumor')], {}, () => 0)
   const createdAt = new Date(T0).toISOString()
   const take = async <Message extends { createdAt: number }>(intake: Intake<Message>, topic: string, value: object) => {
     const bytes = Buffer.from(JSON.stringify({ createdAt, ...value }))

@@ -5,6 +5,7 @@ import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
 import type { MakeStores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
+import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
 
 const make: MakeStores = async () => {
@@ -19,6 +20,7 @@ const make: MakeStores = async () => {
 }
 
 threadStoreContract('in memory', make)
+takeoverContract('in memory', make)
 caseStoreContract('in memory', make)
 outboxContract('in memory', make)
 erasureContract('in memory', make)

@@ -11,6 +11,7 @@ import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOn } from '../../src/adapters/redis/lua.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
+import { secretOf } from '../../src/adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
@@ -21,6 +22,7 @@ import { outboxContract } from './outbox.ts'
 import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
+import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
 
 const KEEP_JOURNAL = 60_000
@@ -126,6 +128,36 @@ describe('a connection that is told to end', () => {
   })
 })
 
+describe('the key of fences and draws', () => {
+  const start = async (keys: ReturnType<typeof keysUnder>, set = '') => {
+    const told: string[] = []
+    const secret = await secretOf(client, keys, set, (name) => void told.push(name))
+    return { secret, told }
+  }
+
+  it('is made once for all processes where none is set, and each says that it goes with Redis', async () => {
+    const keys = keysUnder(`test-${randomUUID()}`)
+    const first = await start(keys)
+    expect(first.secret).toMatch(/^[0-9a-f]{64}$/)
+    expect(await Promise.all([start(keys), start(keys)])).toEqual([first, first])
+    expect(first.told).toEqual(['key:unset'])
+    await client.del(keys.fence)
+    const second = await start(keys)
+    expect(second.secret).not.toBe(first.secret)
+    expect(second.told).toEqual(['key:unset', 'key:changed'])
+  })
+
+  it('is the one that is set, also in an empty Redis, which never learns it; a change is told once', async () => {
+    const [keys, empty] = [keysUnder(`test-${randomUUID()}`), keysUnder(`test-${randomUUID()}`)]
+    const set = { secret: 'the one that is set', told: [] }
+    expect(await start(keys, set.secret)).toEqual(set)
+    expect(await start(empty, set.secret)).toEqual(set)
+    expect((await client.mget(keys.fence, keys.draw)).join()).not.toContain(set.secret)
+    expect(await start(keys, 'another that is set')).toMatchObject({ told: ['key:changed'] })
+    expect(await start(keys, 'another that is set')).toMatchObject({ told: [] })
+  })
+})
+
 /** Stores under a prefix that no other test has. */
 async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder> }> {
   const keys = keysUnder(`test-${randomUUID()}`)
@@ -175,6 +207,7 @@ async function whole(key: string): Promise<[string, string]> {
 }
 
 threadStoreContract('in Redis', make)
+takeoverContract('in Redis', make)
 caseStoreContract('in Redis', make)
 outboxContract('in Redis', make)
 erasureContract('in Redis', make)
@@ -225,12 +258,40 @@ describe('in Redis', () => {
   it('a post that comes again after its thread has expired goes on counting its revisions', async () => {
     await judgeOnce(stores, p1)
     await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('updated')
+    const { expired, revisions } = await readThread(stores, p1)
+    expect(expired).toBe(true)
+    expect(revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, openId: null })
+    expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
+  })
+
+  it('what is said in a thread that has expired is late, before the post comes again and after it, and is not kept', async () => {
     const { keys } = stores
     const member = memberOf(p1)
-    await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
-    expect(await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, RULES)).toBe('judged')
-    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 2, seen: -1, openId: null })
-    expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
+    await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    const changes = [said('c2'), { kind: 'deleted' as const, id: 'c1', createdAt: T0 }]
+    expect(await stores.threads.putComments(p1, changes, T0, RULES)).toEqual(['late', 'deleted'])
+    expect(await stores.threads.read(p1)).toBeNull()
+    expect(await stores.threads.due(Number.POSITIVE_INFINITY, 10)).toEqual([])
+    expect(await client.exists(keys.comments(member), keys.orphans(member), keys.sample(member))).toBe(0)
+    const rules = { ...RULES, counts: [1] }
+    await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, rules)
+    expect(await stores.threads.putComments(p1, changes, T0, rules)).toEqual(['late', 'deleted'])
+    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, asks: 0 })
+    expect(await client.exists(keys.comments(member))).toBe(0)
+  })
+
+  it('what waits for a post whose thread has expired, under an earlier version, is late as well', async () => {
+    await judgeOnce(stores, p1, { final: true })
+    const revisions = await client.hgetall(stores.keys.revisions(memberOf(p1)))
+    await client.del(stores.keys.revisions(memberOf(p1)))
+    await forgetThread()
+    await said1('c2')
+    await client.hset(stores.keys.revisions(memberOf(p1)), revisions)
+    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    expect(await readThread(stores, p1)).toMatchObject({ expired: true, comments: [], accepted: 0, late: 1 })
   })
 
   it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
@@ -272,6 +333,17 @@ describe('in Redis', () => {
     await forgetThread()
     await said1('late')
     expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
+  })
+
+  it('of a comment that is deleted when its thread has expired, no case that is kept longer holds the words', async () => {
+    const words = 'SECRET-words'
+    await stores.threads.putComments(p1, [said('c9', { text: words })], T0, RULES)
+    await judgeOnce(stores, p1, { final: true })
+    await forgetThread()
+    expect(await stores.traces?.(words)).not.toEqual([])
+    const caseId = (protocol: string, revision: number) => `${protocol}~p1~r${revision}`
+    await stores.threads.eraseLeft(p1, { without: () => null, caseId })
+    expect(await stores.traces?.(words)).toEqual([])
   })
 
   it('a post that a recovery brought back, and whose thread has expired since, bids farewell when it is deleted', async () => {
@@ -358,7 +430,7 @@ describe('in Redis', () => {
     const place = (offset: string) => ({ partition: 0, offset, timestamp: T0 })
     await stores.threads.putComments(p1, [{ ...said('late'), place: place('9') }], T0, RULES)
     await restored(1)
-    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    expect(await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)).toBe('judged')
     const again = [
       { ...said('early'), place: place('3') },
       { ...said('late'), place: place('9') },
@@ -539,6 +611,16 @@ describe('in Redis', () => {
     expect(await client.pttl(keys.authors(member))).toBeGreaterThan(KEEP_THREAD - 10_000)
     await stores.threads.putComments(p2, [said('again', { author: 'a new one' })], T0, { ...rules, cap: 100 })
     expect(await client.pttl(keys.authors(member))).toBe(NEVER)
+  })
+
+  it('comments that an earlier version ranked, which named no draw, keep their ranks, and it is said', async () => {
+    const { keys } = stores
+    const member = memberOf(p1)
+    await client.hdel(keys.thread(member), 'draw')
+    await client.zadd(keys.sample(member), 7, 'c1')
+    await said1('c2')
+    expect(await client.zscore(keys.sample(member), 'c1')).toBe('7')
+    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, redrawn: true })
   })
 
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {

@@ -17,6 +17,7 @@ export const RULES: ThreadRules = {
   cap: 100,
   perAuthor: null,
   rank: (_, id) => lots('key')('a scope', id),
+  draw: 'a draw',
   textChars: 8_000,
   reopen: true,
   orphanWait: 10 * MINUTE,

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
+import { lots } from '../../src/domain/lot.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
 import {
@@ -400,6 +401,73 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           await putPost()
           expect(await kept()).toHaveLength(3)
           expect(await readThread(stores, p1)).toMatchObject({ accepted: 10, overAuthor: 7 })
+        })
+      })
+
+      describe('under one key and then another', () => {
+        const under = (draw: string): ThreadRules => ({
+          ...{ ...RULES, cap: 7, perAuthor: 3, draw },
+          rank: (_, id) => lots(draw)('a scope', id),
+        })
+        const by = (from: string, count: number) =>
+          Array.from({ length: count }, (_, at) => said(`${from}${at}`, { author: `${from} ${at % 6}` }))
+        const [early, later] = [by('e', 25), by('l', 25)]
+        const rankOf = (id: string) => under(id.startsWith('e') ? 'one' : 'two').rank(p1, id)
+
+        it('the same sample in whatever order they came under each, as by one draw of all; and says so', async () => {
+          const one = { ...under('one'), draw: 'both', rank: (_: ThreadRef, id: string) => rankOf(id) }
+          await putPost(thread('straight'))
+          await put([...early, ...later], one, thread('straight'))
+          expect((await readThread(stores, thread('straight'))).redrawn).toBe(false)
+          const sample = await kept(thread('straight'))
+          expect(sample).toHaveLength(7)
+          let round = 0
+          const orders = fc.tuple(
+            fc.shuffledSubarray(early, { minLength: early.length }),
+            fc.shuffledSubarray(later, { minLength: later.length }),
+            fc.integer({ min: 1, max: 25 }),
+          )
+          await fc.assert(
+            fc.asyncProperty(orders, async ([first, second, size]) => {
+              const ref = thread(`keys ${round++}`)
+              await putPost(ref)
+              for (let start = 0; start < first.length; start += size)
+                await put(first.slice(start, start + size), under('one'), ref)
+              expect((await readThread(stores, ref)).redrawn).toBe(false)
+              for (let start = 0; start < second.length; start += size)
+                await put(second.slice(start, start + size), under('two'), ref)
+              expect(new Set(await kept(ref))).toEqual(new Set(sample))
+              expect((await readThread(stores, ref)).redrawn).toBe(true)
+            }),
+            { numRuns: 15 },
+          )
+        })
+
+        it('each comment by the rank that it got when it came, though it be edited or come again', async () => {
+          await putPost()
+          const few = early.slice(0, 7)
+          await put(few, under('one'))
+          await put(
+            few.map(({ comment: { id, author = '' } }) => said(id, { author, text: 'edited' })),
+            under('two'),
+          )
+          await put(few, under('two'))
+          expect((await readThread(stores, p1)).redrawn).toBe(false)
+          await put(later, under('two'))
+          const ids = [...few, ...later].map(({ comment: { id } }) => id)
+          const first = new Set(ids.toSorted((a, b) => rankOf(a) - rankOf(b)).slice(0, 7))
+          // No author has more than three among them, so that the ranks alone decide.
+          expect(new Set(await kept())).toEqual(first)
+        })
+
+        it('nothing of the first where the second begins with an empty thread', async () => {
+          await putPost()
+          await put(
+            [early[0], unsaid('e0')].filter((one) => one !== undefined),
+            under('one'),
+          )
+          await put(later, under('two'))
+          expect((await readThread(stores, p1)).redrawn).toBe(false)
         })
       })
 

@@ -80,6 +80,16 @@ test('a verdict stays small, however much a script says', () => {
   expect(verdict.evidence.support).toEqual(ids.slice(0, 200))
 })
 
+test('a verdict says that its comments were drawn under more than one key, beside what its script says', () => {
+  const ended = endedAfter([{}])
+  const { comments } = ended.record
+  const ruling = { ...ended.ruling, degraded: ['a script says so'] }
+  expect(verdictOf({ ...ended, ruling }).degraded).toEqual(['a script says so'])
+  expect(
+    verdictOf({ ...ended, ruling, record: { ...ended.record, comments: { ...comments, redrawn: true } } }).degraded,
+  ).toEqual(['the sample of comments was drawn under more than one key', 'a script says so'])
+})
+
 describe('the time of a verdict', () => {
   test('is the model’s along the slowest ask of each round, and the rest is overhead', () => {
     const ended = endedAfter([{ ms: 100 }, { ms: 300 }, { ms: 200 }], [{ ms: 50 }])

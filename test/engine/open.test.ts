@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { arrivalOf } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { caseRecord } from '../../src/domain/case.ts'
+import { lots } from '../../src/domain/lot.ts'
 import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import { opener } from '../../src/engine/open.ts'
 import { type Route, router } from '../../src/engine/routes.ts'
@@ -42,9 +43,10 @@ function setUp(
   maxOpen = 100,
   pressedAtDue = 1_000,
   partitions: StreamPartitions | null = null,
+  key = 'a key',
 ) {
   const { threads, cases, outbox } = stores
-  const routed = router(protocols, routes)
+  const routed = router(protocols, routes, lots(key))
   const { openDue, now } = opener({
     routes: routed,
     threads,
@@ -144,6 +146,45 @@ describe('a case of a thread', () => {
     const { subject, comments } = await caseOf('rumor~p1~r1')
     expect(subject).toMatchObject({ comments: { length: 5 }, leftOut: 1, overAuthor: 5 })
     expect(comments).toEqual({ accepted: 13, cap: 1, late: 2, author: 5 })
+  })
+})
+
+describe('another key in the middle of a thread', () => {
+  const under = (draw: string) => ({
+    ...rules,
+    perAuthor: 2,
+    draw,
+    rank: (_: ThreadRef, id: string) => lots(draw)('s', id),
+  })
+  const of = (author: string, count: number) =>
+    Array.from({ length: count }, (_, at) => said(`${author}${at}`, { author }))
+
+  test('is told by the cases whose comments did not all fit', async () => {
+    const { threads, put, openAll, publish, caseOf } = setUp([rumor])
+    await put(p1)
+    await threads.putComments(p1, of('x', 2), T0, under('one'))
+    await threads.putComments(p1, of('y', 2), T0, under('two'))
+    await openAll()
+    expect((await caseOf('rumor~p1~r1')).comments).not.toHaveProperty('redrawn')
+    await publish('rumor~p1~r1')
+    await threads.putComments(p1, of('z', 3), T0, under('two'))
+    streamNow = T0 + HOUR
+    await openAll()
+    expect((await caseOf('rumor~p1~r2')).comments).toMatchObject({ accepted: 7, author: 1, redrawn: true })
+  })
+
+  test('takes no subject from a protocol that has judged it', async () => {
+    const routes = { rumor: [{ sample: 0.5 }] }
+    const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`)
+    const isDrawn = (key: string) => router([rumor], routes, lots(key)).of(p1, postOf(p1)).length === 1
+    const [first = '', other = ''] = [keys.find(isDrawn), keys.find((key) => !isDrawn(key))]
+    const before = setUp([rumor], routes, 100, 1_000, null, first)
+    await before.put(p1)
+    await before.say(p1, 'c1', 'c2')
+    expect(await before.openAll()).toEqual(['rumor~p1~r1'])
+    await before.publish('rumor~p1~r1')
+    streamNow = T0 + HOUR
+    expect(await setUp([rumor], routes, 100, 1_000, null, other).openAll()).toEqual(['rumor~p1~r2'])
   })
 })
 
@@ -289,6 +330,20 @@ describe('routes', () => {
     expect(await openAll()).toEqual(['hate~p1~r1'])
     streamNow = T0 + 2 * HOUR
     expect(await openAll()).toEqual([])
+  })
+
+  test('by size go by what authors have room for: no flood by one makes a thread too long, or long enough', async () => {
+    const { threads, put, openAll } = setUp([rumor, hate], {
+      rumor: [{ maxComments: 5 }],
+      hate: [],
+    })
+    await put(p1)
+    const flood = Array.from({ length: 50 }, (_, at) => said(`x${at}`, { author: 'x' }))
+    await threads.putComments(p1, flood, T0, { ...rules, perAuthor: 2 })
+    streamNow = T0 + HOUR
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+    const { caseOf } = setUp([])
+    expect((await caseOf('rumor~p1~r1')).comments).toMatchObject({ accepted: 50, author: 48 })
   })
 
   test('by size wait for the checkpoint that has it', async () => {

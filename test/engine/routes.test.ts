@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { lots } from '../../src/domain/lot.ts'
 import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import { type Route, router } from '../../src/engine/routes.ts'
 import { protocolNamed } from '../support/parts.ts'
@@ -16,8 +18,8 @@ const ref = (change: Partial<ThreadRef> = {}): ThreadRef => ({
 })
 const post = (change: Partial<Post> = {}): Post => ({ id: 'p', text: 'words', createdAt: 0, ...change })
 const image = { kind: 'image' as const, alt: 'a bridge' }
-const names = (routes: Record<string, Route[]>, of = ref(), given = post(), comments?: number) => {
-  const made = router(all, routes)
+const names = (routes: Record<string, Route[]>, of = ref(), given = post(), comments?: number, key = 'a key') => {
+  const made = router(all, routes, lots(key))
   const routed = comments === undefined ? made.of(of, given) : made.at(of, given, comments)
   return routed.map(({ name }) => name)
 }
@@ -65,7 +67,7 @@ describe('a route', () => {
   test('takes a protocol of posts to counterspeech, which it sees without what it answers', () => {
     const seen: Post[] = []
     const nosy = protocolNamed('nosy', { subject: 'post', accepts: (given) => seen.push(given) > 0 })
-    const made = router([nosy], { nosy: [{ topics: ['counterspeech'] }] })
+    const made = router([nosy], { nosy: [{ topics: ['counterspeech'] }] }, lots('a key'))
     expect(made.of(ref({ kind: 'reply' }), post({ hateSpeech: 'hate' }))).toEqual([nosy])
     expect(seen).toEqual([post()])
     expect(made.of(ref(), post())).toEqual([])
@@ -104,5 +106,31 @@ describe('a route', () => {
     expect(share).toBeLessThan(360)
     expect(drawn('hate')).toEqual(drawn('hate'))
     expect(drawn('hate')).not.toEqual(drawn('rumor'))
+  })
+
+  const half = { hate: [{ sample: 0.5 }] }
+  const isDrawn = (postId: string, key?: string) =>
+    names(half, ref({ postId }), post(), undefined, key).includes('hate')
+
+  test('samples by the key: whoever grinds an id is drawn as often as anybody', () => {
+    const lotOf = (id: string) =>
+      createHash('sha256').update(['hate', 'default', 'post', id].join('\0')).digest().readUIntBE(0, 6) / 2 ** 48
+    const ground = Array.from({ length: 500 }, (_, at) => String(at)).filter((id) => lotOf(id) >= 0.5)
+    const share = ground.filter((id) => isDrawn(id)).length / ground.length
+    expect(share).toBeGreaterThan(0.4)
+    expect(share).toBeLessThan(0.6)
+    const ids = Array.from({ length: 100 }, (_, at) => String(at))
+    expect(ids.map((id) => isDrawn(id, 'another key'))).not.toEqual(ids.map((id) => isDrawn(id)))
+  })
+
+  test('samples nobody out who has judged the subject already, whatever the key is now', () => {
+    const made = router(all, half, lots('a key'))
+    const ids = Array.from({ length: 20 }, (_, at) => String(at))
+    const judges = (id: string, judging?: ReadonlySet<string>) =>
+      [made.of(ref({ postId: id }), post(), judging), made.at(ref({ postId: id }), post(), 3, judging)].map((routed) =>
+        routed.some(({ name }) => name === 'hate'),
+      )
+    expect(ids.every((id) => judges(id, new Set(['hate'])).every(Boolean))).toBe(true)
+    expect(ids.every((id) => judges(id, new Set(['rumor'])).every(Boolean))).toBe(false)
   })
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
@@ -447,7 +448,7 @@ describe('separation by stance (equation 2)', () => {
     expect(chosen).not.toEqual(many.slice(0, 20).map(({ id }) => id))
     expect(chosenIn('q')).not.toEqual(chosen)
     expect(chosenIn('p', lots('another key'))).not.toEqual(chosen)
-    expect(chosen).toEqual(chosen.toSorted((a, b) => plainLot('rumor p', a) - plainLot('rumor p', b)))
+    expect(chosen).toEqual(chosen.toSorted((a, b) => plainLot('rumor /p', a) - plainLot('rumor /p', b)))
   })
 
   test('twenty early comments do not freeze the evidence against eighty as strong that come later', () => {
@@ -1248,6 +1249,29 @@ describe('under load', () => {
     expect(sample).toEqual(sample.toSorted((a, b) => a - b))
     expect(sample).not.toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
     expect(stanceOf('q')).not.toEqual(sample)
+  })
+
+  test('ids that were ground take no more than their share of what is scored', () => {
+    const lotOf = (id: string) => createHash('sha256').update(`p\0${id}`).digest('hex')
+    const ground = Array.from({ length: 20_000 }, (_, at) => ({ id: `g${at}`, lot: lotOf(`g${at}`) }))
+      .sort((a, b) => (a.lot < b.lot ? -1 : 1))
+      .slice(0, 20)
+    const honest = Array.from({ length: 80 }, (_, at) => ({ id: `h${at}`, text: `honest ${at}`, createdAt: at }))
+    const foul = ground.map(({ id }, at) => ({ id, text: `foul ${at}`, createdAt: 100 + at }))
+    const { asked } = under(thread([...honest, ...foul]))
+    const [stance] = asked.filter(({ ask }) => ask.stage === 'stance')
+    const scored = [...wordsOf(stance?.ask.messages ?? []).matchAll(/\|(honest|foul) \d+/g)].map(([, who]) => who)
+    expect(scored).toHaveLength(20)
+    expect(scored.filter((who) => who === 'honest').length).toBeGreaterThan(10)
+  })
+
+  test('what was drawn for one tenant tells nothing of another whose post has the same id', () => {
+    const scoredFor = (tenant: string) => {
+      const { asked } = run(made(), thread(100), cast(differing), null, { pressed: true, tenant })
+      return wordsOf(asked.find(({ ask }) => ask.stage === 'stance')?.ask.messages ?? [])
+    }
+    expect(scoredFor('a')).toEqual(scoredFor('a'))
+    expect(scoredFor('a')).not.toEqual(scoredFor('b'))
   })
 
   test('without stance separation the draw is of two small sides', () => {

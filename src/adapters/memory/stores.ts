@@ -1,4 +1,5 @@
 import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
+import { LOTS } from '../../domain/lot.ts'
 import type { Outcome } from '../../domain/messages.ts'
 import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../../domain/thread.ts'
 import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
@@ -21,6 +22,10 @@ interface HeldThread {
   post: Post | null
   readonly comments: Map<string, Comment | null>
   readonly orphans: Map<string, Origin>
+  /** Of comments and deletions, each as it was drawn. */
+  readonly ranks: Map<string, number>
+  draw: string | null
+  redrawn: boolean
   accepted: number
   overAuthor: number
   late: number
@@ -64,8 +69,13 @@ const unseen = (origin: Origin): Origin => ({ ...origin, raw: '' })
 
 function leaveOut(thread: HeldThread, id: string): void {
   thread.comments.delete(id)
+  thread.ranks.delete(id)
   const origin = thread.orphans.get(id)
   if (origin !== undefined) thread.orphans.set(id, unseen(origin))
+}
+
+function byRank({ ranks }: HeldThread, ids: Iterable<string>): string[] {
+  return [...ids].sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0))
 }
 
 /** Whether a message at this place was taken before the one at `last` was. */
@@ -108,6 +118,9 @@ export function memoryStores(clock: Clock): {
       post: null,
       comments: new Map(),
       orphans: new Map(),
+      ranks: new Map(),
+      draw: null,
+      redrawn: false,
       accepted: 0,
       overAuthor: 0,
       late: 0,
@@ -137,7 +150,7 @@ export function memoryStores(clock: Clock): {
     thread.asks++
   }
   const passCounts = (thread: HeldThread, now: number, { counts }: ThreadRules) => {
-    const passed = counts.filter((count) => thread.accepted >= count).length
+    const passed = counts.filter((count) => thread.accepted - thread.overAuthor >= count).length
     if (passed <= thread.countStage) return
     thread.countStage = passed
     dueNow(thread, now)
@@ -172,6 +185,8 @@ export function memoryStores(clock: Clock): {
     if (change.kind === 'deleted') {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
+      // Behind every comment, and those that nobody saw behind those that were there.
+      thread.ranks.set(id, rules.rank(thread.ref, id) + (old === undefined ? 2 : 1) * LOTS)
       thread.orphans.delete(id)
       if (old !== undefined) thread.accepted--
       if (thread.post === null && !due.has(nameOf(thread.ref)))
@@ -191,9 +206,17 @@ export function memoryStores(clock: Clock): {
       thread.comments.set(id, comment)
       return { outcome: 'updated', again: thread.final }
     }
+    if (thread.draw !== rules.draw) {
+      thread.redrawn ||= thread.accepted > 0
+      thread.draw = rules.draw
+    }
     thread.accepted++
-    const kept = hasRoom(thread, comment, rules)
-    if (kept) thread.comments.set(id, comment)
+    const rank = rules.rank(thread.ref, id)
+    const kept = hasRoom(thread, comment, rank, rules)
+    if (kept) {
+      thread.comments.set(id, comment)
+      thread.ranks.set(id, rank)
+    }
     if (thread.post === null) {
       thread.orphans.set(id, kept ? origin : unseen(origin))
       if (!due.has(nameOf(thread.ref))) due.set(nameOf(thread.ref), comment.createdAt + rules.orphanWait)
@@ -203,13 +226,13 @@ export function memoryStores(clock: Clock): {
   }
 
   /** Whether its author's share has room for a comment, where one of larger rank may have made it. */
-  function hasRoom(thread: HeldThread, { id, author }: Comment, { perAuthor, rank }: ThreadRules): boolean {
+  function hasRoom(thread: HeldThread, { author }: Comment, rank: number, { perAuthor }: ThreadRules): boolean {
     if (author === undefined || perAuthor === null) return true
     const own = [...thread.comments].flatMap(([key, comment]) => (comment?.author === author ? [key] : []))
     if (own.length < perAuthor) return true
     thread.overAuthor++
-    const [last = id] = own.sort((a, b) => rank(thread.ref, b) - rank(thread.ref, a))
-    if (rank(thread.ref, id) >= rank(thread.ref, last)) return false
+    const [last] = byRank(thread, own).slice(-1)
+    if (last === undefined || rank >= (thread.ranks.get(last) ?? 0)) return false
     leaveOut(thread, last)
     return true
   }
@@ -224,10 +247,12 @@ export function memoryStores(clock: Clock): {
       const known = thread.post !== null
       if (!threaded) {
         thread.comments.clear()
+        thread.ranks.clear()
         thread.orphans.clear()
       }
       thread.unrouted = !threaded && !judgedAtOnce && !known
-      if (!threaded) Object.assign(thread, { accepted: 0, overAuthor: 0, late: 0, countStage: 0 })
+      if (!threaded)
+        Object.assign(thread, { accepted: 0, overAuthor: 0, late: 0, countStage: 0, draw: null, redrawn: false })
       else if (thread.solo) {
         thread.final = false
         thread.nextAge = firstDue
@@ -251,6 +276,7 @@ export function memoryStores(clock: Clock): {
       for (const [id, comment] of thread.comments)
         if (comment !== null && comment.createdAt > post.createdAt + rules.window) {
           thread.comments.delete(id)
+          thread.ranks.delete(id)
           thread.accepted--
           thread.late++
         }
@@ -261,7 +287,7 @@ export function memoryStores(clock: Clock): {
     async putComments(ref, changes, now, rules) {
       const thread = threadOf(ref)
       const ended = changes.map((change) => putComment(thread, change, rules))
-      const ids = [...thread.comments.keys()].sort((a, b) => rules.rank(ref, a) - rules.rank(ref, b))
+      const ids = byRank(thread, thread.comments.keys())
       const [said, deleted] = [true, false].map((alive) =>
         ids.filter((id) => (thread.comments.get(id) !== null) === alive),
       )
@@ -348,6 +374,7 @@ export function memoryStores(clock: Clock): {
         comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
         accepted: thread.accepted,
         overAuthor: thread.overAuthor,
+        redrawn: thread.redrawn,
         late: thread.late,
         version: thread.version,
         postVersion: thread.postVersion,
@@ -356,6 +383,8 @@ export function memoryStores(clock: Clock): {
         nextAge: thread.nextAge,
         countStage: thread.countStage,
         final: thread.final,
+        // A thread in memory is never forgotten.
+        expired: false,
         dueSince: thread.dueSince,
         asks: thread.asks,
         answered: thread.answered,

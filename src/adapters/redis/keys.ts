@@ -32,6 +32,8 @@ export interface Keys {
   readonly lineage: string
   /** String: the key under which untrusted text is fenced. */
   readonly fence: string
+  /** String: the name of the draw by which the process that started last samples. */
+  readonly draw: string
   /** Set: protocols that are paused. */
   readonly paused: string
   /** Set: thread members that wait for a paused protocol. */
@@ -65,6 +67,7 @@ export function keysUnder(prefix: string): Keys {
     marks: `${root}:marks`,
     lineage: `${root}:lineage`,
     fence: `${root}:fence-key`,
+    draw: `${root}:draw`,
     paused: `${root}:paused`,
     held: (protocol) => `${root}:held:${protocol}`,
     under: (name) => `${root}:${name}`,

@@ -1,16 +1,19 @@
 import type { Redis } from 'ioredis'
+import { LOTS } from '../../domain/lot.ts'
 import { TOMBSTONES } from '../../ports/threads.ts'
 import { type Lua, luaOn } from './lua.ts'
 
 /**
  * The atomic steps, in Lua. Each is a function of its keys and arguments alone and may be run again after a lost reply.
  * A thread's hash holds: post, at (createdAt, ms), pv (changes of the post), n (comments accepted and not deleted), late
- * (comments after the window), crowd (comments that their authors' share had no room for), stage (count checkpoints passed),
- * v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (how often it
- * became due at once) and answered (how often that was answered), final, gone, unrouted (nobody judges it), solo (nobody
- * reads its comments), base (what its revisions are counted from, if not 0), dels (how often comments were deleted), and by protocol rev:, open:, seen:, last: (the
- * revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a script has
- * written when it fails: nothing that can fail stands behind the first write.
+ * (comments after the window), crowd (comments that their authors' share had no room for), draw (the name of the one by which
+ * comments are ranked), redrawn (there was another before), stage (count checkpoints passed), v (changes), next (the next age
+ * checkpoint), since (wall ms at which what is due became due), asks (how often it became due at once) and answered (how often
+ * that was answered), final, gone, unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again
+ * after the thread had been forgotten), base (what its revisions are counted from, if not 0), dels (how often comments were
+ * deleted), and by protocol rev:, open:,
+ * seen:, last: (the revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a
+ * script has written when it fails: nothing that can fail stands behind the first write.
  */
 
 /**
@@ -142,8 +145,17 @@ local function drop_from_author(authors, sample, id, json)
 end
 `
 
-/** A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. */
+/**
+ * A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. A recovery brings the
+ * numbers back before the messages: then nothing was forgotten that is not read again.
+ */
 const RECALL = `
+local function is_forgotten(thread, revisions)
+  for _, protocol in ipairs(redis.call('HKEYS', revisions)) do
+    if redis.call('HEXISTS', thread, 'rev:' .. protocol) == 0 then return true end
+  end
+  return false
+end
 local function recall(thread, revisions)
   local known = redis.call('HGETALL', revisions)
   for i = 1, #known, 2 do
@@ -170,21 +182,24 @@ end
 const PUT_POST = `${DUE_NOW}${RECALL}${BASE}${TAKEN}${AUTHORS}
 local thread, due, orphans, comments, sample, revisions, authors, lineage = unpack(KEYS)
 local member, post, at, first_due, now, window, counts, threaded, judged_at_once, keep, place = unpack(ARGV)
-local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace')
+local held = redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace', 'crowd')
 if held[4] then return 'deleted' end
 if held[1] == post or taken(held[5], place) then return 'duplicate' end
+local expired = not held[1] and is_forgotten(thread, revisions)
 local late = {}
 if not held[1] and threaded == '1' then
   local said = redis.call('HGETALL', comments)
   for i = 1, #said, 2 do
     -- Inside a text its quotes would be escaped.
     local created = string.match(said[i + 1], '"createdAt":(%-?%d+)')
-    if created and tonumber(created) > tonumber(at) + tonumber(window) then late[#late + 1] = { said[i], said[i + 1] } end
+    if created and (expired or tonumber(created) > tonumber(at) + tonumber(window)) then
+      late[#late + 1] = { said[i], said[i + 1] }
+    end
   end
 end
 if threaded == '0' then
   redis.call('DEL', orphans, comments, sample, authors)
-  redis.call('HDEL', thread, 'n', 'stage', 'late', 'crowd')
+  redis.call('HDEL', thread, 'n', 'stage', 'late', 'crowd', 'draw', 'redrawn')
 end
 if threaded == '0' and judged_at_once == '0' and not held[1] then
   not_due(due, member)
@@ -198,6 +213,7 @@ if not held[1] then
   recall(thread, revisions)
   local base = base_of(lineage, tonumber(at), tonumber(now), tonumber(keep))
   if base then redis.call('HSETNX', thread, 'base', base) end
+  if expired then redis.call('HSET', thread, 'expired', 1) end
 end
 redis.call('HSET', thread, 'post', post, 'at', at, 'postPlace', place)
 redis.call('HINCRBY', thread, 'v', 1)
@@ -228,21 +244,34 @@ for _, comment in ipairs(late) do
   n = n - 1
 end
 redis.call('HSET', thread, 'n', n)
-if threaded == '1' then pass_counts(thread, due, member, now, n, tonumber(held[3] or '0'), counts) end
-return 'judged'
+if threaded == '1' then
+  pass_counts(thread, due, member, now, n - tonumber(held[6] or '0'), tonumber(held[3] or '0'), counts)
+end
+return expired and 'updated' or 'judged'
 `
 
-const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}
-local thread, comments, sample, due, orphans, authors = unpack(KEYS)
-local member, now, window, cap, per_author, reopen, orphan_wait, counts = unpack(ARGV, 1, 8)
+const PUT_COMMENTS = `${DUE_NOW}${TAKEN}${AUTHORS}${RECALL}
+local thread, comments, sample, due, orphans, authors, revisions = unpack(KEYS)
+local member, now, window, cap, per_author, reopen, orphan_wait, counts, draw = unpack(ARGV, 1, 9)
 local TOMBSTONE = '{}'
--- Above every rank: the deleted stand in the sample behind all others, so that they take no place from them.
-local DEAD = 281474976710656
-local held = redis.call('HMGET', thread, 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace')
+-- Above every rank: the deleted stand in the sample behind all others, so that they take no place from them, and those that
+-- nobody saw behind the deleted, so that they let none of these come back.
+local DEAD = ${LOTS}
+local fields = { 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired', 'crowd', 'draw' }
+local held = redis.call('HMGET', thread, unpack(fields))
 local at = held[1] and tonumber(held[1])
 local n, stage = tonumber(held[2] or '0'), tonumber(held[3] or '0')
 local final, gone, unread, last = held[4], held[5], held[6] or held[7], held[8]
-local outcomes, changed, again, retracted, deletions, late, crowd = {}, false, false, false, false, 0, 0
+local expired = held[9] or not (at or gone or unread) and is_forgotten(thread, revisions)
+local outcomes, changed, again, retracted, deletions = {}, false, false, false, false
+local late, crowd, drawn = 0, 0, held[11]
+-- Who came under another draw keeps its rank: it was drawn by chance as well.
+local function note_draw()
+  if drawn == draw then return end
+  if n > 0 then redis.call('HSET', thread, 'redrawn', 1) end
+  redis.call('HSET', thread, 'draw', draw)
+  drawn = draw
+end
 -- Of a comment that is left out while its post is missing, where it came from stays: should no post come, it was lost as well.
 local function wait_unseen(id, origin) redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
 local function leave_out(id)
@@ -266,19 +295,20 @@ local function has_room(author, rank, id)
   redis.call('ZADD', authors, 0, by_author(author, rank, id))
   return true
 end
-for i = 9, #ARGV, 8 do
+for i = 10, #ARGV, 8 do
   local kind, id, created, rank, json, origin, place, author = unpack(ARGV, i, i + 7)
   local outcome
   local old = redis.call('HGET', comments, id)
   if gone then outcome = 'deleted'
   elseif unread then outcome = 'unrouted'
   elseif taken(last, place) then outcome = 'duplicate'
+  elseif expired then outcome = kind == 'deleted' and 'deleted' or 'late'
   elseif kind == 'deleted' then
     if old == TOMBSTONE then outcome = 'duplicate'
     else
       drop_from_author(authors, sample, id, old)
       redis.call('HSET', comments, id, TOMBSTONE)
-      redis.call('ZADD', sample, string.format('%.0f', rank + DEAD), id)
+      redis.call('ZADD', sample, string.format('%.0f', rank + (old and DEAD or 2 * DEAD)), id)
       redis.call('HDEL', orphans, id)
       outcome, changed, deletions = 'deleted', true, true
       if old then n = n - 1 end
@@ -300,6 +330,7 @@ for i = 9, #ARGV, 8 do
       outcome = 'updated'
       again = again or final
     else
+      note_draw()
       n = n + 1
       local kept = has_room(author, rank, id)
       if kept then
@@ -339,7 +370,9 @@ if changed then
   if retracted or (again and reopen == '1') then
     due_now(thread, due, member, now)
     for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
-  elseif at and not final then pass_counts(thread, due, member, now, n, stage, counts) end
+  elseif at and not final then
+    pass_counts(thread, due, member, now, n - crowd - tonumber(held[10] or '0'), stage, counts)
+  end
   local left = redis.call('PTTL', thread)
   if left > 0 then for _, key in ipairs({ comments, sample, authors }) do redis.call('PEXPIRE', key, left) end end
 end
@@ -989,7 +1022,7 @@ return 1
 
 const SOURCES = {
   putPost: { lua: PUT_POST, keys: 8 },
-  putComments: { lua: PUT_COMMENTS, keys: 6 },
+  putComments: { lua: PUT_COMMENTS, keys: 7 },
   expireOrphans: { lua: EXPIRE_ORPHANS, keys: 8 },
   openCases: { lua: OPEN, keys: 10 },
   takeTurns: { lua: TAKE_TURNS, keys: 2 },

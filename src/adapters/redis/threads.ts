@@ -88,6 +88,7 @@ export function redisThreads(
         keys.due,
         keys.orphans(member),
         keys.authors(member),
+        keys.revisions(member),
         member,
         now,
         rules.window,
@@ -96,6 +97,7 @@ export function redisThreads(
         rules.reopen ? 1 : 0,
         rules.orphanWait,
         rules.counts.join(','),
+        rules.draw,
         ...changes.flatMap((change) => argumentsOf(change, (id) => rules.rank(ref, id))),
       )
       return z.array(outcome).length(changes.length).parse(given)
@@ -108,10 +110,7 @@ export function redisThreads(
           client.hgetall(keys.thread(member)),
           client.hgetall(keys.revisions(member)),
         ])
-        const last = new Map([...revisionsOf(held)].map(([protocol, { revision }]) => [protocol, revision]))
-        for (const [protocol, revision] of Object.entries(forgotten))
-          last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
-        const farewells = [...last].map(([protocol, revision]) => ({
+        const farewells = [...lastRevisions(held, forgotten)].map(([protocol, revision]) => ({
           protocol,
           revision,
           ...farewell(protocol, revision + 1),
@@ -159,17 +158,20 @@ export function redisThreads(
     async eraseLeft(ref, { without, caseId }) {
       const member = memberOf(ref)
       for (let tries = 0; tries < DELETE_TRIES; tries++) {
-        const held = await client.hgetall(keys.thread(member))
+        const [held, forgotten] = await Promise.all([
+          client.hgetall(keys.thread(member)),
+          client.hgetall(keys.revisions(member)),
+        ])
         const revisions = revisionsOf(held)
         const changes = [...revisions].flatMap(([protocol, { carry }]) => {
           const left = carry === null ? null : (without(protocol, carry) ?? null)
           if (JSON.stringify(left) === JSON.stringify(carry)) return []
           return [protocol, held[`carry:${protocol}`] ?? '', left === null ? '' : JSON.stringify(left)]
         })
-        const published = [...revisions].flatMap(([protocol, { revision, openId }]) =>
+        const published = [...lastRevisions(held, forgotten)].flatMap(([protocol, revision]) =>
           latest(revision, PUBLISHED_KEPT)
             .map((number) => caseId(protocol, number))
-            .filter((id) => id !== openId)
+            .filter((id) => id !== revisions.get(protocol)?.openId)
             .flatMap((id) => [keys.case(id), keys.journal(id), keys.lost(id)]),
         )
         const touched = [keys.thread(member), ...published]
@@ -206,6 +208,7 @@ export function redisThreads(
         comments,
         accepted: Number(held.n ?? 0),
         overAuthor: Number(held.crowd ?? 0),
+        redrawn: held.redrawn !== undefined,
         late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
@@ -215,6 +218,7 @@ export function redisThreads(
         nextAge: held.next !== undefined ? Number(held.next) : held.pv === undefined ? 0 : null,
         countStage: Number(held.stage ?? 0),
         final: held.final !== undefined,
+        expired: held.expired !== undefined,
         asks: Number(held.asks ?? 0),
         answered: Number(held.answered ?? 0),
         dueSince: held.since === undefined ? null : Number(held.since),
@@ -325,6 +329,14 @@ function latest(revision: number, most: number): number[] {
 function scoreOf(time: number): string {
   if (Number.isFinite(time)) return String(time)
   return time > 0 ? '+inf' : '-inf'
+}
+
+/** The number of each protocol's last revision, also where the thread is forgotten. */
+function lastRevisions(held: Record<string, string>, forgotten: Record<string, string>): ReadonlyMap<string, number> {
+  const last = new Map([...revisionsOf(held)].map(([protocol, { revision }]) => [protocol, revision]))
+  for (const [protocol, revision] of Object.entries(forgotten))
+    last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
+  return last
 }
 
 function revisionsOf(held: Record<string, string>): ThreadState['revisions'] {

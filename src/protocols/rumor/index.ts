@@ -40,6 +40,7 @@ export const rumor = {
         return s2mad(snapshot.parse(subject), before, {
           ...{ settings, prompts, fence, lot, under },
           pressed: circumstances?.pressed === true,
+          tenant: circumstances?.tenant ?? '',
         })
       },
     }

@@ -30,11 +30,19 @@ const THIN = 0.5
 export function* s2mad(
   { post, comments, leftOut, overAuthor = 0 }: Snapshot,
   before: RumorCarry | null,
-  parts: { settings: RumorSettings; prompts: Prompts; fence: Fence; lot: Lot; under: string; pressed: boolean },
+  parts: {
+    settings: RumorSettings
+    prompts: Prompts
+    fence: Fence
+    lot: Lot
+    under: string
+    pressed: boolean
+    tenant: string
+  },
 ): Script {
   const { settings } = parts
   const depth = depthOf(settings, parts.pressed)
-  const lotOf = lotIn(parts.lot, post.id)
+  const lotOf = lotIn(parts.lot, parts.tenant, post.id)
   const tie = tieOf(settings, lotOf)
   const ask = questions(post, parts)
   const degraded: string[] = []

@@ -17,10 +17,10 @@ export function tieOf({ ties }: Pick<RumorSettings, 'ties'>, lotOf: (comment: Co
 }
 
 /** A thread's draw. */
-export function lotIn(lot: Lot, postId: string): (comment: Comment) => number {
+export function lotIn(lot: Lot, tenant: string, postId: string): (comment: Comment) => number {
   const known = new Map<string, number>()
   return ({ id }) => {
-    const drawn = known.get(id) ?? lot(`rumor ${postId}`, id)
+    const drawn = known.get(id) ?? lot(`rumor ${tenant}/${postId}`, id)
     known.set(id, drawn)
     return drawn
   }
