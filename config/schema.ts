@@ -239,6 +239,7 @@ const allSettings = z.strictObject({
   http: z.strictObject({
     host: z.string().min(1),
     port: z.int().min(0).max(65_535),
+    hosts: z.array(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,252}$/i, 'a host name or IPv4 address, without a port')),
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
   drain: wait,
