@@ -192,6 +192,8 @@ const allSettings = z.strictObject({
     maxBytes: count.max(20 * 2 ** 20, 'at most 20 MiB: it is held in memory while a model looks at it'),
     timeout: wait,
     maxRedirects: z.int().min(0).max(10),
+    keepFor: duration,
+    keepBytes: z.int().min(0),
   }),
   library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
   intake: z.strictObject({
