@@ -34,7 +34,8 @@ export async function serveHttp(
   parts: HttpParts,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const knows = bearer(token)
-  const answersTo = namesOf({ host, hosts })
+  // Known when the port is open: a name may lead to loopback too.
+  let answersTo: (headers: readonly string[]) => boolean = () => false
   const limits = {
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: LIMITS.headersMs,
@@ -78,7 +79,8 @@ export async function serveHttp(
     })
     server.listen(wanted, host, resolve)
   })
-  const { port } = server.address() as AddressInfo
+  const { port, address } = server.address() as AddressInfo
+  answersTo = namesOf(address, [host, ...hosts])
   return {
     port,
     close: () =>
@@ -107,8 +109,8 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
  * name is, for containers and pods have many, and a token is what keeps others out. No header at all is HTTP/1.0, which no
  * browser speaks.
  */
-function namesOf({ host, hosts }: Pick<HttpSettings, 'host' | 'hosts'>): (headers: readonly string[]) => boolean {
-  if (!LOOPBACK.test(host)) return () => true
+function namesOf(address: string, hosts: readonly string[]): (headers: readonly string[]) => boolean {
+  if (!LOOPBACK.test(address)) return () => true
   const known = new Set(hosts.map((name) => name.toLowerCase()))
   return (headers) =>
     headers.length <= 1 &&

@@ -138,6 +138,22 @@ describe('on loopback, asked for by another name (DNS rebinding)', () => {
     },
   )
 
+  it('it is the address that counts, not by which name it was bound', async () => {
+    const { port } = await served({ host: 'localhost' })
+    const local = (bytes: string) =>
+      new Promise<string>((resolve) => {
+        const socket = connect(port, 'localhost')
+        let text = ''
+        socket.on('data', (chunk: Buffer) => {
+          text += chunk.toString('latin1')
+        })
+        socket.on('close', () => resolve(text))
+        socket.end(bytes)
+      })
+    expect(await local('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')).toContain('gavel_up 1')
+    expect(await local('GET /metrics HTTP/1.1\r\nhost: evil.example\r\n\r\n')).toMatch(/^HTTP\/1\.1 421 /)
+  })
+
   it('a name that the settings know is answered, and a client too old to give one', async () => {
     const { port } = await served({ hosts: ['Gavel.example', '10.0.0.5'] })
     for (const name of ['gavel.EXAMPLE', 'gavel.example:9464', '10.0.0.5:80'])
