@@ -192,6 +192,8 @@ const allSettings = z.strictObject({
     maxBytes: count.max(20 * 2 ** 20, 'at most 20 MiB: it is held in memory while a model looks at it'),
     timeout: wait,
     maxRedirects: z.int().min(0).max(10),
+    keepFor: duration,
+    keepBytes: z.int().min(0),
   }),
   library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
   intake: z.strictObject({
@@ -239,6 +241,7 @@ const allSettings = z.strictObject({
   http: z.strictObject({
     host: z.string().min(1),
     port: z.int().min(0).max(65_535),
+    hosts: z.array(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,252}$/i, 'a host name or IPv4 address, without a port')),
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
   drain: wait,

@@ -57,6 +57,7 @@ export function gatewaySettings(settings: Settings, secret: string): GatewaySett
     memo: memo.enabled
       ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
       : null,
+    images: { keepMs: settings.images.keepFor, maxBytes: settings.images.keepBytes },
     secret,
   }
 }

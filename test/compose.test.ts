@@ -83,6 +83,8 @@ it('has Prometheus scrape the port that Gavel serves', () => {
     .parse(parse(text('config', 'prometheus', 'prometheus.yml')))
   const targets = config.scrape_configs.flatMap(({ static_configs }) => static_configs.flatMap((one) => one.targets))
   expect(targets).toEqual([`host.docker.internal:${loadSettings({}).http.port}`])
+  // Docker Desktop's containers reach loopback by that name.
+  expect(loadSettings({}).http.hosts).toContain('host.docker.internal')
   expect(prometheus.extra_hosts).toEqual(['host.docker.internal:host-gateway'])
   expect(inside('prometheus', '/etc/prometheus/prometheus.yml')?.source).toBe('./config/prometheus')
   for (const file of config.rule_files) expect(existsSync(join(PROJECT, 'config', 'prometheus', file))).toBe(true)

@@ -19,6 +19,8 @@ export interface HttpParts {
 export interface HttpSettings {
   readonly host: string
   readonly port: number
+  /** Names under which a port on loopback is asked for, besides loopback's own. */
+  readonly hosts: readonly string[]
   /** What `/metrics` asks for as `Authorization: Bearer …`; empty asks for nothing. Health is open to everybody. */
   readonly token: string
 }
@@ -28,10 +30,12 @@ const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenc
 
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
 export async function serveHttp(
-  { host, port: wanted, token }: HttpSettings,
+  { host, port: wanted, hosts, token }: HttpSettings,
   parts: HttpParts,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const knows = bearer(token)
+  // Known when the port is open: a name may lead to loopback too.
+  let answersTo: (headers: readonly string[]) => boolean = () => false
   const limits = {
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: LIMITS.headersMs,
@@ -46,6 +50,8 @@ export async function serveHttp(
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
         return send(405, 'text/plain', 'only GET is answered\n', { allow: 'GET, HEAD', connection: 'close' })
+      if (!answersTo(request.headersDistinct.host ?? []))
+        return send(421, 'text/plain', 'not asked for by a name of loopback or of the setting http.hosts\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
           if (!knows(request.headers.authorization))
@@ -73,7 +79,8 @@ export async function serveHttp(
     })
     server.listen(wanted, host, resolve)
   })
-  const { port } = server.address() as AddressInfo
+  const { port, address } = server.address() as AddressInfo
+  answersTo = namesOf(address, [host, ...hosts])
   return {
     port,
     close: () =>
@@ -89,8 +96,31 @@ export function exposure({
   host,
   token,
 }: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
-  const isLoopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
-  return isLoopback || token !== '' ? null : { host, advice: 'anybody there may read /metrics: set http.token' }
+  return LOOPBACK.test(host) || token !== ''
+    ? null
+    : { host, advice: 'anybody there may read /metrics: set http.token' }
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
+
+/**
+ * Tells by the `Host` headers of a request whether it means this port. A page in a browser can point a name of its own at
+ * loopback and then read what is answered under it (DNS rebinding): on loopback only known names are answered. Elsewhere any
+ * name is, for containers and pods have many, and a token is what keeps others out. No header at all is HTTP/1.0, which no
+ * browser speaks.
+ */
+function namesOf(address: string, hosts: readonly string[]): (headers: readonly string[]) => boolean {
+  if (!LOOPBACK.test(address)) return () => true
+  const known = new Set(hosts.map((name) => name.toLowerCase()))
+  return (headers) =>
+    headers.length <= 1 &&
+    headers.every((header) => {
+      const name = header
+        .toLowerCase()
+        .replace(/:\d{1,5}$/, '')
+        .replace(/\.$/, '')
+      return LOOPBACK.test(name.replace(/^\[(.*)\]$/, '$1')) || name.endsWith('.localhost') || known.has(name)
+    })
 }
 
 /** Tells whether an `Authorization` header holds the token, in a time that says nothing of how much of it was right. */

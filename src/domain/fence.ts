@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { cut } from './cut.ts'
+import { parted } from './parted.ts'
 
 /**
  * Puts untrusted text into a prompt as data: its own block, under a nonce that its author can't foresee (a keyed hash of
@@ -33,7 +34,7 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   const block = (kind: string, text: string): Block => {
     const digest = createHmac('sha256', key).update(`${kind}\0${text}`).digest()
     const place = digest.readUInt32BE(NONCE_BYTES) / 2 ** 32
-    const kept = cut(harmless(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
+    const kept = cut(parted(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
     return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {
@@ -70,29 +71,3 @@ const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
 
 /** Fenced texts kept for another use. */
 const REMEMBERED = 4_096
-
-const LESS = '<\\u2039\\u00ab\\u300a\\u3008\\uff1c\\ufe64\\u226a\\u27e8\\u27ea\\u276c\\u276e\\u2770\\u29fc\\u02c2'
-const GREATER = '>\\u203a\\u00bb\\u300b\\u3009\\uff1e\\ufe65\\u226b\\u27e9\\u27eb\\u276d\\u276f\\u2771\\u29fd\\u02c3'
-const BAR = '|\\uff5c'
-/** What may stand between two characters and not be seen: joiners, fillers, variation selectors. */
-const UNSEEN = '\\p{Default_Ignorable_Code_Point}*'
-/** Doubled angle brackets (fence lines), and brackets against bars (`<|im_start|>`: roles in chat templates). */
-const STRUCTURE = new RegExp(`[${LESS}](?=${UNSEEN}[${LESS}${BAR}])|[${GREATER}${BAR}](?=${UNSEEN}[${GREATER}])`, 'gu')
-/** Tokens of chat templates that some servers take for the real thing wherever they stand: `<end_of_turn>`, `</s>`, `[INST]`. */
-const TOKEN =
-  /<(?=\/?(?:[a-z]{1,20}(?:_[a-z0-9]{1,20}){1,4}|s|bos|eos|pad|unk|mask|image|audio|video|think|unused\d{1,6})>)|\[(?=\/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_[A-Z]{4,8}|MODEL_SETTINGS|ARGS|CALL_ID|THINK|IMG(?:_[A-Z]{3,5})?)\])/gi
-
-/**
- * Text without what could pass for structure: control and format characters (bidirectional marks and zero-width
- * characters among them) go, line ends become one kind, doubled angle brackets of any script are parted, and so are the
- * tokens of chat templates.
- */
-function harmless(text: string): string {
-  return text
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
-    .replace(/[^\P{Cc}\n\t]|(?!\u200d)\p{Cf}/gu, '')
-    .replace(STRUCTURE, '$& ')
-    .replace(TOKEN, '$& ')
-}

@@ -124,11 +124,7 @@ export function callOnce(deps: {
     const id = randomUUID()
     if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
     const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
-    // Asked for together, in one round trip: what was granted in vain is given back below.
-    const [money, room] = await Promise.allSettled([
-      reserveMoney(id, atMost, calling),
-      reserveRoom(name, atMost.tokens, calling),
-    ])
+    const [money, room] = await reserve(id, name, atMost, calling)
     let spent = NOTHING
     // Providers count the calls that they turn away.
     let counted = false
@@ -210,6 +206,42 @@ export function callOnce(deps: {
     }
   }
 
+  /**
+   * Runs what must be done before a call can be made, while the call has room: where it has none, nothing is done. All that
+   * was set aside is given back, and the call sets it aside anew.
+   */
+  async function withRoom<Result>(
+    ask: Ask,
+    name: string,
+    messages: readonly ChatMessage[],
+    calling: Calling,
+    task: () => Promise<Result>,
+  ): Promise<Result> {
+    const id = randomUUID()
+    if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
+    const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
+    const reserved = await reserve(id, name, atMost, calling)
+    const [money, room] = reserved
+    try {
+      for (const one of reserved) if (one.status === 'rejected') throw one.reason
+      return await task()
+    } finally {
+      const ticket = room.status === 'fulfilled' ? room.value : null
+      // Waited for: the call would else find its own room taken.
+      const given = await Promise.allSettled([
+        ticket === null ? null : limits.refund(ticket),
+        money.status === 'fulfilled' ? budgets.settle(id, NOTHING) : null,
+      ])
+      for (const one of given)
+        if (one.status === 'rejected') report('trouble:met', { where: 'gateway', error: one.reason })
+    }
+  }
+
+  /** Asked for together, in one round trip: what was granted in vain is the caller's to give back. */
+  function reserve(id: string, name: string, atMost: Amount, calling: Calling) {
+    return Promise.allSettled([reserveMoney(id, atMost, calling), reserveRoom(name, atMost.tokens, calling)])
+  }
+
   async function reserveMoney(ticket: string, atMost: Amount, { caseId, tenant }: Calling): Promise<void> {
     const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
@@ -239,6 +271,7 @@ export function callOnce(deps: {
       return own.places.run(signal, () => places.run(signal, () => task(own)))
     },
     call,
+    withRoom,
     get busy() {
       return places.busy
     },

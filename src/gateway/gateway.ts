@@ -21,6 +21,7 @@ import {
   type Price,
 } from './call.ts'
 import { repair, withFormat } from './format.ts'
+import { type HeldImages, type HeldImagesSettings, heldImages } from './held-images.ts'
 import { askOnce, type MemoSettings, type Paid, type Remembered } from './memo.ts'
 
 export interface GatewaySettings extends CallSettings {
@@ -29,6 +30,7 @@ export interface GatewaySettings extends CallSettings {
   readonly breaker: BreakerSettings
   /** Null where nothing is remembered. */
   readonly memo: MemoSettings | null
+  readonly images: HeldImagesSettings
   /** Keys the names of questions. */
   readonly secret: string
 }
@@ -66,7 +68,8 @@ export interface GatewayParts {
 }
 
 export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock: Clock; report: Report }): Gateway {
-  const { loadImage, memo, settings, clock, report } = deps
+  const { memo, settings, clock, report } = deps
+  const images = heldImages(deps.loadImage, settings.images, clock)
   const breakers = breaker({
     settings: settings.breaker,
     clock,
@@ -139,28 +142,32 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     }
   }
 
+  /**
+   * The messages as the model gets them. Images are fetched in one of its places, and only while it may be called and the
+   * call has room: what has to wait, or may not be asked at all, fetches nothing.
+   */
+  async function messagesOf(ask: Ask, chain: readonly string[], asking: Asking): Promise<readonly ChatMessage[]> {
+    const messages = withFormat(ask)
+    if (messages.every(({ images: shown }) => shown === undefined)) return messages
+    const { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
+    // It only looks: the pass for the call itself is another.
+    breakers.note(pass, 'not-made')
+    const calling = { ...asking, tenant: asking.subject.tenant, others: false }
+    return calls.withPlace(pass.model, asking.signal, () =>
+      calls.withRoom(ask, pass.model, messages, calling, () => withImages(messages, images, asking)),
+    )
+  }
+
   return {
     async ask(ask, asking) {
-      const { roles } = settings
-      const chain = chainOf(roles, asking.protocol, ask.role)
-      if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
-      const { subject, signal, deadline } = asking
-      const messagesOf = (asked: Ask) => withImages(withFormat(asked), loadImage, signal)
-      if (once === null || !asking.remember) {
-        const { asked: _, ...paid } = await pay(ask, chain, await messagesOf(ask), asking)
-        return { ...paid, memo: false }
+      try {
+        const settled = await settle(ask, asking)
+        images.forget(asking.askId)
+        return settled
+      } catch (error) {
+        if (!(error instanceof RetryLaterError)) images.forget(asking.askId)
+        throw error
       }
-      const { saved, ...settled } = await once(ask, {
-        model: breakers.preferred(chain, asking.attempt),
-        subject,
-        signal,
-        deadline,
-        messagesOf,
-        pay: (asked, messages) => pay(asked, chain, messages, asking),
-      })
-      const { memoHits: hits } = settled.usage
-      if (hits > 0) report('memo:hit', { protocol: asking.protocol, stage: ask.stage, hits, ...saved })
-      return settled
     },
     get busy() {
       return calls.busy
@@ -168,6 +175,28 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     get waiting() {
       return calls.waiting
     },
+  }
+
+  async function settle(ask: Ask, asking: Asking): Promise<Settled> {
+    const { roles } = settings
+    const chain = chainOf(roles, asking.protocol, ask.role)
+    if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
+    const { subject, signal, deadline } = asking
+    if (once === null || !asking.remember) {
+      const { asked: _, ...paid } = await pay(ask, chain, await messagesOf(ask, chain, asking), asking)
+      return { ...paid, memo: false }
+    }
+    const { saved, ...settled } = await once(ask, {
+      model: breakers.preferred(chain, asking.attempt),
+      subject,
+      signal,
+      deadline,
+      messagesOf: (asked) => messagesOf(asked, chain, asking),
+      pay: (asked, messages) => pay(asked, chain, messages, asking),
+    })
+    const { memoHits: hits } = settled.usage
+    if (hits > 0) report('memo:hit', { protocol: asking.protocol, stage: ask.stage, hits, ...saved })
+    return settled
   }
 }
 
@@ -190,14 +219,13 @@ function allowed(picked: Allowed, ask: Ask): { readonly pass: Pass } {
 /** The messages with their images as data URLs. A model is asked only when every image has been fetched and checked. */
 async function withImages(
   messages: readonly ChatMessage[],
-  loadImage: LoadImage,
-  signal: AbortSignal,
+  images: HeldImages,
+  { askId, signal }: Asking,
 ): Promise<readonly ChatMessage[]> {
-  if (messages.every(({ images }) => images === undefined)) return messages
   return Promise.all(
     messages.map(async (message) => {
       if (message.images === undefined) return message
-      return { ...message, images: await Promise.all(message.images.map((url) => loadImage(url, signal))) }
+      return { ...message, images: await Promise.all(message.images.map((url) => images.load(askId, url, signal))) }
     }),
   )
 }

@@ -19,7 +19,7 @@ async function served(
   const { metrics = async () => 'gavel_up 1\n', ok = true } = parts
   const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
   const server = await serveHttp(
-    { host: '127.0.0.1', port: 0, token: '', ...change },
+    { host: '127.0.0.1', port: 0, hosts: [], token: '', ...change },
     { metrics, metricsType: 'text/plain', live: () => health, ready: async () => health },
   )
   closing.push(server.close)
@@ -80,7 +80,7 @@ describe('the port', () => {
   it('says which setting to change where it is taken', async () => {
     const { port } = await served()
     const second = serveHttp(
-      { host: '127.0.0.1', port, token: '' },
+      { host: '127.0.0.1', port, hosts: [], token: '' },
       {
         metrics: async () => '',
         metricsType: '',
@@ -90,6 +90,87 @@ describe('the port', () => {
     )
     await expect(second).rejects.toThrow(OperatorError)
     await expect(second).rejects.toThrow(/GAVEL_HTTP_PORT/)
+  })
+})
+
+describe('on loopback, asked for by another name (DNS rebinding)', () => {
+  const asked = async (port: number, path: string, headers: string) =>
+    said(port, `GET ${path} HTTP/1.1\r\n${headers}connection: close\r\n\r\n`)
+
+  it.each([
+    'evil.example',
+    'evil.example:80',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    'notlocalhost',
+    '10.0.0.5',
+    '0.0.0.0',
+    '[::2]',
+    '[2001:db8::1]:9464',
+    'host.docker.internal.evil.example',
+    '',
+  ])('nothing is told: %s', async (name) => {
+    const { port } = await served({ hosts: ['host.docker.internal'] })
+    for (const path of ['/metrics', '/health/live', '/health/ready', '/']) {
+      const answer = await asked(port, path, `host: ${name}\r\n`)
+      expect(answer).toMatch(/^HTTP\/1\.1 421 /)
+      expect(answer).toContain('http.hosts')
+      expect(answer).not.toMatch(/gavel_up|answers"|evil/)
+    }
+  })
+
+  it('nothing is told where two names are given', async () => {
+    const { port } = await served()
+    for (const names of [
+      ['localhost', 'evil.example'],
+      ['evil.example', 'localhost'],
+    ])
+      expect(await asked(port, '/metrics', names.map((name) => `host: ${name}\r\n`).join(''))).toMatch(
+        /^HTTP\/1\.1 4(?:21|00) /,
+      )
+  })
+
+  it.each(['localhost', 'LOCALHOST:9464', 'localhost.', 'gavel.localhost', '127.0.0.1:1', '127.1.2.3', '[::1]:9464'])(
+    'a name of loopback is answered: %s',
+    async (name) => {
+      const { port } = await served()
+      expect(await asked(port, '/metrics', `host: ${name}\r\n`)).toContain('gavel_up 1')
+    },
+  )
+
+  it('it is the address that counts, not by which name it was bound', async () => {
+    const { port } = await served({ host: 'localhost' })
+    const local = (bytes: string) =>
+      new Promise<string>((resolve) => {
+        const socket = connect(port, 'localhost')
+        let text = ''
+        socket.on('data', (chunk: Buffer) => {
+          text += chunk.toString('latin1')
+        })
+        socket.on('close', () => resolve(text))
+        socket.end(bytes)
+      })
+    expect(await local('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n')).toContain('gavel_up 1')
+    expect(await local('GET /metrics HTTP/1.1\r\nhost: evil.example\r\n\r\n')).toMatch(/^HTTP\/1\.1 421 /)
+  })
+
+  it('a name that the settings know is answered, and a client too old to give one', async () => {
+    const { port } = await served({ hosts: ['Gavel.example', '10.0.0.5'] })
+    for (const name of ['gavel.EXAMPLE', 'gavel.example:9464', '10.0.0.5:80'])
+      expect(await asked(port, '/metrics', `host: ${name}\r\n`)).toContain('gavel_up 1')
+    expect(await said(port, 'GET /metrics HTTP/1.0\r\n\r\n')).toContain('gavel_up 1')
+  })
+
+  it('Docker Desktop’s name for its machine is known unless set otherwise', async () => {
+    expect(loadSettings({}).http.hosts).toEqual(['host.docker.internal'])
+    expect(loadSettings({ GAVEL_HTTP_HOSTS: 'a.example, b.example' }).http.hosts).toEqual(['a.example', 'b.example'])
+    expect(() => loadSettings({ GAVEL_HTTP_HOSTS: 'a.example:80' })).toThrow(/http\.hosts\.0: a host name/)
+  })
+
+  it('any name is answered where the port is not on loopback: of pods, containers and services', async () => {
+    const { port } = await served({ host: '0.0.0.0' })
+    for (const name of ['10.1.2.3:9464', 'gavel', 'gavel-7d9f.monitoring.svc:9464', '[2001:db8::1]:9464'])
+      expect(await asked(port, '/metrics', `host: ${name}\r\n`)).toContain('gavel_up 1')
   })
 })
 

@@ -42,7 +42,7 @@ describe('the settings', () => {
       'http:\n  port: 0\ncheckpoints:\n  counts: [5]\nmodels:\n  roles:\n    judge: [large, small]\n',
     )
     const { http, checkpoints, models } = loadSettings({}, file)
-    expect(http).toEqual({ host: '127.0.0.1', port: 0, token: '' })
+    expect(http).toEqual({ host: '127.0.0.1', port: 0, hosts: ['host.docker.internal'], token: '' })
     expect(checkpoints.counts).toEqual([5])
     expect(checkpoints.ages).toEqual([15 * MINUTE, 60 * MINUTE, 360 * MINUTE])
     expect(models.roles).toMatchObject({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o'], judge: ['large', 'small'] })

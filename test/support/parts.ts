@@ -94,5 +94,6 @@ export const GATEWAY: GatewaySettings = {
     successes: 3,
   },
   memo: null,
+  images: { keepMs: 60_000, maxBytes: 1_000_000 },
   secret: 'secret',
 }

@@ -1,3 +1,4 @@
+import { parted } from '../../domain/parted.ts'
 import { ASPECTS, type Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -39,9 +40,9 @@ export function readSteps(
   return { texts, degraded }
 }
 
-/** Steps that a model has written, as one text. */
+/** Steps that a model has written, as one text. They are to be followed, and so stand in no fence. */
 export function numbered(steps: readonly string[]): string {
-  return steps.map((step, index) => `${index + 1}. ${step.replace(/\s+/g, ' ')}`).join('\n')
+  return steps.map((step, index) => `${index + 1}. ${parted(step.replace(/\s+/g, ' '))}`).join('\n')
 }
 
 /** The comment at a file's head is for people. */

@@ -1,0 +1,233 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { imageLoader } from '../../src/adapters/images.ts'
+import type { Ask } from '../../src/domain/ask.ts'
+import { RetryLaterError } from '../../src/domain/errors.ts'
+import { type Asking, type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
+import type { BudgetSettings } from '../../src/ports/budgets.ts'
+import type { ModelReply } from '../../src/ports/model.ts'
+import { makeCertificates } from '../support/certificates.ts'
+import { GATEWAY, memoryParts } from '../support/parts.ts'
+
+// When an image is fetched, and how often: counted by the server that it is fetched from.
+
+const certificates = makeCertificates()
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n words \0\0\0\0IEND\xae\x42\x60\x82', 'latin1')
+const fetched: string[] = []
+/** Fetches at the same time, and the most there were. */
+const open = { now: 0, most: 0 }
+let slowMs = 0
+const server = createServer(
+  certificates === null ? {} : { key: readFileSync(certificates.key), cert: readFileSync(certificates.cert) },
+  (request, response) => {
+    fetched.push(request.url ?? '')
+    open.most = Math.max(open.most, ++open.now)
+    setTimeout(() => {
+      open.now--
+      response.end(PNG)
+    }, slowMs)
+  },
+)
+let port = 0
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  port = (server.address() as AddressInfo).port
+})
+afterEach(() => {
+  fetched.splice(0)
+  Object.assign(open, { now: 0, most: 0 })
+  slowMs = 0
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const ANSWER = { description: 'a bridge' }
+const reply: ModelReply = {
+  text: JSON.stringify(ANSWER),
+  finish: 'stop',
+  model: 'm',
+  ...{ promptTokens: 10, cachedTokens: 0, completionTokens: 1 },
+}
+const describing = (...paths: string[]): Ask => ({
+  stage: 'describe',
+  role: 'describer',
+  messages: [{ role: 'user', content: 'Q', images: paths.map((path) => `https://gavel.test:${port}${path}`) }],
+  answer: z.object({ description: z.string() }),
+  temperature: 0,
+  maxTokens: 10,
+})
+
+/** A gateway whose model gives these in order, and answers when there are none left. */
+function setUp(
+  over: Partial<GatewaySettings> = {},
+  replies: (Error | ModelReply)[] = [],
+  budgets: Partial<BudgetSettings> = {},
+) {
+  let now = 0
+  let calls = 0
+  const parts = memoryParts(() => now, budgets)
+  const load = imageLoader({
+    ...{ maxBytes: 1_000, timeoutMs: 5_000, maxRedirects: 0, lookup: async () => ['127.0.0.1'], mayReach: () => true },
+    ...(certificates === null ? {} : { ca: readFileSync(certificates.ca, 'utf8') }),
+  })
+  const made = gateway({
+    model: {
+      async complete() {
+        calls++
+        const next = replies.shift() ?? reply
+        if (next instanceof Error) throw next
+        return next
+      },
+    },
+    loadImage: load,
+    ...parts,
+    settings: { ...GATEWAY, ...over },
+    clock: () => now,
+    report: () => {},
+  })
+  const put = (ask: Ask, asking: Partial<Asking> = {}) =>
+    made
+      .ask(ask, {
+        protocol: 'safety',
+        subject: { tenant: 't', postId: 'p', kind: 'post' },
+        caseId: 'c',
+        askId: 'c/0/0.0',
+        remember: true,
+        attempt: 1,
+        last: false,
+        signal: new AbortController().signal,
+        deadline: 10_000_000,
+        calls: [],
+        ...asking,
+      })
+      .then(
+        ({ answer }) => answer,
+        (error: Error & { code?: string }) => error.code,
+      )
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { put, pass, parts, calls: () => calls }
+}
+
+/** With a memo, each question is looked up by its image's data; without one it is not. */
+const MEMOS = [
+  ['with a memo', { keepMs: 60_000, leaseMs: 5_000, patienceMs: 1_000, maxBytes: 10_000 }],
+  ['without one', null],
+] as const
+
+describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => {
+  test('is fetched once for an ask that is answered', async () => {
+    const { put } = setUp({ memo })
+    expect(await put(describing('/a', '/b'))).toEqual(ANSWER)
+    expect(fetched.sort()).toEqual(['/a', '/b'])
+  })
+
+  test('is not fetched while the tenant’s limit has no room, however often the ask comes again, and then once', async () => {
+    const limits = { models: {}, tenants: { t: { callsPerMinute: 1 } } }
+    const { put, pass, calls } = setUp({ memo, limits })
+    expect(await put(describing('/first'), { askId: 'first' })).toEqual(ANSWER)
+    for (let again = 0; again < 20; again++) {
+      expect(await put(describing('/second'))).toBe('limited')
+      pass(1_000)
+    }
+    expect(fetched).toEqual(['/first'])
+    pass(60_000)
+    expect(await put(describing('/second'))).toEqual(ANSWER)
+    expect(fetched).toEqual(['/first', '/second'])
+    expect(calls()).toBe(2)
+  })
+
+  test('is not fetched where no budget pays for the call', async () => {
+    const budgets = { tenant: { tokens: 5, usd: null, perMs: 3_600_000 } }
+    for (const whenSpent of ['hold', 'degrade'] as const) {
+      const { put, calls } = setUp({ memo, whenSpent }, [], budgets)
+      for (let again = 0; again < 5; again++) expect(await put(describing('/a'))).toBe('budget')
+      expect(calls()).toBe(0)
+    }
+    expect(fetched).toEqual([])
+  })
+
+  test('is not fetched while no model of the role answers', async () => {
+    const breaker = { ...GATEWAY.breaker, minCalls: 1, coolDownMs: 30_000 }
+    const { put, pass } = setUp({ memo, breaker }, [new RetryLaterError('unavailable', 'down')])
+    expect(await put(describing('/a'))).toBe('unavailable')
+    expect(fetched).toEqual(['/a'])
+    for (let again = 0; again < 5; again++) {
+      expect(await put(describing('/other'), { askId: 'other' })).toBe('unavailable')
+      pass(1_000)
+    }
+    expect(fetched).toEqual(['/a'])
+  })
+
+  test('is not fetched after the deadline', async () => {
+    const { put, pass } = setUp({ memo })
+    pass(1_000)
+    expect(await put(describing('/a'), { deadline: 500 })).toBe('deadline')
+    expect(fetched).toEqual([])
+  })
+
+  test('is fetched once for an ask that the model turns away again and again', async () => {
+    const busy = () => new RetryLaterError('rate-limited', 'busy', { delayMs: 1_000, costsAttempt: false })
+    const { put, pass, calls } = setUp({ memo }, [busy(), busy(), busy(), busy()])
+    for (let again = 0; again < 4; again++) {
+      expect(await put(describing('/a'))).toBe('rate-limited')
+      pass(1_000)
+    }
+    expect(await put(describing('/a'))).toEqual(ANSWER)
+    expect([fetched, calls()]).toEqual([['/a'], 5])
+  })
+
+  test('is given its own ask alone, and gone when that has ended', async () => {
+    const { put } = setUp({ memo: null }, [new RetryLaterError('rate-limited', 'busy', { delayMs: 1 })])
+    expect(await put(describing('/a'))).toBe('rate-limited')
+    expect(await put(describing('/a'), { askId: 'another' })).toEqual(ANSWER)
+    expect(await put(describing('/a'))).toEqual(ANSWER)
+    expect(fetched).toEqual(['/a', '/a'])
+    expect(await put(describing('/a'))).toEqual(ANSWER)
+    expect(fetched).toEqual(['/a', '/a', '/a'])
+  })
+
+  test('is kept no longer and no more of it than the settings say', async () => {
+    const busy = () => new RetryLaterError('rate-limited', 'busy', { delayMs: 1_000, costsAttempt: false })
+    const old = setUp({ memo, images: { keepMs: 5_000, maxBytes: 10_000 } }, [busy(), busy()])
+    await old.put(describing('/a'))
+    old.pass(5_000)
+    await old.put(describing('/a'))
+    expect(fetched.splice(0)).toEqual(['/a', '/a'])
+    // Room for two images of four.
+    const small = setUp({ memo, images: { keepMs: 60_000, maxBytes: 130 } }, [busy(), busy(), busy(), busy()])
+    for (const one of ['/1', '/2', '/3', '/4']) await small.put(describing(one), { askId: one })
+    expect(fetched.splice(0)).toEqual(['/1', '/2', '/3', '/4'])
+    for (const one of ['/4', '/3', '/2', '/1']) expect(await small.put(describing(one), { askId: one })).toEqual(ANSWER)
+    expect(fetched).toEqual(['/2', '/1'])
+  })
+
+  test('takes one of the process’s places while it comes, and of the tenant’s', async () => {
+    slowMs = 30
+    const asks = ['/1', '/2', '/3', '/4', '/5', '/6']
+    const { put } = setUp({ memo, slots: 2 })
+    const answers = await Promise.all(asks.map((one) => put(describing(one), { askId: one })))
+    expect(answers).toEqual(asks.map(() => ANSWER))
+    expect([fetched.length, open.most]).toEqual([6, 2])
+    Object.assign(open, { now: 0, most: 0 })
+    const alone = setUp({ memo, limits: { models: {}, tenants: { t: { inFlight: 1 } } } })
+    await Promise.all(asks.map((one) => alone.put(describing(one), { askId: one })))
+    expect(open.most).toBe(1)
+  })
+
+  test('leaves all that was set aside for it as it was', async () => {
+    const limits = { models: { m: { callsPerMinute: 1 } }, tenants: { t: { callsPerMinute: 1, inFlight: 1 } } }
+    const { put, parts } = setUp({ memo, limits })
+    expect(await put(describing('/a'))).toEqual(ANSWER)
+    const scopes = [{ name: 'tenant:t', limits: { callsPerMinute: 2, inFlight: 1 } }]
+    expect(await parts.limits.reserve(scopes, { asker: 'x', tokens: 1 })).toMatchObject({ granted: true })
+  })
+})

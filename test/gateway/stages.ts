@@ -1,0 +1,237 @@
+import { loadSettings } from '../../config/load.ts'
+import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
+import { fences } from '../../src/domain/fence.ts'
+import { lots } from '../../src/domain/lot.ts'
+import type { Snapshot } from '../../src/domain/thread.ts'
+import { undecided } from '../../src/domain/verdict.ts'
+import { round, type Script } from '../../src/engine/script.ts'
+import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
+import type { Asked, Replies } from '../protocols/drive.ts'
+
+// Every question that is put to a model, over words that strangers and models chose.
+
+export const settings = loadSettings({})
+export const fence = fences('a key', settings.fences)
+
+/** A protocol's script over what these words make of its subject. */
+function made(name: string, over: object = {}): (words: Words) => Script {
+  const subject = name === 'counterspeech' ? reply : snapshot
+  const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
+  const protocol = makeProtocols(given as typeof settings.protocols, fence, lots('key')).find(
+    (one) => one.name === name,
+  )
+  if (protocol === undefined) throw new Error(`no protocol ${name}`)
+  return (words) => protocol.script(subject(words), null)
+}
+
+/** Everything in a case that a stranger may have written, or a model after a stranger's words. */
+export const BENIGN = {
+  text: 'The bridge is closed.',
+  alt: 'a bridge',
+  comment: 'I was there.',
+  hateSpeech: 'They all lie.',
+  argument: 'It is likely.',
+  reason: 'It names a group.',
+  example: 'Go home.',
+  precedent: 'An old case.',
+  precedentLabel: 'safe',
+  summary: 'A summary.',
+  keyCues: 'cues',
+  description: 'A bridge over water.',
+  briefSummary: 'In short.',
+  differences: 'It differs.',
+  patterns: 'None recur.',
+  steps: 'Read the reply.',
+  author: 'ana',
+  note: 'I know this case.',
+}
+export type Place = keyof typeof BENIGN
+export type Words = typeof BENIGN
+
+const snapshot = (words: Words): Snapshot => ({
+  post: {
+    id: 'p',
+    text: words.text,
+    author: words.author,
+    createdAt: 0,
+    media: [{ kind: 'image', url: 'https://images.example/a.png', alt: words.alt }],
+  },
+  comments: [words.comment, 'No, it is open.', 'Closed since noon.'].map((text, at) => ({
+    id: `c${at}`,
+    text,
+    author: words.author,
+    createdAt: at,
+  })),
+  leftOut: 0,
+})
+const reply = (words: Words): Snapshot => ({
+  post: { id: 'p', author: words.author, text: words.text, hateSpeech: words.hateSpeech, createdAt: 0 },
+  comments: [],
+  leftOut: 0,
+})
+
+const rumorReplies =
+  (words: Words): Replies =>
+  ({ ask, order }: Asked) => {
+    if (ask.stage === 'subjectivity') return { reason: 'r', answer: 'No' }
+    if (ask.stage !== 'stance') return { reasoning: words.argument, answer: ask.part === 'oppose' ? 'Fake' : 'Real' }
+    const score = (comment: number) => ({ comment, reason: 'r', score: comment % 2 === 1 ? 0.5 : -0.5 })
+    return ask.part === undefined
+      ? { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 }
+      : { scores: [1, 2, 3].map(score) }
+  }
+
+const hateReplies =
+  (words: Words): Replies =>
+  ({ ask }: Asked) => {
+    if (ask.lookup !== undefined) {
+      const labels: Record<string, string> = { 'k-haters': 'normal', 'k-mhas': 'not_hate_speech', unsmile: 'clean' }
+      const shelves = ask.lookup.shelves.map((shelf) => ({
+        shelf,
+        neighbours: [
+          {
+            id: shelf,
+            text: words.example,
+            label: labels[shelf] ?? 'NOT',
+            similarity: 0.9,
+            metadata: { note: words.note },
+          },
+        ],
+        problem: null,
+      }))
+      return { shelves, weak: null }
+    }
+    if (ask.stage === 'debate') return { argument: words.argument }
+    if (ask.stage === 'judge') return { reason: words.reason, label: 'hate' }
+    const label = ['Offensive', 'Hate Speech'].find((one) => ask.answer.safeParse({ reason: 'r', label: one }).success)
+    return { reason: words.reason, label }
+  }
+
+const safetyReplies =
+  (words: Words): Replies =>
+  ({ ask }: Asked) => {
+    switch (ask.stage) {
+      case 'describe':
+        return { description: words.description }
+      case 'retrieve': {
+        const metadata = { keyCues: words.keyCues, summary: words.summary, note: words.note }
+        const neighbour = { id: 'n', text: words.precedent, label: words.precedentLabel, similarity: 0.9, metadata }
+        return { shelves: [{ shelf: 'precedents', neighbours: [neighbour], problem: null }], weak: null }
+      }
+      case 'brief': {
+        const compared = { precedent: 1, keyCues: [words.keyCues], differences: words.differences }
+        return { summary: words.briefSummary, precedents: [compared], patterns: words.patterns }
+      }
+      case 'arbitrate':
+        return { reasoning: 'r', evidence: [], rule: 'default-safe', categories: [], score: 0.2, label: 'safe' }
+      default:
+        return { reasoning: words.argument, score: 0.5 }
+    }
+  }
+
+const counterspeechReplies =
+  (words: Words): Replies =>
+  ({ ask }: Asked) =>
+    ask.stage === 'steps' ? { steps: [words.steps, 'Score it.'] } : { reasoning: words.argument, score: 1 }
+
+/** The curator's question about a case that is closed, over the words of a transcript. */
+function* curated(words: Words): Script {
+  const asked = curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
+  const turns = [
+    { stage: 'brief', role: 'supporter', answer: { summary: words.briefSummary, patterns: words.patterns } },
+    { stage: 'strict', role: 'strict', answer: { reasoning: words.argument, score: 0.5 } },
+  ]
+  yield* round([asked({ subject: `${words.text}\n${words.alt}`, turns, verdict: 'safe', truth: 'unsafe' })])
+  return { ruling: undecided() }
+}
+
+export interface Stage {
+  readonly name: string
+  readonly script: (words: Words) => Script
+  readonly replies: (words: Words) => Replies
+  /** Where what stands is seen by a model. */
+  readonly places: readonly Place[]
+  /** Its model's own words stand outside every block, as what is to be done. */
+  readonly unfenced?: true
+}
+
+export const STAGES: readonly Stage[] = [
+  {
+    name: 'rumor',
+    script: made('rumor'),
+    replies: rumorReplies,
+    places: ['text', 'alt', 'comment', 'argument'],
+  },
+  {
+    name: 'rumor, a comment at a time',
+    script: made('rumor', { batchSize: 1 }),
+    replies: rumorReplies,
+    places: ['text', 'comment'],
+  },
+  {
+    name: 'hate',
+    script: made('hate'),
+    replies: hateReplies,
+    places: ['text', 'alt', 'example', 'reason', 'argument'],
+  },
+  {
+    name: 'hate, by its published code',
+    script: made('hate', { history: 'code' }),
+    replies: hateReplies,
+    places: ['reason', 'argument'],
+  },
+  {
+    name: 'safety',
+    script: made('safety'),
+    replies: safetyReplies,
+    places: [
+      ...(['text', 'alt', 'description', 'precedent', 'precedentLabel', 'summary', 'keyCues'] as const),
+      ...(['briefSummary', 'differences', 'patterns', 'argument'] as const),
+    ],
+  },
+  {
+    name: 'counterspeech',
+    script: made('counterspeech'),
+    replies: counterspeechReplies,
+    places: ['text', 'hateSpeech'],
+  },
+]
+
+/** What the settings allow beside them: other ways through the same questions, and the curator's. */
+export const OTHERWISE: readonly Stage[] = [
+  {
+    name: 'rumor, the model by itself',
+    script: made('rumor', { decide: 'vanilla' }),
+    replies: rumorReplies,
+    places: ['text', 'alt', 'comment'],
+  },
+  {
+    name: 'hate, the text alone',
+    script: made('hate', { decide: 'zero-shot' }),
+    replies: (words) => () => ({ reason: words.reason, label: 'hate' }),
+    places: ['text', 'alt'],
+  },
+  {
+    name: 'counterspeech, by steps that the model writes',
+    script: made('counterspeech', { steps: 'model-written' }),
+    replies: counterspeechReplies,
+    places: ['text', 'hateSpeech'],
+    unfenced: true,
+  },
+  {
+    name: 'the curator',
+    script: curated,
+    replies: (words) => () => ({ reasoning: words.argument, keyCues: [words.keyCues], summary: words.summary }),
+    places: ['text', 'alt', 'briefSummary', 'patterns', 'argument'],
+  },
+]
+
+/** The same in the papers' wording. */
+export const IN_PAPER = ['rumor', 'hate', 'safety', 'counterspeech'].flatMap((name) =>
+  STAGES.filter((stage) => stage.name === name).map((stage) => ({
+    ...stage,
+    name: `${name}, preset paper`,
+    script: made(name, { preset: 'paper' }),
+  })),
+)
