@@ -245,12 +245,19 @@ async function assemble(
     loop('unworked cases', Math.max(500, settings.cases.reconcileAfter / 3), unworked)
   }
 
+  // What changed while a protocol was off everywhere is due for it now.
+  const wake = async () => {
+    const paused = await threads.paused()
+    for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
+  }
+
   let downSince = (): number | null => null
   let stages: readonly StageBacklog[] = []
   if (roles.includes('intake')) {
     const opening = loop('opener', settings.clock.poll, async () => {
       while (watch.trouble === null && (await dueCases.openDue()) > 0);
     })
+    loop('protocols that were off', WAKE_MS, wake)
     const group = groupReader({
       kafka,
       settings: {
@@ -353,11 +360,15 @@ export async function makeTopics(kafka: ReturnType<typeof kafkaClient>, settings
 
 /**
  * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
- * them there, this process knows.
+ * them there, this process knows. Nor are they while Redis has only just started, and others may know.
  */
 function noted(outbox: Outbox, lineage: Lineage): Outbox {
   const afterABeat = async (entries: OutboxEntry[]) => {
     if (entries.length > 0) await lineage.beat()
+    while (entries.length > 0 && lineage.quiet) {
+      await sleep(QUIET_LOOK_MS)
+      await lineage.beat()
+    }
     return entries
   }
   return {
@@ -367,8 +378,14 @@ function noted(outbox: Outbox, lineage: Lineage): Outbox {
   }
 }
 
+/** How often is looked whether Redis has been up for long enough, in ms. */
+const QUIET_LOOK_MS = 200
+
 /** How often Kafka is asked which partitions there are: a topic may have been made anew, or got more of them. */
 const PARTITIONS_MS = 5_000
+
+/** How often threads are looked for that were due for a protocol while it was off, in ms. */
+const WAKE_MS = 5_000
 
 /** How long what runs again and again may take to come to its end, in ms. */
 const LOOP_ENDS_MS = 500

@@ -78,8 +78,7 @@ export function judge(deps: {
     )
     if (standing.at === 'end') {
       forget(caseId)
-      await conclude(taken, protocol, standing)
-      return { next: 'done' }
+      return (await conclude(taken, protocol, standing)) ? { next: 'done' } : { next: 'later', delayMs: 1_000 }
     }
     keep(taken, progress, standing.open)
     const { protocol: name } = taken.record
@@ -89,7 +88,12 @@ export function judge(deps: {
     }
   }
 
-  async function conclude(taken: TakenCase, protocol: Protocol, standing: Extract<Standing, { at: 'end' }>) {
+  /** False where the case is still this worker's: the store concludes nothing just now. */
+  async function conclude(
+    taken: TakenCase,
+    protocol: Protocol,
+    standing: Extract<Standing, { at: 'end' }>,
+  ): Promise<boolean> {
     const { record, journal, lostCalls } = taken
     const { ruling, carry } = standing.conclusion
     const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls, decidedAt: clock() }
@@ -98,8 +102,13 @@ export function judge(deps: {
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
       carry: carry === undefined ? null : JSON.stringify(carry),
     })
-    if (won) report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
-    else report('case:fenced', { caseId: record.id })
+    if (won) {
+      report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
+      return true
+    }
+    if ((await cases.peek(record.id))?.epoch === taken.epoch) return false
+    report('case:fenced', { caseId: record.id })
+    return true
   }
 
   function keep(taken: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {

@@ -97,7 +97,7 @@ export function opener(deps: {
       waiting = [],
       ready = [],
     } = Object.groupBy(wanted, ({ name }) =>
-      paused.has(name) ? 'held' : typeof state.revisions.get(name)?.openId === 'string' ? 'waiting' : 'ready',
+      paused.has(name) ? 'held' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
       record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),
@@ -107,6 +107,8 @@ export function opener(deps: {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
       held: held.map(({ name }) => name),
+      // What changed while a protocol was off is judged by it when it is on again: nobody edits behind its back.
+      absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
       final: checkpoint.final && [...waiting, ...held].every(({ subject }) => readsThread && subject !== 'thread'),
     })

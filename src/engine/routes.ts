@@ -21,6 +21,8 @@ type Topic = (typeof ROUTED_TOPICS)[number]
 
 /** Says which protocols judge a subject. */
 export interface Router {
+  /** Names of the protocols that are at work here. */
+  readonly names: ReadonlySet<string>
   /** Protocols that judge this, whatever the number of comments. Those in `judging` have been drawn for it before. */
   of(ref: ThreadRef, post: Post, judging?: Judging): Protocol[]
   /** Those that judge it with this many comments. */
@@ -60,6 +62,7 @@ export function router(
       )
     })
   return {
+    names: new Set(protocols.map(({ name }) => name)),
     of: (ref, post, judging = NONE) => routed(ref, post, judging),
     at: (ref, post, comments, judging = NONE) =>
       routed(

@@ -175,7 +175,8 @@ export interface ThreadStore {
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
    * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
-   * due time when that one is published, a paused one (`held`) when it is resumed. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
+   * due time when that one is published, a paused one (`held`) when it is resumed, and one that has judged the thread and is off
+   * here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
    * nothing where nothing would be due after this and the thread has changed since it was read, or where comments have been
    * deleted since then: it stays due.
    * Returns the ids of the cases that were opened.
@@ -186,6 +187,7 @@ export interface ThreadStore {
       cases: readonly { record: CaseRecord; seen: number }[]
       waiting: readonly string[]
       held: readonly string[]
+      absent?: readonly string[]
       nextDue: number | null
       final: boolean
     },
@@ -195,6 +197,8 @@ export interface ThreadStore {
   pause(protocol: string): Promise<void>
   /** Threads that waited for the protocol become due at once; returns how many. */
   resume(protocol: string, now: number): Promise<number>
+  /** The same for a protocol that was off: threads that were due for it meanwhile. */
+  wake(protocol: string, now: number): Promise<number>
   /**
    * Takes away comments whose post never came, those among them that the thread had no room for, and puts a dead letter for
    * each into the outbox, some in each atomic step. Returns how many; none if the post has come. What is due of a thread that

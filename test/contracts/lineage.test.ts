@@ -116,6 +116,91 @@ describe('a lineage', () => {
     expect(await last?.begin(at(9), true)).toBeNull()
   })
 
+  describe('on a server that starts anew', () => {
+    let second: LocalServer
+    let other: Redis
+    /** The client of whichever server is up. */
+    let up: Redis
+    const moving = new Proxy({} as Redis, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(up, name)
+        return typeof value === 'function' ? value.bind(up) : value
+      },
+    })
+    beforeAll(async () => {
+      second = await startRedis({ say: tell })
+      other = new Redis(second.settings.REDIS_URL ?? '')
+    })
+    beforeEach(() => {
+      up = client
+    })
+    afterAll(async () => {
+      other?.disconnect()
+      await second?.close()
+    })
+    const copied = async () => client.hgetall(keys.lineage)
+    const startWith = async (data: Record<string, string>) => {
+      await other.hset(keys.lineage, data)
+      up = other
+    }
+
+    it('is missed by whoever was told of a later beat, however often others have beaten since', async () => {
+      const [knowing, ignorant] = [redisLineage(moving, keys), redisLineage(moving, keys)]
+      await knowing.begin(new Map(), true)
+      await ignorant.begin(new Map(), false)
+      const before = await copied()
+      expect(await knowing.beat()).toBeNull()
+      await startWith(before)
+      for (let beats = 0; beats < 3; beats++) expect(await ignorant.beat()).toBeNull()
+      expect(await knowing.beat()).toBe('rolled-back')
+      expect(await ignorant.beat()).toBe('rolled-back')
+    })
+
+    it('is missed by nobody where nothing is lost, through one start and another', async () => {
+      const [one, two] = [redisLineage(moving, keys), redisLineage(moving, keys)]
+      await one.begin(new Map(), true)
+      await two.begin(new Map(), false)
+      for (let beats = 0; beats < 3; beats++) await one.beat()
+      await startWith(await copied())
+      expect(await two.beat()).toBeNull()
+      // One has not been heard of in this run.
+      const again = await other.hgetall(keys.lineage)
+      await client.del(keys.lineage)
+      await client.hset(keys.lineage, { ...again, 'end:between': '9' })
+      up = client
+      expect(await one.beat()).toBeNull()
+      expect(await two.beat()).toBeNull()
+    })
+
+    it('opens and concludes nothing for a moment, so that who knows better can say so', async () => {
+      const lineage = redisLineage(moving, keys)
+      await lineage.begin(new Map(), true)
+      expect(lineage.quiet).toBe(false)
+      const threads = redisThreads(moving, keys, KEEP, lineage.stamp)
+      const cases = redisCases(moving, keys, Date.now, lineage.stamp)
+      await startWith(await copied())
+      const arrival = { firstDue: 0, now: 0, threaded: true, atOnce: false }
+      await threads.putPost(REF, POST, arrival, RULES)
+      const state = await threads.read(REF)
+      if (state === null) throw new Error('no thread')
+      const record = recordOf(1)
+      const opening = { cases: [{ record, seen: 1 }], waiting: [], held: [], nextDue: null, final: true }
+      expect(await threads.open(state, opening)).toEqual([])
+      expect(await lineage.beat()).toBeNull()
+      expect(lineage.quiet).toBe(true)
+      expect(await threads.open(state, opening)).toEqual([])
+      await expect
+        .poll(async () => (await lineage.beat(), lineage.quiet), { timeout: 10_000, interval: 100 })
+        .toBe(false)
+      expect(await threads.open(state, opening)).toEqual([record.id])
+      const end = { verdict: '{}', transcript: '{}', carry: null }
+      const { epoch = 0 } = (await cases.take(record.id)) ?? {}
+      await moving.hset(keys.lineage, 'run', 'another')
+      expect(await cases.conclude(record, epoch, end)).toBe(false)
+      expect((await cases.peek(record.id))?.epoch).toBe(epoch)
+    })
+  })
+
   it('holds everybody until it is released, under a new id', async () => {
     const living = redisLineage(client, keys)
     await living.begin(new Map(), true)

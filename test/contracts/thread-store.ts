@@ -923,6 +923,42 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
     })
 
+    describe('a protocol that is off, and has judged the thread', () => {
+      const absent = { cases: [], waiting: [], held: [], absent: ['hate'], nextDue: null, final: false }
+      beforeEach(async () => {
+        await putPost()
+      })
+
+      it('is told what was due meanwhile when it is woken, each thread once', async () => {
+        await judgeOnce(stores, p1, { protocol: 'hate' })
+        await putPost(p1, { text: 'edited' })
+        await stores.threads.open(await readThread(stores, p1), absent)
+        expect(await isDue(FOREVER)).toBe(false)
+        expect(await stores.threads.paused()).toEqual(new Set())
+        expect(await stores.threads.wake('hate', T0 + 7)).toBe(1)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect(await stores.threads.wake('hate', T0)).toBe(0)
+      })
+
+      it('is told when the case is published that it has open', async () => {
+        const record = await openCase(stores, p1, { protocol: 'hate' })
+        await putPost(p1, { text: 'edited' })
+        await stores.threads.open(await readThread(stores, p1), absent)
+        expect(await isDue(FOREVER)).toBe(false)
+        await concludeCase(stores, record)
+        await publishAll(stores)
+        expect(await isDue(AT_ONCE)).toBe(true)
+        expect(await stores.threads.wake('hate', T0)).toBe(0)
+      })
+
+      it('keeps no thread from being forgotten', async () => {
+        await judgeOnce(stores, p1, { protocol: 'hate', final: true })
+        await stores.threads.open(await readThread(stores, p1), { ...absent, final: true })
+        await stores.threads.deletePost(p1, farewellOf(p1))
+        expect(await stores.threads.wake('hate', T0)).toBe(0)
+      })
+    })
+
     describe('opens', () => {
       it('one case a protocol, and says so in the thread', async () => {
         await putPost()

@@ -325,6 +325,25 @@ describe('a case on its way', () => {
   })
 })
 
+test('a worker whose conclusion the store does not take just now comes back with it', async () => {
+  const { worker, id, cases, published, events } = await caseOf()
+  let refusals = 1
+  const unwilling: CaseStore = {
+    ...cases,
+    conclude: async (record, epoch, end) => refusals-- <= 0 && cases.conclude(record, epoch, end),
+  }
+  const working = worker({ cases: unwilling })
+  const ends: unknown[] = []
+  for (let step = 0; step < 4; step++) {
+    const advanced = await working.advance(id)
+    ends.push(advanced.next)
+    for (const ask of advanced.next === 'asks' ? advanced.asks : []) await working.answer(ask, attempt())
+  }
+  expect(ends).toEqual(['asks', 'asks', 'later', 'done'])
+  expect(events().filter(({ name }) => name === 'case:fenced')).toEqual([])
+  await only(published)
+})
+
 describe('a fenced worker', () => {
   test('has its conclusion thrown away, and says so', async () => {
     const { worker, id, cases, published, events } = await caseOf()

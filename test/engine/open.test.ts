@@ -444,3 +444,44 @@ describe('a paused protocol', () => {
     expect(await openAll()).toEqual([])
   })
 })
+
+describe('a post that is edited while a protocol is off', () => {
+  const p = thread('p')
+  const both = () => setUp([rumor, hate])
+  const edit = async (words: string) => {
+    const { put, openAll } = setUp([rumor])
+    await put(p, { text: words })
+    return openAll()
+  }
+
+  test('is judged by it when it is on again, and once', async () => {
+    const { put, openAll, publish, threads } = both()
+    await put(p)
+    for (const id of await openAll()) await publish(id)
+    await edit('other words')
+    expect(await openAll(), 'nobody has said that it is on again').toEqual([])
+    expect(await threads.wake('hate', T0)).toBe(1)
+    expect(await openAll()).toEqual(['hate~p~r2'])
+    expect(await threads.wake('hate', T0)).toBe(0)
+  })
+
+  test('is judged by it behind the case that it has open', async () => {
+    const { put, openAll, publish } = both()
+    await put(p)
+    const [open = ''] = (await openAll()).filter((id) => id.startsWith('hate'))
+    await edit('other words')
+    await publish(open)
+    expect(await openAll()).toContain('hate~p~r2')
+  })
+
+  test('is not judged again by one that has seen it', async () => {
+    const { put, openAll, publish, threads, say } = both()
+    await put(p)
+    for (const id of await openAll()) await publish(id)
+    const rumorAlone = setUp([rumor])
+    await say(p, 'c1', 'c2', 'c3')
+    await rumorAlone.openAll()
+    await threads.wake('hate', T0)
+    expect((await openAll()).filter((id) => id.startsWith('hate'))).toEqual([])
+  })
+})

@@ -419,6 +419,11 @@ export function memoryStores(clock: Clock): {
         const those = held.get(protocol) ?? new Set()
         held.set(protocol, those.add(thread))
       }
+      for (const protocol of opening.absent ?? []) {
+        const revision = thread.revisions.get(protocol)
+        if (revision?.openId != null) revision.again = true
+        else held.set(protocol, (held.get(protocol) ?? new Set()).add(thread))
+      }
       for (const { record, seen } of opening.cases) {
         const before = thread.revisions.get(record.protocol) ?? {
           revision: 0,
@@ -465,6 +470,9 @@ export function memoryStores(clock: Clock): {
     },
     async resume(protocol, now) {
       paused.delete(protocol)
+      return threadStore.wake(protocol, now)
+    },
+    async wake(protocol, now) {
       const waiting = [...(held.get(protocol) ?? [])].filter(({ post }) => post !== null)
       held.delete(protocol)
       for (const thread of waiting) dueNow(thread, now)

@@ -21,7 +21,7 @@ const partedReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
-export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () => Stamp = () => ['', 0]): CaseStore {
+export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () => Stamp = () => ['', 0, '']): CaseStore {
   const scripts = scriptsOn(client)
 
   async function take(

@@ -9,34 +9,43 @@ const LOSSES = ['emptied', 'rolled-back', 'recovering'] as const
 export type Loss = (typeof LOSSES)[number]
 
 /** What cases are opened and concluded under: Redis does neither for a process whose stamp it has never given. */
-export type Stamp = readonly [id: string, beat: number]
+export type Stamp = readonly [id: string, beat: number, run: string]
 
 /** Offsets of what is durable here, the next one to come, by `topic/partition`. */
 export type Positions = ReadonlyMap<string, string>
 
-const reply = z.tuple([z.string(), z.string(), z.string()])
+const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()])
 
 /**
  * Notices that Redis lost what it had acknowledged. A data set has an id and a beat that only rises; a process that finds
- * the id gone (emptied) or the beat below what it was once told (an older dump, a replica that was behind) knows.
+ * the id gone (emptied), or that the data began their server's present run with an earlier beat than it was once told (an
+ * older dump, a replica that was behind), knows. For a moment after each start of a server nothing is opened, concluded or
+ * published, so that who knows can say so first.
  */
 export function redisLineage(client: Redis, keys: Keys) {
   const scripts = scriptsOn(client)
-  let stamp: Stamp = ['none', 0]
+  let stamp: Stamp = ['none', 0, '']
+  let quiet = false
   let lost: Loss | null = null
 
   function learn(given: unknown): Loss | null {
-    const [id, beat, loss] = reply.parse(given)
+    const [id, beat, loss, run, quietNow] = reply.parse(given)
+    quiet = quietNow === 1
     lost = loss === '' ? null : z.enum(LOSSES).parse(loss)
-    const same = id === stamp[0]
+    if (lost !== null) return lost
     // Beats may be answered out of order.
-    stamp = lost === null ? [id, same ? Math.max(stamp[1], Number(beat)) : Number(beat)] : [stamp[0], stamp[1]]
+    const later = id !== stamp[0] || run !== stamp[2] || Number(beat) > stamp[1]
+    if (later) stamp = [id, Number(beat), run]
     return lost
   }
 
   return {
     /** For the scripts that must not run on other data than this process knows. */
-    stamp: (): Stamp => (lost === null ? stamp : ['lost', 0]),
+    stamp: (): Stamp => (lost === null ? stamp : ['lost', 0, '']),
+    /** The server has only just started: who knows of something that it lost may not have said so yet. */
+    get quiet() {
+      return quiet
+    },
     get lost() {
       return lost
     },

@@ -416,23 +416,59 @@ not_due(due, member)
 return expired
 `
 
+/** After a start of Redis no case is opened or concluded for so long, in ms: each process has had its say by then. */
+const QUIET_MS = 3_000
+
 /**
- * Whether these are still the data that the caller knows: the lineage has its id, and a beat not below the one it was told.
+ * What a server knows from its start to its end is a run of it. A new run notes how far the data had come with which it began
+ * (end:RUN of the one before): whoever was told a later beat in an earlier run knows of something that is lost, however many
+ * beats others have had since.
+ */
+const RUNS = `
+local function redis_now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function run_of(lineage)
+  local info = redis.pcall('INFO', 'server')
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+  local held = redis.call('HMGET', lineage, 'run', 'beat')
+  -- Where nobody may ask, all is one run.
+  if not run then return held[1] or '' end
+  if held[1] == run then return run end
+  if held[1] then
+    redis.call('HSET', lineage, 'end:' .. held[1], held[2] or 0, 'quiet', string.format('%.0f', redis_now() + ${QUIET_MS}))
+  end
+  redis.call('HSET', lineage, 'run', run)
+  return run
+end
+local function is_quiet(lineage) return redis_now() < tonumber(redis.call('HGET', lineage, 'quiet') or '0') end
+local function knows_more(lineage, beat, run)
+  local now = run_of(lineage)
+  local came_to = (run == '' or run == now) and redis.call('HGET', lineage, 'beat')
+    or redis.call('HGET', lineage, 'end:' .. run)
+  return not came_to or tonumber(beat) > tonumber(came_to)
+end
+`
+
+/**
+ * Whether these are still the data that the caller knows: the lineage has its id, and had come to the beat that it was told.
  * Who keeps no lineage, under an empty id, knows nothing better.
  */
-const SAME_DATA = `
-local function same_data(lineage, id, beat)
+const SAME_DATA = `${RUNS}
+local function same_data(lineage, id, beat, run)
   if id == '' then return true end
-  local held = redis.call('HMGET', lineage, 'id', 'beat')
-  return held[1] == id and tonumber(held[2]) >= tonumber(beat)
+  if redis.call('HGET', lineage, 'id') ~= id or knows_more(lineage, beat, run) then return false end
+  return not is_quiet(lineage)
 end
 `
 
 const OPEN = `${DUES}${OPEN_COUNTS}${WAITS}${SAME_DATA}
 local thread, due, open, case_prefix, held_prefix, comments, sample, authors, paused, lineage = unpack(KEYS)
-local member, version, asks, next_due, final, now, keep, waiting, held, known, beat, deletions = unpack(ARGV, 1, 12)
+local member, version, asks, next_due, final, now, keep, waiting, held, known, beat, run, deletions, absent =
+  unpack(ARGV, 1, 14)
 local opened = {}
-if not same_data(lineage, known, beat) then return opened end
+if not same_data(lineage, known, beat, run) then return opened end
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
 -- No case opens on a comment that has been deleted since it was read.
 if (redis.call('HGET', thread, 'dels') or '0') ~= deletions then return opened end
@@ -443,13 +479,21 @@ for protocol in string.gmatch(waiting, '%S+') do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
   else missed = true end
 end
+for protocol in string.gmatch(absent, '%S+') do
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  else
+    redis.call('SADD', held_prefix .. protocol, member)
+    redis.call('PEXPIRE', held_prefix .. protocol, keep)
+  end
+end
 for protocol in string.gmatch(held, '%S+') do
   if redis.call('SISMEMBER', paused, protocol) == 1 then
     redis.call('SADD', held_prefix .. protocol, member)
+    redis.call('PERSIST', held_prefix .. protocol)
     redis.call('HSET', thread, 'held:' .. protocol, 1)
   else missed = true end
 end
-for i = 13, #ARGV, 6 do
+for i = 15, #ARGV, 6 do
   local protocol, id, revision, seen, last, record = unpack(ARGV, i, i + 5)
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -758,8 +802,8 @@ return 1
 
 const CONCLUDE = `${OPEN_COUNTS}${SAME_DATA}
 local case, open, unworked, outbox, thread, lineage = unpack(KEYS)
-local id, epoch, protocol, member, verdict, transcript, carry, known, beat = unpack(ARGV)
-if not same_data(lineage, known, beat) then return 0 end
+local id, epoch, protocol, member, verdict, transcript, carry, known, beat, run = unpack(ARGV)
+if not same_data(lineage, known, beat, run) then return 0 end
 local held = redis.call('HMGET', case, 'status', 'epoch')
 if held[1] ~= 'open' or held[2] ~= epoch then return 0 end
 local entry = redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
@@ -830,19 +874,20 @@ return forgotten
 
 /**
  * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
- * process), since (the Redis time, ms, at which all revisions that were ever
+ * process), run (of the server, see {@link RUNS}), end:RUN, quiet (until when nothing is opened or concluded, ms), since (the Redis time, ms, at which all revisions that were ever
  * published were known: at its beginning there were none), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
  */
-const BEGIN_LINEAGE = `
+const BEGIN_LINEAGE = `${RUNS}
 local lineage, marks = unpack(KEYS)
 local fresh, alone = unpack(ARGV, 1, 2)
 local function lose(why)
   redis.call('HDEL', lineage, 'id')
   redis.call('HSET', lineage, 'lost', why)
-  return { '', '0', why }
+  return { '', '0', why, '', 0 }
 end
+local run = run_of(lineage)
 local held = redis.call('HMGET', lineage, 'id', 'lost')
-if held[2] then return { '', '0', held[2] } end
+if held[2] then return { '', '0', held[2], '', 0 } end
 if not held[1] then
   if #ARGV > 2 and redis.call('EXISTS', marks) == 0 then return lose('emptied') end
   redis.call('HSET', lineage, 'id', fresh)
@@ -858,23 +903,28 @@ for i = 3, #ARGV, 2 do
   local at = redis.call('HGET', lineage, 'at:' .. ARGV[i])
   if not at or tonumber(at) < tonumber(ARGV[i + 1]) then redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
 end
-return { redis.call('HGET', lineage, 'id'), tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
+return {
+  redis.call('HGET', lineage, 'id'), tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '', run,
+  is_quiet(lineage) and 1 or 0
+}
 `
 
-const BEAT_LINEAGE = `
+const BEAT_LINEAGE = `${RUNS}
 local lineage = KEYS[1]
-local known, beat = unpack(ARGV, 1, 2)
-local held = redis.call('HMGET', lineage, 'id', 'beat', 'lost')
-local why = held[3]
+local known, beat, run = unpack(ARGV, 1, 3)
+local held = redis.call('HMGET', lineage, 'id', 'lost')
+local why = held[2]
 if not held[1] and not why then why = 'emptied' end
-if held[1] == known and tonumber(held[2]) < tonumber(beat) then why = 'rolled-back' end
+if held[1] == known and knows_more(lineage, beat, run) then why = 'rolled-back' end
 if why then
   redis.call('HDEL', lineage, 'id')
   redis.call('HSET', lineage, 'lost', why)
-  return { '', '0', why }
+  return { '', '0', why, '', 0 }
 end
-for i = 3, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
-return { held[1], tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '' }
+for i = 4, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
+return {
+  held[1], tostring(redis.call('HINCRBY', lineage, 'beat', 1)), '', run_of(lineage), is_quiet(lineage) and 1 or 0
+}
 `
 
 const HOLD_LINEAGE = `
@@ -891,11 +941,12 @@ else redis.call('HDEL', KEYS[1], 'since') end
 return 1
 `
 
-const RELEASE_LINEAGE = `
+const RELEASE_LINEAGE = `${RUNS}
 local lineage = KEYS[1]
 local since = redis.call('HGET', lineage, 'since')
 redis.call('DEL', lineage)
 redis.call('HSET', lineage, 'id', ARGV[1], 'beat', 0)
+run_of(lineage)
 if since then redis.call('HSET', lineage, 'since', since) end
 for i = 2, #ARGV, 2 do redis.call('HSET', lineage, 'at:' .. ARGV[i], ARGV[i + 1]) end
 return 1

@@ -47,7 +47,7 @@ export function redisThreads(
   client: Redis,
   keys: Keys,
   settings: { keepTombstoneMs: number; keepThreadMs: number },
-  stamp: () => Stamp = () => ['', 0],
+  stamp: () => Stamp = () => ['', 0, ''],
 ): ThreadStore {
   const scripts = scriptsOn(client)
 
@@ -227,7 +227,7 @@ export function redisThreads(
       return state
     },
 
-    async open(state, { cases, waiting, held, nextDue, final }) {
+    async open(state, { cases, waiting, held, absent = [], nextDue, final }) {
       const member = memberOf(state.ref)
       const opened = await scripts.openCases(
         keys.thread(member),
@@ -251,6 +251,7 @@ export function redisThreads(
         held.join(' '),
         ...stamp(),
         String(state.deletions),
+        absent.join(' '),
         ...cases.flatMap(({ record, seen }) => [
           record.protocol,
           record.id,
@@ -269,6 +270,9 @@ export function redisThreads(
     },
     async resume(protocol, now) {
       await client.srem(keys.paused, protocol)
+      return store.wake(protocol, now)
+    },
+    async wake(protocol, now) {
       for (let total = 0; ; ) {
         const given = await scripts.resumeHeld(
           keys.held(protocol),
