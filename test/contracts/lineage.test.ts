@@ -189,9 +189,11 @@ describe('a lineage', () => {
       expect(await lineage.beat()).toBeNull()
       expect(lineage.quiet).toBe(true)
       expect(await threads.open(state, opening)).toEqual([])
-      await expect
-        .poll(async () => (await lineage.beat(), lineage.quiet), { timeout: 10_000, interval: 100 })
-        .toBe(false)
+      const stillQuiet = async () => {
+        await lineage.beat()
+        return lineage.quiet
+      }
+      await expect.poll(stillQuiet, { timeout: 10_000, interval: 100 }).toBe(false)
       expect(await threads.open(state, opening)).toEqual([record.id])
       const end = { verdict: '{}', transcript: '{}', carry: null }
       const { epoch = 0 } = (await cases.take(record.id)) ?? {}
