@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { entryOf } from '../domain/entry-of.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from './script.ts'
 
@@ -41,7 +42,9 @@ export function router(
     protocols.filter(
       (protocol) =>
         protocol.accepts(seenBy(protocol, post)) &&
-        (routes[protocol.name] ?? [{}]).some((route) => leadsTo(protocol, route, ref, post) && fits(route, protocol)),
+        (entryOf(routes, protocol.name) ?? [{}]).some(
+          (route) => leadsTo(protocol, route, ref, post) && fits(route, protocol),
+        ),
     )
   return {
     of: (ref, post) => routed(ref, post, () => true),

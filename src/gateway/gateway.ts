@@ -1,4 +1,5 @@
 import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
@@ -213,7 +214,7 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
     asked: name,
     model: reply.model,
     usage: answered
-      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, prices[name]) }))
+      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, entryOf(prices, name)) }))
       .reduce(addUsage, noUsage()),
     ms: answered.reduce((sum, { ms }) => sum + ms, 0),
   }
@@ -221,5 +222,5 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
 
 /** The models that a role's asks go to, in order of preference. */
 export function chainOf(roles: GatewaySettings['roles'], protocol: string, role: string): readonly string[] {
-  return roles[`${protocol}.${role}`] ?? roles[role] ?? roles.default ?? []
+  return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }

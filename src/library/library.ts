@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour } from '../domain/library.ts'
 import {
@@ -159,7 +160,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
 
       const fresh: Row[] = []
       const replacing: Row[] = []
-      const replaced: Record<string, Version> = {}
+      const replaced = new Map<string, Version>()
       let { unchanged, relabelled } = wanted
       for (const [id, item] of wanted.items) {
         const old = before.get(id)
@@ -174,14 +175,17 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
         else {
           replacing.push(row)
           relabelled++
-          if (old.change !== change) replaced[id] = versionFrom(old)
+          if (old.change !== change) replaced.set(id, versionFrom(old))
         }
       }
       const dimension = fresh[0]?.vector.length
       if (standing !== null) usable(shelf, standing, dimension)
       // What can be taken back is written down before it is done, so that no crash leaves a change that nobody knows.
       const counts = { added: fresh.length, unchanged, relabelled }
-      await storage.addStep({ id: change, shelf, kind, by, at: now() }, { ...counts, replaced })
+      await storage.addStep(
+        { id: change, shelf, kind, by, at: now() },
+        { ...counts, replaced: Object.fromEntries(replaced) },
+      )
       const owned = [...fresh, ...replacing].some(({ owner }) => owner !== '')
       if (standing !== null) {
         if (owned && !standing.owned) await storage.putShelf({ ...standing, owned })
@@ -227,14 +231,14 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
       if (record !== null) {
         const mine = await storage.rowsBy(record, { change: id })
         if (mine.length > 0)
-          await storage.rewrite(record, new Map(mine.map((row) => [row.id, change.replaced[row.id] ?? null])))
+          await storage.rewrite(record, new Map(mine.map((row) => [row.id, entryOf(change.replaced, row.id) ?? null])))
       }
       // Whatever came later and replaced this change's items replaced, from now on, what this one had replaced.
       for (const later of await storage.changes(change.shelf)) {
         const replaced = replacedWithout(
           later,
           (version) => version.change === id,
-          (key) => change.replaced[key] ?? null,
+          (key) => entryOf(change.replaced, key) ?? null,
         )
         if (replaced !== later.replaced) await storage.putChange({ ...later, replaced })
       }
@@ -273,7 +277,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     )
     if (showing.length === 0 && !logged) return 0
     const beforeThat = (id: string, change: string): Version | null => {
-      const before = changes.get(change)?.replaced[id] ?? null
+      const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
       return before?.owner === owner ? beforeThat(id, before.change) : before
     }
     await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
