@@ -10,7 +10,7 @@ import type { Limits } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import { type Allowed, type BreakerSettings, breaker, type Pass } from './breaker.ts'
+import { type BreakerSettings, breaker, type Pass } from './breaker.ts'
 import {
   type Answered,
   type Calling,
@@ -77,25 +77,40 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const once =
     settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret: settings.secret, clock, report })
 
+  /** The models that one ask turns to, one after the other, each once. */
+  function turnsOf(ask: Ask, chain: readonly string[], asking: Asking) {
+    let left = chain
+    const others = (model: string) => left.some((other) => other !== model)
+    return {
+      first: breakers.preferred(chain, asking.attempt).model,
+      async pay(asked: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid> {
+        const leave = breakers.allow(model)
+        if (leave.ok) return payFor(asked, leave.pass, messages, { ...asking, others: others(model) })
+        const delayMs = Math.min(leave.retryInMs, breakers.preferred(chain, asking.attempt).retryInMs)
+        throw new KeptAway('unavailable', `no model of the role ${ask.role} answers at present`, {
+          delayMs,
+          costsAttempt: false,
+        })
+      },
+      /** The model to ask after this error of another; null where the error is the ask's. */
+      instead(error: unknown, model: string): string | null {
+        left = left.filter((other) => other !== model)
+        if (left.length === 0 || !elsewhere(error)) return null
+        const next = breakers.preferred(left, 1)
+        return next.retryInMs === 0 ? next.model : null
+      },
+    }
+  }
+
   /** Asks the model whose turn it is, and where another may do better, that one. */
-  async function pay(
-    ask: Ask,
-    chain: readonly string[],
-    messages: readonly ChatMessage[],
-    asking: Asking,
-  ): Promise<Paid> {
-    let { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
-    for (
-      let left = chain.filter((model) => model !== pass.model);
-      ;
-      left = left.filter((model) => model !== pass.model)
-    ) {
+  async function payNow(ask: Ask, turns: ReturnType<typeof turnsOf>, messages: readonly ChatMessage[]): Promise<Paid> {
+    for (let model = turns.first; ; ) {
       try {
-        return await payFor(ask, pass, messages, { ...asking, others: left.length > 0 })
+        return await turns.pay(ask, messages, model)
       } catch (error) {
-        const next = left.length > 0 && elsewhere(error) ? breakers.pick(left, 1) : null
-        if (next === null || !next.ok) throw error
-        pass = next.pass
+        const next = turns.instead(error, model)
+        if (next === null) throw error
+        model = next
       }
     }
   }
@@ -147,18 +162,11 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
       const { subject, signal, deadline } = asking
       const messagesOf = (asked: Ask) => withImages(withFormat(asked), loadImage, signal)
-      if (once === null || !asking.remember) {
-        const { asked: _, ...paid } = await pay(ask, chain, await messagesOf(ask), asking)
-        return { ...paid, memo: false }
-      }
-      const { saved, ...settled } = await once(ask, {
-        model: breakers.preferred(chain, asking.attempt),
-        subject,
-        signal,
-        deadline,
-        messagesOf,
-        pay: (asked, messages) => pay(asked, chain, messages, asking),
-      })
+      const turns = turnsOf(ask, chain, asking)
+      if (once === null || !asking.remember)
+        return { ...(await payNow(ask, turns, await messagesOf(ask))), memo: false }
+      const { first: model, pay, instead } = turns
+      const { saved, ...settled } = await once(ask, { model, subject, signal, deadline, messagesOf, pay, instead })
       const { memoHits: hits } = settled.usage
       if (hits > 0) report('memo:hit', { protocol: asking.protocol, stage: ask.stage, hits, ...saved })
       return settled
@@ -175,17 +183,14 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
 /** A longer wait than this is not waited for where another model can be asked, in ms. */
 const LONG_WAIT_MS = 10_000
 
+/** The breaker keeps calls away from this model; another of the chain may be asked. */
+class KeptAway extends NotMade {}
+
 /** Whether another model may do better, now. */
 function elsewhere(error: unknown): boolean {
-  if (error instanceof NotMade) return false
+  if (error instanceof NotMade) return error instanceof KeptAway
   if (error instanceof PermanentError) return error.elsewhere !== undefined
   return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
-}
-
-function allowed(picked: Allowed, ask: Ask): { readonly pass: Pass } {
-  if (picked.ok) return picked
-  const wait = { delayMs: picked.retryInMs, costsAttempt: false }
-  throw new NotMade('unavailable', `no model of the role ${ask.role} answers at present`, wait)
 }
 
 /** The messages with their images as data URLs. A model is asked only when every image has been fetched and checked. */
@@ -211,7 +216,6 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
     answer: reading.readable ? reading.answer : null,
     ...(reading.readable ? {} : { failed: { code: reading.code, detail: reading.why } }),
     raw: reply.text,
-    asked: name,
     model: reply.model,
     usage: answered
       .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, entryOf(prices, name)) }))

@@ -171,6 +171,18 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
     expect(await own.through(name, 3)).toEqual({ went: 0, why: ['budget'] })
   })
 
+  it.each(HOSTILE)('one called %s finds its own answers and nobody else’s', async (name) => {
+    const memo = { keepMs: HOUR, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 }
+    const { ask, asked } = gatewayOf({ memo })
+    const hits = async (tenant: string, postId: string) =>
+      (await ask(tenant, { postId, remember: true })).usage.memoHits
+    expect(await hits('quiet', 'p1')).toBe(0)
+    expect(await hits(name, 'p1')).toBe(0)
+    expect(await hits(name, '__proto__')).toBe(1)
+    expect(await hits('quiet', 'constructor')).toBe(1)
+    expect(asked).toHaveLength(2)
+  })
+
   it('with hostile names take turns like any others', async () => {
     const { threads, cases } = world(budgetSettings())
     const put = async (tenant: string, count: number) => {
