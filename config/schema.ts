@@ -89,6 +89,10 @@ const limitsOf = z.strictObject({
 const budget = { tokens: z.int().min(1).max(1e12).nullable(), usd: z.number().positive().max(1e6).nullable() }
 const budgetWindow = duration.refine((ms) => ms >= 60_000, 'at least 1m')
 
+const shelfName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a shelf is 1 to 64 small letters, digits, dashes or underscores')
+
 const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
 
 const protocols = z.strictObject(
@@ -210,7 +214,13 @@ const allSettings = z.strictObject({
     timeout: wait,
     maxRedirects: z.int().min(0).max(10),
   }),
-  library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
+  library: z.strictObject({
+    path: z.string().min(1),
+    embedder: z.string().min(1),
+    shared: z.array(shelfName),
+    proposalsPerAuthor: count,
+    newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),
+  }),
   intake: z.strictObject({
     maxMessageBytes: count,
     maxAhead: duration,

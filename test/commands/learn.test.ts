@@ -197,6 +197,22 @@ describe('the learner', () => {
     expect((await library.proposals()).map(({ label, state }) => [label, state])).toEqual([['safe', 'rejected']])
   })
 
+  it('asks no more than a tenant may propose, by however many names, and hears other tenants', async () => {
+    library = memoryLibrary(wordEmbedder(), { newProposals: { perAuthor: 2, perTenant: 5, perMs: 3_600_000 } })
+    const many = Array.from({ length: 40 }, (_, at) => say(`known-${at}`, 'safe', { by: `sock ${at % 20}` }))
+    const others: Judged = {
+      ...judged,
+      verdicts: async (subjects) =>
+        new Map([...subjects].map((key) => [key, decided(key.slice('safety default '.length))])),
+    }
+    const learnt = await make().learn([...many, say('theirs', 'safe', { tenant: 'another' })], others, io())
+    const counts = Map.groupBy(learnt, ({ outcome }) => outcome)
+    expect([counts.get('proposed')?.length, counts.get('refused')?.length]).toEqual([6, 35])
+    expect(learnt.at(-1)?.outcome).toBe('proposed')
+    expect(whyOf(counts.get('refused')?.[0])).toContain('people of the tenant default have proposed as often')
+    expect(asked).toHaveLength(6)
+  })
+
   it('lets people contradict one another, and asks once where they say the same', async () => {
     const feedback = [
       say('known-1', 'safe'),
