@@ -36,6 +36,7 @@ import { recover, tellRecovered } from './commands/recover.ts'
 import { run } from './commands/run.ts'
 import { stack } from './commands/stack.ts'
 import { counted, terminal } from './commands/terminal.ts'
+import { takeBackItem, touchedBy } from './commands/touched.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from './domain/messages.ts'
@@ -385,6 +386,57 @@ subcommand(library, 'drop <shelf>', 'erases a shelf and its history for good')
   .addHelpText('after', '\nExample:\n  $ gavel library drop kodoli')
   .action(async (shelf: string, options: { tenant?: string }, command: Command) =>
     dropShelf(settingsOf(command), shelf, options, commandIo),
+  )
+
+const judgedOption = () => new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
+subcommand(library, 'touched <id>', 'the verdicts that rest on a precedent, by its id, its proposal or its change')
+  .option('--tenant <name>', "only this tenant's verdicts")
+  .addOption(judgedOption())
+  .addOption(jsonOption())
+  .addHelpText(
+    'after',
+    `
+Verdicts name precedents under evidence.precedents. They are found for as long as their topic keeps them.
+
+Examples:
+  $ gavel library touched 3f1c9a0b2d4e6f80
+  $ gavel library touched 0d0fdd3c66e5a2b4aa6d1c1bb7c4f9aa --json | jq -r 'select(.stands).subjectId'`,
+  )
+  .action(async (id: string, options: { tenant?: string; judged?: string; json?: boolean }, command: Command) => {
+    const { json = false, ...how } = options
+    await touchedBy(settingsOf(command), id, { ...how, json }, commandIo)
+  })
+subcommand(library, 'take-back <id>', 'takes one item off its shelf, and names the verdicts that rest on it')
+  .option('--shelf <name>', 'from this shelf, where it stands on several')
+  .option('--tenant <name>', "from this tenant's part")
+  .option('--everywhere', 'from every place where it stands')
+  .option('--by <name>', 'who decides, for the history; your account if left out')
+  .addOption(judgedOption())
+  .addOption(jsonOption())
+  .addHelpText(
+    'after',
+    `
+By the id that verdicts name, or its proposal's; "rollback" takes back a whole change. Its proposals are rejected.
+
+Example:
+  $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,
+  )
+  .action(
+    async (
+      id: string,
+      options: {
+        shelf?: string
+        tenant?: string
+        everywhere?: boolean
+        by?: string
+        judged?: string
+        json?: boolean
+      },
+      command: Command,
+    ) => {
+      const { json = false, ...how } = options
+      await takeBackItem(settingsOf(command), id, { ...how, json }, commandIo)
+    },
   )
 
 const learn = subcommand(program, 'learn', "from people's feedback on verdicts to proposals for the shelves")

@@ -352,7 +352,10 @@ export async function listProposals(
     terminal.say(options.state === undefined ? 'There are no proposals.' : `None is ${options.state}.`)
 }
 
-/** `gavel learn show`: everything that is known of one proposal. Throws an `OperatorError` if there is none of that id. */
+/**
+ * `gavel learn show`: everything that is known of one proposal, or of those that made the precedent that a verdict names by
+ * this id. Throws an `OperatorError` if there is none.
+ */
 export async function showProposal(
   settings: Settings,
   id: string,
@@ -360,15 +363,24 @@ export async function showProposal(
   { terminal }: Io,
 ): Promise<void> {
   const all = await withLibrary(settings, (library) => library.proposals())
-  const proposal = all.find((one) => one.id === id)
-  if (proposal === undefined) throw new OperatorError(`There is no proposal ${printable(id, 40)}.`)
-  const contradicts = rivalsIn(all)(proposal)
-  if (options.json) return terminal.out(printableJson(JSON.stringify({ ...proposal, contradicts })))
-  const { shelf, state, change, label, text, metadata, provenance } = proposal
-  const fields = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
-  for (const [name, value] of Object.entries(fields))
-    terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
-  if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
+  const shown = all.filter((one) => one.id === id || contentId(one.text) === id)
+  if (shown.length === 0) throw new OperatorError(`There is no proposal ${printable(id, 40)}.`)
+  const rivals = rivalsIn(all)
+  for (const [index, proposal] of shown.entries()) {
+    const contradicts = rivals(proposal)
+    if (options.json) {
+      terminal.out(printableJson(JSON.stringify({ ...proposal, contradicts })))
+      continue
+    }
+    const { shelf, state, change, label, text, metadata, provenance } = proposal
+    const known = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
+    if (index > 0) terminal.out('')
+    // Which of several it is; where it was asked for by its own id, everybody knows.
+    const fields = proposal.id === id ? known : { id: proposal.id, ...known }
+    for (const [name, value] of Object.entries(fields))
+      terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
+    if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
+  }
 }
 
 /**

@@ -193,13 +193,16 @@ export async function libraryHistory(
 ): Promise<void> {
   const changes = await withLibrary(settings, (library) => library.history(options.shelf))
   for (const change of changes) {
-    const { id, kind, shelf, tenant, by, at, added, unchanged, relabelled, rolledBackAt } = change
-    const counts = kind === 'drop' ? '' : `  ${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
+    const { id, kind, shelf, tenant, item, by, at, added, unchanged, relabelled, rolledBackAt } = change
+    const counts =
+      kind === 'drop' || kind === 'take-back'
+        ? ''
+        : `  ${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
     const back = rolledBackAt === null ? '' : `  rolled back ${new Date(rolledBackAt).toISOString()}`
     io.terminal.out(
       options.json
         ? printableJson(JSON.stringify(change))
-        : `${id}  ${new Date(at).toISOString()}  ${kind}  ${shelf}${tenant === null ? '' : ` of ${tenant}`}  by ${printable(by, 40)}${counts}${back}`,
+        : `${id}  ${new Date(at).toISOString()}  ${kind}  ${shelf}${tenant === null ? '' : ` of ${tenant}`}  by ${printable(by, 40)}${counts}${item === undefined ? '' : `  ${item}`}${back}`,
     )
   }
   if (changes.length === 0) io.terminal.say('Nothing has changed yet.')

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour } from '../domain/library.ts'
@@ -17,7 +16,7 @@ import {
   type Shelf,
   type SubjectRef,
 } from '../ports/library.ts'
-import { DEFAULT_TENANT, hashOf, ownerOf, type Place, placeName, placeOf, tableName } from './names.ts'
+import { changeId, DEFAULT_TENANT, hashOf, ownerOf, type Place, placeName, placeOf, tableName } from './names.ts'
 import { partedByTenant } from './part-by-tenant.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
 import {
@@ -29,6 +28,7 @@ import {
   type Version,
   versionOf,
 } from './storage.ts'
+import { placeFor, takingBack } from './take-back.ts'
 
 export interface LibraryOptions {
   readonly embedder: Embedder
@@ -303,7 +303,12 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       const change = await storage.change(id)
       if (change === null) throw new OperatorError(`There is no change ${id}. "gavel library history" lists them.`)
       if (change.rolledBackAt !== null) throw new OperatorError(`The change ${id} was rolled back already.`)
-      if (change.kind === 'drop') throw new OperatorError(`The change ${id} dropped a shelf, which is final.`)
+      if (change.kind === 'drop')
+        throw new OperatorError(
+          change.item === undefined
+            ? `The change ${id} dropped a shelf, which is final.`
+            : `The change ${id} took one item back, which is final: approve its proposal, or import it again.`,
+        )
       const places = await placesOf(change)
       for (const record of places) {
         const mine = await storage.rowsBy(record, { change: id })
@@ -524,6 +529,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       return write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
     rollback,
+    ...takingBack(storage, { now, ready: legacy.part }),
     async history(shelf) {
       return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
     },
@@ -565,12 +571,6 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 function checkedName(shelf: string): string {
   if (NAME.test(shelf)) return shelf
   throw new OperatorError(`"${shelf}" is no name for a shelf: small letters, digits, "-" and "_", at most 64.`)
-}
-
-/** Ids sort by time and can be typed. */
-function changeId(now: number): string {
-  const at = new Date(now).toISOString().replace(/[-:.Z]/g, '')
-  return `${at}-${randomBytes(3).toString('hex')}`
 }
 
 function proposalId({ shelf, text, label, provenance }: NewProposal): string {
@@ -615,13 +615,8 @@ function neighbourOf({ id, text, label, similarity, metadata }: Neighbour): Neig
   return { id, text, label, similarity, metadata: { ...metadata } }
 }
 
-function toldOf({ replaced: _, ...logged }: ChangeRecord): LoggedChange {
-  return { ...logged, ...placeOf(logged.shelf) }
-}
-
-/** What is learnt of a tenant's case is that tenant's. */
-function placeFor({ shelf, provenance }: NewProposal): Place {
-  return { shelf, tenant: provenance.tenant }
+function toldOf({ replaced: _, kind, ...logged }: ChangeRecord): LoggedChange {
+  return { ...logged, kind: logged.item === undefined ? kind : 'take-back', ...placeOf(logged.shelf) }
 }
 
 /** The items by content id; of those that share one the last counts, as if they had been written one after the other. */

@@ -41,3 +41,9 @@ export function ownerOf({ tenant, id }: SubjectRef): string {
 export function hashOf(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
+
+/** Ids sort by time and can be typed. */
+export function changeId(now: number): string {
+  const at = new Date(now).toISOString().replace(/[-:.Z]/g, '')
+  return `${at}-${randomBytes(3).toString('hex')}`
+}

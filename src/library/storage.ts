@@ -50,12 +50,14 @@ export interface Step {
 }
 
 /** A change with what its roll-back needs. `shelf` is the place's name. */
-export interface ChangeRecord extends Omit<LoggedChange, 'tenant'> {
+export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind'> {
+  /** One item that was taken back is a `drop` with its id: earlier versions read no other kinds. */
+  readonly kind: 'add' | 'approve' | 'drop'
   readonly replaced: Readonly<Record<string, Version>>
 }
 
 /** What is known of a change before its first step. */
-export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at'>
+export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at' | 'item'>
 
 /** A proposal with what is never shown of it. */
 export interface ProposalRecord {

@@ -58,8 +58,10 @@ export interface LoggedChange extends Change {
   readonly shelf: string
   /** Whose part of the shelf it changed; null where that is no tenant's in particular. */
   readonly tenant: string | null
-  /** A `drop` takes the shelf's history with it, and can't be rolled back. */
-  readonly kind: 'add' | 'approve' | 'drop'
+  /** A `drop` takes the shelf's history with it; neither it nor a `take-back` of one item can be rolled back. */
+  readonly kind: 'add' | 'approve' | 'drop' | 'take-back'
+  /** The item that a `take-back` took off. */
+  readonly item?: string | undefined
   readonly by: string
   /** ms since 1970. */
   readonly at: number
@@ -96,6 +98,39 @@ export interface Proposal extends Omit<NewProposal, 'caseText'> {
   readonly state: 'waiting' | 'approved' | 'rejected'
   /** The change that put it on its shelf; null unless approved. */
   readonly change: string | null
+}
+
+/** An item as verdicts name it under `evidence.precedents`. */
+export interface Precedent {
+  readonly id: string
+  /** Whose verdicts may rest on it; null for everybody's. */
+  readonly tenant: string | null
+}
+
+/** An item where it stands. */
+export interface Standing extends Precedent {
+  readonly shelf: string
+  readonly text: string
+  readonly label: string
+  /** The change that put it there. */
+  readonly change: string
+  /** Ids of the proposals that it came from, and whose feedback they were; none where it was imported. */
+  readonly proposals: readonly string[]
+  readonly by: readonly string[]
+}
+
+/** What an id names. */
+export interface Traced {
+  readonly precedents: readonly Precedent[]
+  readonly standing: readonly Standing[]
+  readonly proposals: readonly Proposal[]
+}
+
+/** Which of the places at which an item stands is meant; all, with `everywhere`. */
+export interface Whereabouts {
+  readonly shelf?: string
+  readonly tenant?: string
+  readonly everywhere?: boolean
 }
 
 /** Who proposes something, and for what. */
@@ -174,6 +209,16 @@ export interface Library {
    * replaced stays. Throws an `OperatorError` if there is no such change or it can't be taken back.
    */
   rollback(changeId: string): Promise<void>
+  /**
+   * What the id of a precedent (as verdicts name it), of a proposal or of a change names, and where it stands. Throws an
+   * `OperatorError` if it can be neither.
+   */
+  trace(id: string): Promise<Traced>
+  /**
+   * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are rejected.
+   * Throws an `OperatorError` if it stands nowhere, or at more places than one and nobody said which.
+   */
+  takeBack(id: string, by: string, where: Whereabouts): Promise<readonly Standing[]>
   /** The newest first. */
   history(shelf?: string): Promise<LoggedChange[]>
   /**

@@ -543,6 +543,66 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       )
     })
 
+    it('finds a precedent again by what a verdict, its proposal or its change calls it, and takes it back alone', async () => {
+      const made = await approveAll(of('acme', 'a tame fox'), of('acme', 'a tame owl'), of('beta', 'a tame fox'))
+      const [found] = (await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, subjectOf('acme'), signal))
+        .shelves
+      const id = found?.neighbours[0]?.id ?? ''
+      const [acmes, owl, betas] = await library.proposals()
+      const at = (tenant: string) => ({ shelf: 'animals', tenant, id, label: 'pet', by: ['bob'] })
+      expect((await library.trace(id)).standing).toMatchObject([at('acme'), at('beta')])
+      expect((await library.trace(id)).precedents).toContainEqual({ id, tenant: null })
+      expect(await library.trace(acmes?.id ?? '')).toMatchObject({
+        precedents: [{ id, tenant: 'acme' }],
+        standing: [{ ...at('acme'), proposals: [acmes?.id] }],
+        proposals: [acmes],
+      })
+      const byChange = await library.trace(made[0]?.id ?? '')
+      expect(byChange.precedents).toHaveLength(2)
+      expect(byChange.standing.map(({ text, tenant }) => `${tenant}: ${text}`).sort()).toEqual([
+        'acme: a tame fox',
+        'acme: a tame owl',
+      ])
+      await expect(library.trace('nothing')).rejects.toThrow('There is no precedent, proposal or change nothing.')
+
+      await expect(library.takeBack(id, 'eve', {})).rejects.toThrow('animals of acme, animals of beta')
+      await expect(library.takeBack(id, 'eve', { tenant: 'gamma' })).rejects.toThrow('does not stand there')
+      await expect(library.takeBack(made[0]?.id ?? '', 'eve', {})).rejects.toThrow('gavel library rollback')
+      expect(await library.takeBack(id, 'eve', { tenant: 'acme' })).toMatchObject([
+        { ...at('acme'), proposals: [acmes?.id] },
+      ])
+      expect(await look('fox owl', subjectOf('acme'))).toEqual([['a tame owl: pet']])
+      expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: pet']])
+      expect((await library.proposals('rejected')).map((it) => it.id)).toEqual([acmes?.id])
+      expect((await library.propose([of('acme', 'a tame fox')])).unchanged).toBe(1)
+      // It is found all the same: what it has touched stays touched.
+      expect(await library.trace(acmes?.id ?? '')).toMatchObject({ precedents: [{ id, tenant: 'acme' }], standing: [] })
+      await expect(library.takeBack(acmes?.id ?? '', 'eve', {})).rejects.toThrow('stands on no shelf')
+      const [change] = await library.history()
+      expect(change).toMatchObject({ kind: 'take-back', by: 'eve', shelf: 'animals', tenant: 'acme', item: id })
+      await expect(library.rollback(change?.id ?? '')).rejects.toThrow('took one item back, which is final')
+      // The change that approved it still takes back the rest of it.
+      await library.rollback(made[0]?.id ?? '')
+      expect((await library.proposals('waiting')).map((it) => it.id)).toEqual([owl?.id])
+      expect(await library.takeBack(betas?.id ?? '', 'eve', { everywhere: true })).toHaveLength(1)
+    })
+
+    it('puts back what a precedent had replaced when that is taken back', async () => {
+      await add([item('a fox', 'one', { subject: subjectOf('acme', 'p1') })])
+      await add([item('a fox', 'two', { subject: subjectOf('acme', 'p2') })])
+      const [, change] = await library.history()
+      const { standing } = await library.trace(change?.id ?? '')
+      expect(standing).toEqual([])
+      const [{ neighbours } = { neighbours: [] }] = (
+        await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, subjectOf('acme'), signal)
+      ).shelves
+      const id = neighbours[0]?.id ?? ''
+      await library.takeBack(id, 'eve', {})
+      expect(await look('fox', subjectOf('acme'))).toEqual([['a fox: one']])
+      await library.takeBack(id, 'eve', {})
+      expect(await look('fox', subjectOf('acme'))).toEqual(['the shelf "animals" is empty'])
+    })
+
     it('counts the proposals of an author by tenant: nobody of another takes their places', async () => {
       await library.propose(['one', 'two', 'three'].map((text) => of('acme', text)))
       expect(await room('bob', 'acme')).toBe(0)

@@ -54,6 +54,7 @@ const changeLine = z.object({
   unchanged: z.int(),
   relabelled: z.int(),
   replaced: z.record(z.string(), version),
+  item: z.string().optional(),
 })
 
 /** What changed: `changes/ID.jsonl`, a line for each step, so that an import of many batches writes each of them once. */
