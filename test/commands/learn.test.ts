@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryLibrary } from '../../src/adapters/memory/library.ts'
+import { libraryOf } from '../../src/assembly.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { judgedFile } from '../../src/commands/judged.ts'
 import {
@@ -457,6 +458,22 @@ describe('gavel learn', () => {
     expect((await list()).map(({ state }) => state).sort()).toEqual(['approved', 'approved', 'rejected'])
     await expect(approveProposals(settings(), ['nobody'], { json: true }, io())).rejects.toThrow(OperatorError)
     await expect(showProposal(settings(), 'nobody', { json: true }, io())).rejects.toThrow(OperatorError)
+  })
+
+  it('holds nobody up by what people of another tenant say of the same text', async () => {
+    const library = libraryOf(settings(), Date.now)
+    const of = (tenant: string, label: string) => ({
+      ...{ shelf: 'precedents', text: 'a sharp knife', label, metadata: {} },
+      provenance: { tenant, subjectId: 'p1', protocol: 'safety', verdictId: 'v', by: 'ann', at: at(1) },
+    })
+    await library.propose([of('acme', 'safe'), of('beta', 'unsafe')])
+    await library.close()
+    expect((await list()).map(({ contradicts }) => contradicts)).toEqual([[], []])
+    await approveProposals(settings(), 'all', { json: false }, io())
+    expect(out.map((line) => line.replace(/ \(change .*/, '')).sort()).toEqual([
+      'precedents of acme: 1 added, 0 unchanged, 0 relabelled',
+      'precedents of beta: 1 added, 0 unchanged, 0 relabelled',
+    ])
   })
 
   it('shows strangers’ words as lines that drive no terminal', async () => {
