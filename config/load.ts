@@ -4,18 +4,19 @@ import { parseDocument } from 'yaml'
 import { OperatorError } from '../src/domain/errors.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 
+/** Settings as they are read: objects without a prototype, so that `__proto__` and `constructor` are names like any other. */
 type Tree = { [key: string]: unknown }
 
 /** The folder that holds `package.json`, wherever the code runs from: sources or what was built of them. */
 export const PROJECT = projectRoot(import.meta.dirname)
 
 /** Variables whose names others chose; every other setting is `GAVEL_` and its path. */
-const GIVEN_NAMES: Readonly<Record<string, string>> = {
-  'kafka.brokers': 'KAFKA_BROKERS',
-  'redis.url': 'REDIS_URL',
-  'openai.apiKey': 'OPENAI_API_KEY',
-  'openai.baseUrl': 'OPENAI_BASE_URL',
-}
+const GIVEN_NAMES = new Map([
+  ['kafka.brokers', 'KAFKA_BROKERS'],
+  ['redis.url', 'REDIS_URL'],
+  ['openai.apiKey', 'OPENAI_API_KEY'],
+  ['openai.baseUrl', 'OPENAI_BASE_URL'],
+])
 
 /**
  * Reads the settings: `config/gavel.yaml`, the file laid over it, environment variables over both. Throws one
@@ -24,7 +25,7 @@ const GIVEN_NAMES: Readonly<Record<string, string>> = {
 export function loadSettings(environment: Readonly<Record<string, string | undefined>>, file?: string): Settings {
   const faults: string[] = []
   const defaults = readYaml(join(PROJECT, 'config', 'gavel.yaml'), faults)
-  const overlay = file === undefined ? {} : readYaml(file, faults)
+  const overlay = file === undefined ? treeOf({}) : readYaml(file, faults)
   const names = new Map(leaves(defaults).map((path) => [variableOf(path), path]))
   const merged = merge(defaults, overlay)
   const source = new Map<string, string>()
@@ -60,7 +61,7 @@ export function loadFiles(folder: string): ReadonlyMap<string, string> {
 
 /** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */
 function variableOf(path: readonly string[]): string {
-  const given = GIVEN_NAMES[path.join('.')]
+  const given = GIVEN_NAMES.get(path.join('.'))
   if (given !== undefined) return given
   const snake = path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]/g, '_'))
   return `GAVEL_${snake.join('_').toUpperCase()}`
@@ -81,30 +82,37 @@ function readYaml(file: string, faults: string[]): Tree {
     faults.push(
       `${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`,
     )
-    return {}
+    return treeOf({})
   }
   const document = parseDocument(text)
   for (const error of document.errors) faults.push(`${file}: ${error.message.split('\n', 1)[0]}`)
-  if (document.errors.length > 0) return {}
+  if (document.errors.length > 0) return treeOf({})
   let tree: unknown
   try {
     tree = document.toJS() ?? {}
   } catch (error) {
     // An alias of nothing, or aliases of aliases that would fill the memory.
     faults.push(`${file}: ${error instanceof Error ? error.message : 'cannot be read'}`)
-    return {}
+    return treeOf({})
   }
-  if (isTree(tree)) return tree
+  if (isTree(tree)) return treeOf(tree)
   faults.push(`${file}: must be a mapping of settings`)
-  return {}
+  return treeOf({})
 }
 
 function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The same, with all that it holds, without a prototype. */
+function treeOf(read: object): Tree {
+  const tree: Tree = Object.create(null)
+  for (const [key, value] of Object.entries(read)) tree[key] = isTree(value) ? treeOf(value) : value
+  return tree
+}
+
 function merge(under: Tree, over: Tree): Tree {
-  const merged: Tree = { ...under }
+  const merged = treeOf(under)
   for (const [key, value] of Object.entries(over)) {
     const below = merged[key]
     merged[key] = isTree(value) && isTree(below) ? merge(below, value) : value
@@ -128,7 +136,7 @@ function set(tree: Tree, path: readonly string[], value: unknown): void {
   if (rest.length === 0) tree[key] = value
   else {
     const below = tree[key]
-    const copy = isTree(below) ? { ...below } : {}
+    const copy = treeOf(isTree(below) ? below : {})
     tree[key] = copy
     set(copy, rest, value)
   }

@@ -22,6 +22,23 @@ export const duration = z
 /** A duration that something waits for: Node's timers fire at once beyond their longest. */
 const wait = duration.refine((ms) => ms < 2 ** 31, 'at most 24d')
 
+/**
+ * Values by a name that somebody else chose: a tenant, a model, a role. Zod's own record passes over `__proto__`, which is a
+ * name for a tenant like any other: a limit set for it must not be lost.
+ */
+function byName<Value>(value: z.ZodType<Value>, name: z.ZodType<string> = z.string()) {
+  return z
+    .preprocess(
+      (given) => (isMapping(given) ? new Map(Object.entries(given)) : given),
+      z.map(name, value, 'must be a mapping of names'),
+    )
+    .transform((values): Readonly<Record<string, Value>> => Object.fromEntries(values))
+}
+
+function isMapping(given: unknown): given is object {
+  return typeof given === 'object' && given !== null && !Array.isArray(given)
+}
+
 const count = z.int().min(1)
 const ascending = (values: readonly number[]) => values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
 
@@ -71,6 +88,10 @@ const limitsOf = z.strictObject({
 /** Bounds that keep the sums exact. */
 const budget = { tokens: z.int().min(1).max(1e12).nullable(), usd: z.number().positive().max(1e6).nullable() }
 const budgetWindow = duration.refine((ms) => ms >= 60_000, 'at least 1m')
+
+const shelfName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a shelf is 1 to 64 small letters, digits, dashes or underscores')
 
 const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
 
@@ -148,11 +169,11 @@ const allSettings = z.strictObject({
     answerFormat: z.enum(['json_schema', 'json_object', 'text']),
   }),
   models: z.strictObject({
-    roles: z
-      .record(z.string(), z.array(z.string().min(1)).min(1))
-      .refine((roles) => roles.default !== undefined, 'default is missing'),
-    prices: z.record(
-      z.string(),
+    roles: byName(z.array(z.string().min(1)).min(1)).refine(
+      (roles) => roles.default !== undefined,
+      'default is missing',
+    ),
+    prices: byName(
       z.strictObject({ prompt: z.number().min(0), cached: z.number().min(0), completion: z.number().min(0) }),
     ),
     slots: count,
@@ -168,12 +189,12 @@ const allSettings = z.strictObject({
     patience: wait,
     maxBytes: z.int().min(1024),
   }),
-  limits: z.strictObject({ models: z.record(z.string(), limitsOf), tenants: z.record(z.string(), limitsOf) }),
+  limits: z.strictObject({ models: byName(limitsOf), tenants: byName(limitsOf) }),
   budgets: z.strictObject({
     whenSpent: z.enum(['hold', 'degrade']),
     verdict: z.strictObject(budget),
     tenant: z.strictObject({ ...budget, per: budgetWindow }),
-    tenants: z.record(tenantName, z.strictObject(budget)),
+    tenants: byName(z.strictObject(budget), tenantName),
     total: z.strictObject({ ...budget, per: budgetWindow }),
   }),
   breaker: z
@@ -195,7 +216,13 @@ const allSettings = z.strictObject({
     keepFor: duration,
     keepBytes: z.int().min(0),
   }),
-  library: z.strictObject({ path: z.string().min(1), embedder: z.string().min(1), proposalsPerAuthor: count }),
+  library: z.strictObject({
+    path: z.string().min(1),
+    embedder: z.string().min(1),
+    shared: z.array(shelfName),
+    proposalsPerAuthor: count,
+    newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),
+  }),
   intake: z.strictObject({
     maxMessageBytes: count,
     maxAhead: duration,
@@ -236,7 +263,7 @@ const allSettings = z.strictObject({
     keepJournal: duration,
     transcriptBytes: z.int().min(10_000),
   }),
-  stages: z.record(z.string(), stage).refine((stages) => stages.default !== undefined, 'default is missing'),
+  stages: byName(stage).refine((stages) => stages.default !== undefined, 'default is missing'),
   queues: z.strictObject({ lock: wait, stalledCheck: wait }),
   http: z.strictObject({
     host: z.string().min(1),

@@ -1,6 +1,7 @@
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
 import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/adapters/kafka/settled.ts'
+import { entryOf } from '../src/domain/entry-of.ts'
 import { OperatorError } from '../src/domain/errors.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
@@ -154,7 +155,7 @@ function gathering(
     look()
   })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    own = new Set(payload.memberAssignment[topic])
+    own = new Set(entryOf(payload.memberAssignment, topic))
     joined = true
     // A rebalance forgets what was paused.
     if (!gatheringNow) consumer.pause([{ topic }])

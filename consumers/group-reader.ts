@@ -1,5 +1,6 @@
 import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { onPassedOver, type PassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { entryOf } from '../src/domain/entry-of.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { Incoming, Position, TopicReader } from '../src/ports/topic.ts'
@@ -309,7 +310,7 @@ export function groupReader(deps: {
         committed.find((entry) => entry.topic === topic)?.partitions.map((at) => [at.partition, Number(at.offset)]),
       )
       return (ends[index] ?? [])
-        .filter(({ partition }) => assigned[topic]?.includes(partition))
+        .filter(({ partition }) => entryOf(assigned, topic)?.includes(partition))
         .map(({ partition, high, low }) => {
           const at = Number(handled.get(`${topic}/${partition}`)?.offset ?? come.get(partition) ?? -1)
           // Behind the end: the topic was made anew, and is read from its beginning.

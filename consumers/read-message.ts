@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
 import { cut, type LeftOut } from '../src/domain/cut.ts'
+import { entryOf } from '../src/domain/entry-of.ts'
 import type { DeadLetter, DeadLetterReason } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
@@ -26,7 +27,7 @@ export function readMessage<Message extends { createdAt: number }>(
   now: number,
 ): Read<Message> {
   const dead = (reason: DeadLetterReason, detail: string): Read<Message> => ({ ok: false, reason, detail, from })
-  const corrupt = from.headers[CORRUPT_BATCH]
+  const corrupt = entryOf(from.headers, CORRUPT_BATCH)
   if (corrupt !== undefined) return dead('corrupt-batch', corrupt.slice(0, 1_000))
   if (from.value === null) return dead('invalid', 'the message has no value')
   if (from.value.length > limits.maxBytes)

@@ -106,8 +106,16 @@ export function memoryGatewayParts(
 
 /** The library that the settings name; nothing of it is loaded before it is needed. */
 export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'openai'>, clock: Clock): Library {
-  const { path, proposalsPerAuthor } = library
-  return lanceLibrary({ path, embedder: makeEmbedder(library.embedder, openai), now: clock, proposalsPerAuthor })
+  const { path, proposalsPerAuthor, newProposals, shared } = library
+  const embedder = makeEmbedder(library.embedder, openai)
+  return lanceLibrary({
+    path,
+    embedder,
+    now: clock,
+    proposalsPerAuthor,
+    newProposals: { perAuthor: newProposals.perAuthor, perTenant: newProposals.perTenant, perMs: newProposals.per },
+    shared: new Set(shared),
+  })
 }
 
 export function imageSettings({ images }: Settings) {

@@ -36,6 +36,7 @@ import { recover, tellRecovered } from './commands/recover.ts'
 import { run } from './commands/run.ts'
 import { stack } from './commands/stack.ts'
 import { counted, terminal } from './commands/terminal.ts'
+import { takeBackItem, touchedBy } from './commands/touched.ts'
 import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from './domain/messages.ts'
@@ -315,19 +316,35 @@ subcommand(library, 'import <file>', "puts a file's labelled texts onto a shelf,
   .addOption(new Option('--format <format>', "the file's format; by its ending if not given").choices(SHELF_FORMATS))
   .option('--text-field <name>', 'the field or column that holds the text', 'text')
   .option('--label-field <name>', 'the field or column that holds the label', 'label')
+  .option('--tenant <name>', 'who alone shall be shown it')
   .addOption(jsonOption())
-  .addHelpText('after', '\nExample:\n  $ gavel library import comments.jsonl --shelf kodoli --format kodoli')
+  .addHelpText(
+    'after',
+    `
+Without --tenant it is shown to every tenant where library.shared names the shelf, else to the tenant "default" alone.
+
+Example:
+  $ gavel library import comments.jsonl --shelf kodoli --format kodoli`,
+  )
   .action(
     async (
       file: string,
-      options: { shelf: string; format?: ShelfFormat; textField: string; labelField: string; json?: boolean },
+      options: {
+        shelf: string
+        format?: ShelfFormat
+        textField: string
+        labelField: string
+        tenant?: string
+        json?: boolean
+      },
       command: Command,
     ) => {
       const { json = false, ...how } = options
-      tellImport(file, await importShelf(settingsOf(command), file, how, commandIo), { json }, commandIo)
+      const settings = settingsOf(command)
+      tellImport(settings, file, await importShelf(settings, file, how, commandIo), { json }, commandIo)
     },
   )
-subcommand(library, 'list', 'the shelves, and who made their vectors')
+subcommand(library, 'list', 'the shelves, who is shown them, and who made their vectors')
   .addOption(jsonOption())
   .addHelpText('after', '\nExample:\n  $ gavel library list')
   .action(async ({ json = false }: { json?: boolean }, command: Command) =>
@@ -341,10 +358,15 @@ subcommand(
   .requiredOption('--shelf <name>', 'on which shelf')
   .option('-k <n>', 'how many', positive, 3)
   .option('--lang <tag>', 'the language of the text (BCP 47)')
+  .option('--tenant <name>', 'as this tenant is given them', 'default')
   .addOption(jsonOption())
   .addHelpText('after', '\nExample:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5')
   .action(
-    async (text: string, options: { shelf: string; k: number; lang?: string; json?: boolean }, command: Command) => {
+    async (
+      text: string,
+      options: { shelf: string; k: number; lang?: string; tenant: string; json?: boolean },
+      command: Command,
+    ) => {
       const { json = false, ...how } = options
       await searchShelf(settingsOf(command), text, { ...how, json }, commandIo)
     },
@@ -360,8 +382,62 @@ subcommand(library, 'rollback <change>', 'takes back one change: what it added g
   .addHelpText('after', '\nExample:\n  $ gavel library rollback c-0123abcd')
   .action(async (change: string, _: object, command: Command) => rollbackChange(settingsOf(command), change, commandIo))
 subcommand(library, 'drop <shelf>', 'erases a shelf and its history for good')
+  .option('--tenant <name>', "only this tenant's part of it")
   .addHelpText('after', '\nExample:\n  $ gavel library drop kodoli')
-  .action(async (shelf: string, _: object, command: Command) => dropShelf(settingsOf(command), shelf, commandIo))
+  .action(async (shelf: string, options: { tenant?: string }, command: Command) =>
+    dropShelf(settingsOf(command), shelf, options, commandIo),
+  )
+
+const judgedOption = () => new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
+subcommand(library, 'touched <id>', 'the verdicts that rest on a precedent, by its id, its proposal or its change')
+  .option('--tenant <name>', "only this tenant's verdicts")
+  .addOption(judgedOption())
+  .addOption(jsonOption())
+  .addHelpText(
+    'after',
+    `
+Verdicts name precedents under evidence.precedents. They are found for as long as their topic keeps them.
+
+Examples:
+  $ gavel library touched 3f1c9a0b2d4e6f80
+  $ gavel library touched 0d0fdd3c66e5a2b4aa6d1c1bb7c4f9aa --json | jq -r 'select(.stands).subjectId'`,
+  )
+  .action(async (id: string, options: { tenant?: string; judged?: string; json?: boolean }, command: Command) => {
+    const { json = false, ...how } = options
+    await touchedBy(settingsOf(command), id, { ...how, json }, commandIo)
+  })
+subcommand(library, 'take-back <id>', 'takes one item off its shelf, and names the verdicts that rest on it')
+  .option('--shelf <name>', 'from this shelf, where it stands on several')
+  .option('--tenant <name>', "from this tenant's part")
+  .option('--everywhere', 'from every place where it stands')
+  .option('--by <name>', 'who decides, for the history; your account if left out')
+  .addOption(judgedOption())
+  .addOption(jsonOption())
+  .addHelpText(
+    'after',
+    `
+By the id that verdicts name, or its proposal's; "rollback" takes back a whole change. Its proposals are rejected.
+
+Example:
+  $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,
+  )
+  .action(
+    async (
+      id: string,
+      options: {
+        shelf?: string
+        tenant?: string
+        everywhere?: boolean
+        by?: string
+        judged?: string
+        json?: boolean
+      },
+      command: Command,
+    ) => {
+      const { json = false, ...how } = options
+      await takeBackItem(settingsOf(command), id, { ...how, json }, commandIo)
+    },
+  )
 
 const learn = subcommand(program, 'learn', "from people's feedback on verdicts to proposals for the shelves")
   .argument('[file]', 'feedback, as "gavel produce" takes it')

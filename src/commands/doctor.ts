@@ -86,12 +86,12 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
       ),
     )
     const { embedder } = settings.library
-    const there = new Map((await library.shelves()).map((shelf) => [shelf.name, shelf]))
-    const missing = [...wanted].filter((name) => (there.get(name)?.items ?? 0) === 0)
-    const foreign = [...wanted].flatMap((name) => {
-      const shelf = there.get(name)
-      return shelf === undefined || shelf.embedder === library.embedder ? [] : [`${name} (${shelf.embedder})`]
-    })
+    const there = (await library.shelves()).filter(({ name }) => wanted.has(name))
+    const missing = [...wanted].filter((wanted) => !there.some(({ name, items }) => name === wanted && items > 0))
+    const others = there.filter((shelf) => shelf.embedder !== library.embedder)
+    const foreign = others.map(
+      ({ name, tenant, embedder }) => `${name}${tenant === null ? '' : ` of ${tenant}`} (${embedder})`,
+    )
     if (foreign.length > 0)
       return [
         {

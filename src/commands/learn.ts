@@ -15,6 +15,7 @@ import { lots } from '../domain/lot.ts'
 import { type DeadLetterReason, type FeedbackMessage, feedbackMessage } from '../domain/messages.ts'
 import { fileMessages } from '../evaluation/formats.ts'
 import { gateway } from '../gateway/gateway.ts'
+import { DEFAULT_TENANT } from '../library/names.ts'
 import { contentId, type Library, type Proposal } from '../ports/library.ts'
 import type { Incoming } from '../ports/topic.ts'
 import { makeProtocols, promptsOf } from '../protocols/make.ts'
@@ -351,7 +352,10 @@ export async function listProposals(
     terminal.say(options.state === undefined ? 'There are no proposals.' : `None is ${options.state}.`)
 }
 
-/** `gavel learn show`: everything that is known of one proposal. Throws an `OperatorError` if there is none of that id. */
+/**
+ * `gavel learn show`: everything that is known of one proposal, or of those that made the precedent that a verdict names by
+ * this id. Throws an `OperatorError` if there is none.
+ */
 export async function showProposal(
   settings: Settings,
   id: string,
@@ -359,15 +363,24 @@ export async function showProposal(
   { terminal }: Io,
 ): Promise<void> {
   const all = await withLibrary(settings, (library) => library.proposals())
-  const proposal = all.find((one) => one.id === id)
-  if (proposal === undefined) throw new OperatorError(`There is no proposal ${printable(id, 40)}.`)
-  const contradicts = rivalsIn(all)(proposal)
-  if (options.json) return terminal.out(printableJson(JSON.stringify({ ...proposal, contradicts })))
-  const { shelf, state, change, label, text, metadata, provenance } = proposal
-  const fields = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
-  for (const [name, value] of Object.entries(fields))
-    terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
-  if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
+  const shown = all.filter((one) => one.id === id || contentId(one.text) === id)
+  if (shown.length === 0) throw new OperatorError(`There is no proposal ${printable(id, 40)}.`)
+  const rivals = rivalsIn(all)
+  for (const [index, proposal] of shown.entries()) {
+    const contradicts = rivals(proposal)
+    if (options.json) {
+      terminal.out(printableJson(JSON.stringify({ ...proposal, contradicts })))
+      continue
+    }
+    const { shelf, state, change, label, text, metadata, provenance } = proposal
+    const known = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
+    if (index > 0) terminal.out('')
+    // Which of several it is; where it was asked for by its own id, everybody knows.
+    const fields = proposal.id === id ? known : { id: proposal.id, ...known }
+    for (const [name, value] of Object.entries(fields))
+      terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
+    if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
+  }
 }
 
 /**
@@ -388,12 +401,12 @@ export async function approveProposals(
       waiting: (why, ms) => terminal.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
     })
     for (const change of changes) {
-      const { id, shelf, added, unchanged, relabelled } = change
+      const { id, shelf, tenant, added, unchanged, relabelled } = change
       const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
       terminal.out(
         options.json
           ? printableJson(JSON.stringify(change))
-          : `${shelf}: ${counts} (change ${id}; "gavel learn rollback ${id}" takes it back)`,
+          : `${shelf}${whose(tenant)}: ${counts} (change ${id}; "gavel learn rollback ${id}" takes it back)`,
       )
     }
     if (changes.length === 0) terminal.say('Nothing was waiting to be approved.')
@@ -402,6 +415,11 @@ export async function approveProposals(
         `${contested.length} contradict one another and were left: ${contested.join(', ')}. Approve one by its id.`,
       )
   })
+}
+
+/** The default tenant goes without saying. */
+function whose(tenant: string | null): string {
+  return tenant === null || tenant === DEFAULT_TENANT ? '' : ` of ${tenant}`
 }
 
 /** An embedder that is busy is asked again. */
@@ -429,9 +447,9 @@ export async function rejectProposals(
   for (const id of ids) terminal.out(options.json ? JSON.stringify({ id, state: 'rejected' }) : `${id} was rejected.`)
 }
 
-/** Which others say that the same text on the same shelf has another label. */
+/** Which others of the same tenant say that the same text on the same shelf has another label. */
 function rivalsIn(all: readonly Proposal[]): (of: Proposal) => string[] {
-  const keyOf = ({ shelf, text }: Proposal) => `${shelf} ${contentId(text)}`
+  const keyOf = ({ shelf, text, provenance }: Proposal) => `${shelf} ${provenance.tenant} ${contentId(text)}`
   const live = Map.groupBy(
     all.filter(({ state }) => state !== 'rejected'),
     keyOf,
@@ -443,7 +461,7 @@ function rivalsIn(all: readonly Proposal[]): (of: Proposal) => string[] {
 }
 
 function proposalLine({ id, state, shelf, label, text, provenance }: Proposal, contradicts: readonly string[]): string {
-  const { verdictId, by, at } = provenance
+  const { tenant, verdictId, by, at } = provenance
   const rivals = contradicts.length === 0 ? '' : `  [contradicts ${contradicts.join(', ')}]`
-  return `${id}  ${state}  ${shelf}  ${printable(label, 30)}  ${printable(verdictId, 60)}  by ${printable(by, 40)}  ${printable(at, 30)}${rivals}  ${printable(text, 100)}`
+  return `${id}  ${state}  ${shelf}${whose(tenant)}  ${printable(label, 30)}  ${printable(verdictId, 60)}  by ${printable(by, 40)}  ${printable(at, 30)}${rivals}  ${printable(text, 100)}`
 }

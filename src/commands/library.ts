@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
 import { libraryOf } from '../assembly.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { TENANT_RULE, tenantName } from '../domain/messages.ts'
 import {
   type BadLine,
   LABELLED_FORMATS,
@@ -15,6 +16,7 @@ import {
   sourceIdOf,
 } from '../evaluation/formats.ts'
 import { linesOf } from '../evaluation/lines.ts'
+import { DEFAULT_TENANT } from '../library/names.ts'
 import type { Change, Item, Library } from '../ports/library.ts'
 import { printable, printableJson, type Terminal, table } from './terminal.ts'
 
@@ -35,10 +37,13 @@ export interface ImportOptions {
   /** Which field of a line, or column of a row, is the text and which the label: `text` and `label`. */
   readonly textField?: string
   readonly labelField?: string
+  /** Who alone shall be shown it; left out, whoever is shown what is loaded for none in particular. */
+  readonly tenant?: string
 }
 
 export interface Imported {
   readonly shelf: string
+  readonly tenant: string | null
   /** Under which all of it can be rolled back; null if nothing was imported. */
   readonly change: string | null
   readonly added: number
@@ -81,16 +86,17 @@ export async function importShelf(
   const bad = (line: BadLine) => {
     if (++skipped <= NAMED) skippedFirst.push(line)
   }
+  const tenant = options.tenant === undefined ? null : checkedTenant(options.tenant)
   const imported = (): Imported => {
     const seconds = (performance.now() - started) / 1000
-    return { shelf: options.shelf, change, ...done, skipped, skippedFirst, stopped, seconds }
+    return { shelf: options.shelf, tenant, change, ...done, skipped, skippedFirst, stopped, seconds }
   }
 
   return withLibrary(settings, async (library) => {
     try {
       for await (const batch of batches(itemsOf(file, options, bad))) {
         if (io.signal.aborted) break
-        const written = await addPatiently(library, options.shelf, batch, change, io)
+        const written = await addPatiently(library, { ...options, tenant }, batch, change, io)
         change = written.id
         done.added += written.added
         done.unchanged += written.unchanged
@@ -109,9 +115,15 @@ export async function importShelf(
   })
 }
 
-/** Tells what an import did. Throws an `OperatorError` if lines were left out. */
-export function tellImport(file: string, imported: Imported, options: { json: boolean }, { terminal }: Io): void {
-  const { shelf, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported
+/** Tells what an import did, and who will be shown it. Throws an `OperatorError` if lines were left out. */
+export function tellImport(
+  { library }: LibrarySettings,
+  file: string,
+  imported: Imported,
+  options: { json: boolean },
+  { terminal }: Io,
+): void {
+  const { shelf, tenant, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported
   const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
   terminal.out(
     options.json
@@ -120,18 +132,28 @@ export function tellImport(file: string, imported: Imported, options: { json: bo
   )
   if (stopped) terminal.say('Stopped before the end. Run it again to go on.')
   for (const { line, why } of skippedFirst) terminal.say(`${file}:${line} ${printable(why, 120)}; left out`)
+  if (tenant === null && !library.shared.includes(shelf))
+    terminal.say(
+      `It is shown to the tenant "${DEFAULT_TENANT}" alone: library.shared does not name "${shelf}", and --tenant names no other.`,
+    )
   if (skipped > 0) throw new OperatorError(`${skipped} lines of ${file} were left out.`)
 }
 
-/** `gavel library list`: the shelves, and who made their vectors. */
+/** `gavel library list`: the shelves, whose part of them is how large, and who made their vectors. */
 export async function listShelves(settings: LibrarySettings, options: { json: boolean }, io: Io): Promise<void> {
   const shelves = await withLibrary(settings, (library) => library.shelves())
   if (options.json) for (const shelf of shelves) io.terminal.out(JSON.stringify(shelf))
   else if (shelves.length > 0)
     io.terminal.out(
       table(
-        ['shelf', 'items', 'embedder', 'dimensions'],
-        shelves.map(({ name, items, embedder, dimension }) => [name, `${items}`, embedder, `${dimension}`]),
+        ['shelf', 'shown to', 'items', 'embedder', 'dimensions'],
+        shelves.map(({ name, tenant, items, embedder, dimension }) => [
+          name,
+          tenant ?? (settings.library.shared.includes(name) ? 'all' : DEFAULT_TENANT),
+          `${items}`,
+          embedder,
+          `${dimension}`,
+        ]),
       ),
     )
   if (shelves.length === 0) io.terminal.say(`There are no shelves in ${settings.library.path}.`)
@@ -144,13 +166,13 @@ export async function listShelves(settings: LibrarySettings, options: { json: bo
 export async function searchShelf(
   settings: LibrarySettings,
   text: string,
-  options: { shelf: string; k: number; lang?: string; json: boolean },
+  options: { shelf: string; k: number; lang?: string; tenant?: string; json: boolean },
   io: Io,
 ): Promise<void> {
-  const { shelf, k, lang, json } = options
+  const { shelf, k, lang, json, tenant = DEFAULT_TENANT } = options
   const wanted = { text, shelves: [shelf], k, ...(lang === undefined ? {} : { lang }) }
   const { shelves, weak } = await withLibrary(settings, (library) =>
-    library.find(wanted, { tenant: '', id: '' }, io.signal),
+    library.find(wanted, { tenant, id: '' }, io.signal),
   )
   const found = shelves[0]
   if (found?.problem) throw new OperatorError(`${found.problem}.`)
@@ -171,13 +193,16 @@ export async function libraryHistory(
 ): Promise<void> {
   const changes = await withLibrary(settings, (library) => library.history(options.shelf))
   for (const change of changes) {
-    const { id, kind, shelf, by, at, added, unchanged, relabelled, rolledBackAt } = change
-    const counts = kind === 'drop' ? '' : `  ${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
+    const { id, kind, shelf, tenant, item, by, at, added, unchanged, relabelled, rolledBackAt } = change
+    const counts =
+      kind === 'drop' || kind === 'take-back'
+        ? ''
+        : `  ${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
     const back = rolledBackAt === null ? '' : `  rolled back ${new Date(rolledBackAt).toISOString()}`
     io.terminal.out(
       options.json
         ? printableJson(JSON.stringify(change))
-        : `${id}  ${new Date(at).toISOString()}  ${kind}  ${shelf}  by ${printable(by, 40)}${counts}${back}`,
+        : `${id}  ${new Date(at).toISOString()}  ${kind}  ${shelf}${tenant === null ? '' : ` of ${tenant}`}  by ${printable(by, 40)}${counts}${item === undefined ? '' : `  ${item}`}${back}`,
     )
   }
   if (changes.length === 0) io.terminal.say('Nothing has changed yet.')
@@ -189,10 +214,17 @@ export async function rollbackChange(settings: LibrarySettings, change: string, 
   io.terminal.out(`${change} was rolled back.`)
 }
 
-/** `gavel library drop`: erases a shelf and its history for good. */
-export async function dropShelf(settings: LibrarySettings, shelf: string, io: Io): Promise<void> {
-  await withLibrary(settings, (library) => library.drop(shelf, operator()))
-  io.terminal.out(`The shelf "${shelf}" and its history are gone.`)
+/** `gavel library drop`: erases a shelf, or one tenant's part of it, and its history for good. */
+export async function dropShelf(
+  settings: LibrarySettings,
+  shelf: string,
+  options: { tenant?: string },
+  io: Io,
+): Promise<void> {
+  const { tenant } = options
+  await withLibrary(settings, (library) => library.drop(shelf, operator(), tenant))
+  const whose = tenant === undefined ? '' : ` of the tenant ${printable(tenant, 64)}`
+  io.terminal.out(`The shelf "${shelf}"${whose} and its history are gone.`)
 }
 
 /** Runs a command on the library. What the library can't do now, or ever, is told as one line. */
@@ -210,6 +242,11 @@ export async function withLibrary<Result>(
   }
 }
 
+function checkedTenant(tenant: string): string {
+  if (tenantName.safeParse(tenant).success) return tenant
+  throw new OperatorError(`"${printable(tenant, 80)}" is no name for a tenant: ${TENANT_RULE}.`)
+}
+
 /** Under whose name the commands of this person are logged. */
 export function operator(): string {
   try {
@@ -223,14 +260,14 @@ export function operator(): string {
 /** An embedder that is busy is asked again: no queue stands behind a command. */
 async function addPatiently(
   library: Library,
-  shelf: string,
+  { shelf, tenant }: { shelf: string; tenant: string | null },
   items: readonly Item[],
   change: string | null,
   { terminal, signal }: Io,
 ): Promise<Change> {
   for (let tries = 1; ; tries++) {
     try {
-      return await library.add(shelf, items, operator(), signal, change ?? undefined)
+      return await library.add(shelf, items, operator(), signal, change ?? undefined, tenant)
     } catch (error) {
       if (!(error instanceof RetryLaterError) || signal.aborted || tries >= TRIES) throw error
       const pause = error.delayMs ?? PAUSE_MS * 2 ** (tries - 1)

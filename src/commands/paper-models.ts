@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { chainOf } from '../gateway/gateway.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
@@ -12,7 +13,7 @@ export function otherModels(
   kinds: readonly ProtocolKind[] = PROTOCOLS,
 ): string[] {
   return kinds.flatMap(({ name, paperModels }) => {
-    const own = protocols[name]
+    const own = entryOf(protocols, name)
     if (!own?.enabled || own.preset !== 'paper' || paperModels === undefined) return []
     const { roles, embedder } = paperModels
     const others = [

@@ -5,7 +5,7 @@ import type { FeedbackMessage } from '../domain/messages.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Library, NewProposal, Proposal } from '../ports/library.ts'
+import type { Library, NewProposal, Proposal, Proposer, Room } from '../ports/library.ts'
 import type { Argument } from './case.ts'
 import { type ClosedCase, type curation, curationAnswer } from './curate.ts'
 import { type Patience, patiently } from './patiently.ts'
@@ -115,7 +115,7 @@ export function learner(deps: {
     if (signal.aborted) return outcomes()
     const decided = settle(last, (one) => (verdicts.has(subjectKey(one)) ? null : unjudged(one)))
 
-    const rooms = new Map<string, number>()
+    const rooms = roomsOf(library)
     const proposals = await library.proposals()
     const standing = Map.groupBy(proposals, voiceOf)
     const lessons = new Map(proposals.flatMap(lessonIn))
@@ -163,7 +163,7 @@ export function learner(deps: {
     shelf: string,
     verdict: Decided,
     before: readonly Proposal[],
-    rooms: Map<string, number>,
+    rooms: ReturnType<typeof roomsOf>,
   ): Promise<Learnt | null> {
     const others = before.filter(({ label }) => label !== one.label)
     if (others.some(({ provenance }) => Date.parse(provenance.at) > one.at)) return { outcome: 'superseded' }
@@ -174,14 +174,8 @@ export function learner(deps: {
     const same = ({ label, provenance }: Proposal) => label === one.label && provenance.verdictId === verdict.id
     if (before.some((proposal) => proposal.shelf === shelf && same(proposal))) return { outcome: 'already-proposed' }
 
-    const share = JSON.stringify([shelf, one.by])
-    const room = rooms.get(share) ?? (await library.room(shelf, one.by))
-    rooms.set(share, room - 1)
-    if (room > 0) return null
-    return {
-      outcome: 'refused',
-      why: `${one.by} has as many proposals for the shelf "${shelf}" as one author may have`,
-    }
+    const why = await rooms.take({ shelf, tenant: one.tenant, by: one.by })
+    return why === null ? null : { outcome: 'refused', why }
   }
 
   /** Has one case curated and proposed; null if it was stopped meanwhile. */
@@ -251,6 +245,25 @@ export function learner(deps: {
   }
 
   return { learn, spent: (): Spent => ({ ...spent }) }
+}
+
+/** What one part's feedback may still propose: each piece that is to be proposed takes a place under each of its bounds. */
+function roomsOf(library: Pick<Library, 'room'>) {
+  const bounds = new Map<string, readonly Room[]>()
+  const left = new Map<string, number>()
+  return {
+    /** Null where there is room, else why there is none. */
+    async take(proposer: Proposer): Promise<string | null> {
+      const key = JSON.stringify([proposer.shelf, proposer.tenant, proposer.by])
+      const known = bounds.get(key) ?? (await library.room(proposer))
+      bounds.set(key, known)
+      const leftOf = (room: Room) => left.get(room.of) ?? room.left
+      const none = known.find((room) => leftOf(room) <= 0)
+      if (none !== undefined) return none.why
+      for (const room of known) left.set(room.of, leftOf(room) - 1)
+      return null
+    },
+  }
 }
 
 /** The curator could not make anything of one case; another may fare better. */

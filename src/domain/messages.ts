@@ -15,9 +15,8 @@ const said = z.string().transform((value) => value.toWellFormed())
 /** Who wrote it. As long as an id at most: a thread keeps one for each of its comments. */
 const name = said.refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
 
-export const tenantName = z
-  .string()
-  .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores')
+export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
+export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
 const tenant = tenantName.default('default')
 
 /** ISO 8601 on the wire, milliseconds since 1970 inside. */

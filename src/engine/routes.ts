@@ -1,3 +1,4 @@
+import { entryOf } from '../domain/entry-of.ts'
 import { LOTS, type Lot } from '../domain/lot.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from './script.ts'
@@ -56,7 +57,7 @@ export function router(
         sample >= 1 || judging.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
       return (
         protocol.accepts(seenBy(protocol, post)) &&
-        (routes[protocol.name] ?? [{}]).some(
+        (entryOf(routes, protocol.name) ?? [{}]).some(
           (route) => leadsTo(protocol, route, ref, post) && isDrawn(route) && fits(route, protocol),
         )
       )

@@ -34,6 +34,12 @@ export interface Pass {
 
 export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
 
+/** The model to ask, which may be called in so many ms: not 0 where all of its chain are kept away from. */
+export interface Preferred {
+  readonly model: string
+  readonly retryInMs: number
+}
+
 /**
  * Keeps calls away from models that don't answer: per model closed, open for a while after many failures, then half-open
  * for a few probes. It knows what this process has seen and nothing else, and starts closed.
@@ -41,10 +47,8 @@ export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok
 export interface Breaker {
   /** Leave to call this model, which `note` must be told the end of, also where the call was not made. */
   allow(model: string): Allowed
-  /** The same for the nth model of a chain at the nth attempt, or for another where that one is kept away from. */
-  pick(chain: readonly string[], attempt: number): Allowed
-  /** The model that `pick` would choose now, whether it may be called or not. */
-  preferred(chain: readonly string[], attempt: number): string
+  /** The nth model of a chain at the nth attempt, or another where that one is kept away from; gives no leave to call it. */
+  preferred(chain: readonly string[], attempt: number): Preferred
   /** How the call ended, as reported. Counts once, and not if the model's state has changed since the pass was given. */
   note(pass: Pass, outcome: string): void
   states(): ReadonlyMap<string, BreakerState>
@@ -117,7 +121,7 @@ export function breaker(deps: {
   }
 
   /** The model whose turn it is, else one that may be called; where none may, the first, and when one may again. */
-  function choose(chain: readonly string[], attempt: number, now: number): { model: string; retryInMs: number } {
+  function preferred(chain: readonly string[], attempt: number, now = clock()): Preferred {
     const at = Math.min(attempt, chain.length) - 1
     const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
       const state = stateOf(model, now)
@@ -128,18 +132,13 @@ export function breaker(deps: {
     // The first may be half-open: its probes come from those who would rather have it.
     const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
     const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
-    return chosen ?? { model: first.model, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
+    if (chosen !== undefined) return { model: chosen.model, retryInMs: 0 }
+    return { model: first.model, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
   }
 
   return {
     allow: (model) => allow(model),
-
-    preferred: (chain, attempt) => choose(chain, attempt, clock()).model,
-    pick(chain, attempt) {
-      const now = clock()
-      const { model, retryInMs } = choose(chain, attempt, now)
-      return retryInMs === 0 ? allow(model, now) : { ok: false, retryInMs }
-    },
+    preferred: (chain, attempt) => preferred(chain, attempt),
 
     note(pass, outcome) {
       const { model } = pass

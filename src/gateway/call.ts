@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
 import type { Call } from '../domain/case.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { type Amount, type Budgets, NOTHING, type Refused } from '../ports/budgets.ts'
@@ -123,7 +124,7 @@ export function callOnce(deps: {
     const name = pass.model
     const id = randomUUID()
     if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
-    const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
+    const atMost = boundOf(ask, messages, entryOf(settings.prices, name), settings.imageTokens)
     const [money, room] = await reserve(id, name, atMost, calling)
     let spent = NOTHING
     // Providers count the calls that they turn away.
@@ -157,7 +158,7 @@ export function callOnce(deps: {
         // A wait that the case's deadline cut short says nothing of the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
         breakers.note(pass, byDeadline ? 'deadline' : lost ? 'unavailable' : outcome)
-        const charge = reply === undefined ? undefined : chargeOf(reply, settings.prices[name])
+        const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, name))
         calling.calls.push({ id, outcome, ...(charge === undefined ? {} : { spent: charge }) })
         report('call:ended', {
           protocol: calling.protocol,
@@ -182,7 +183,7 @@ export function callOnce(deps: {
           signal: stopping.signal,
         })
         counted = true
-        spent = spentOn(reply, atMost, settings.prices[name])
+        spent = spentOn(reply, atMost, entryOf(settings.prices, name))
         const reading = readReply(reply, ask.answer)
         ended(reading.readable ? 'answered' : reading.code, reply)
         return { reply, reading, ms: clock() - started }
@@ -219,7 +220,7 @@ export function callOnce(deps: {
   ): Promise<Result> {
     const id = randomUUID()
     if (calling.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
-    const atMost = boundOf(ask, messages, settings.prices[name], settings.imageTokens)
+    const atMost = boundOf(ask, messages, entryOf(settings.prices, name), settings.imageTokens)
     const reserved = await reserve(id, name, atMost, calling)
     const [money, room] = reserved
     try {
@@ -253,8 +254,8 @@ export function callOnce(deps: {
   async function reserveRoom(name: string, tokens: number, { tenant, askId }: Calling): Promise<Ticket | null> {
     const { models, tenants } = settings.limits
     const scopes = [
-      { name: `model:${name}`, limits: models[name] ?? models.default ?? {} },
-      { name: `tenant:${tenant}`, limits: tenants[tenant] ?? tenants.default ?? {} },
+      { name: `model:${name}`, limits: entryOf(models, name) ?? models.default ?? {} },
+      { name: `tenant:${tenant}`, limits: entryOf(tenants, tenant) ?? tenants.default ?? {} },
     ].filter(({ limits: of }) => Object.keys(of).length > 0)
     if (scopes.length === 0) return null
     const reserved = await limits.reserve(scopes, { asker: askId, tokens })

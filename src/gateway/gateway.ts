@@ -1,4 +1,5 @@
 import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
@@ -9,7 +10,7 @@ import type { Limits } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import { type Allowed, type BreakerSettings, breaker, type Pass } from './breaker.ts'
+import { type BreakerSettings, breaker, type Pass } from './breaker.ts'
 import {
   type Answered,
   type Calling,
@@ -79,25 +80,43 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const once =
     settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret: settings.secret, clock, report })
 
+  /** Leave to call this model; `KeptAway` where there is none. */
+  function leaveFor(ask: Ask, chain: readonly string[], model: string, { attempt }: Asking): Pass {
+    const leave = breakers.allow(model)
+    if (leave.ok) return leave.pass
+    const delayMs = Math.min(leave.retryInMs, breakers.preferred(chain, attempt).retryInMs)
+    const why = `no model of the role ${ask.role} answers at present`
+    throw new KeptAway('unavailable', why, { delayMs, costsAttempt: false })
+  }
+
+  /** The models that one ask turns to, one after the other, each once. */
+  function turnsOf(ask: Ask, chain: readonly string[], asking: Asking) {
+    let left = chain
+    const others = (model: string) => left.some((other) => other !== model)
+    return {
+      first: breakers.preferred(chain, asking.attempt).model,
+      async pay(asked: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid> {
+        return payFor(asked, leaveFor(ask, chain, model, asking), messages, { ...asking, others: others(model) })
+      },
+      /** The model to ask after this error of another; null where the error is the ask's. */
+      instead(error: unknown, model: string): string | null {
+        left = left.filter((other) => other !== model)
+        if (left.length === 0 || !elsewhere(error)) return null
+        const next = breakers.preferred(left, 1)
+        return next.retryInMs === 0 ? next.model : null
+      },
+    }
+  }
+
   /** Asks the model whose turn it is, and where another may do better, that one. */
-  async function pay(
-    ask: Ask,
-    chain: readonly string[],
-    messages: readonly ChatMessage[],
-    asking: Asking,
-  ): Promise<Paid> {
-    let { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
-    for (
-      let left = chain.filter((model) => model !== pass.model);
-      ;
-      left = left.filter((model) => model !== pass.model)
-    ) {
+  async function payNow(ask: Ask, turns: ReturnType<typeof turnsOf>, messages: readonly ChatMessage[]): Promise<Paid> {
+    for (let model = turns.first; ; ) {
       try {
-        return await payFor(ask, pass, messages, { ...asking, others: left.length > 0 })
+        return await turns.pay(ask, messages, model)
       } catch (error) {
-        const next = left.length > 0 && elsewhere(error) ? breakers.pick(left, 1) : null
-        if (next === null || !next.ok) throw error
-        pass = next.pass
+        const next = turns.instead(error, model)
+        if (next === null) throw error
+        model = next
       }
     }
   }
@@ -149,7 +168,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   async function messagesOf(ask: Ask, chain: readonly string[], asking: Asking): Promise<readonly ChatMessage[]> {
     const messages = withFormat(ask)
     if (messages.every(({ images: shown }) => shown === undefined)) return messages
-    const { pass } = allowed(breakers.pick(chain, asking.attempt), ask)
+    const pass = leaveFor(ask, chain, breakers.preferred(chain, asking.attempt).model, asking)
     // It only looks: the pass for the call itself is another.
     breakers.note(pass, 'not-made')
     const calling = { ...asking, tenant: asking.subject.tenant, others: false }
@@ -182,17 +201,13 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     const chain = chainOf(roles, asking.protocol, ask.role)
     if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
     const { subject, signal, deadline } = asking
-    if (once === null || !asking.remember) {
-      const { asked: _, ...paid } = await pay(ask, chain, await messagesOf(ask, chain, asking), asking)
-      return { ...paid, memo: false }
-    }
+    const turns = turnsOf(ask, chain, asking)
+    if (once === null || !asking.remember)
+      return { ...(await payNow(ask, turns, await messagesOf(ask, chain, asking))), memo: false }
     const { saved, ...settled } = await once(ask, {
-      model: breakers.preferred(chain, asking.attempt),
-      subject,
-      signal,
-      deadline,
+      ...{ model: turns.first, subject, signal, deadline },
       messagesOf: (asked) => messagesOf(asked, chain, asking),
-      pay: (asked, messages) => pay(asked, chain, messages, asking),
+      ...{ pay: turns.pay, instead: turns.instead },
     })
     const { memoHits: hits } = settled.usage
     if (hits > 0) report('memo:hit', { protocol: asking.protocol, stage: ask.stage, hits, ...saved })
@@ -203,17 +218,14 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
 /** A longer wait than this is not waited for where another model can be asked, in ms. */
 const LONG_WAIT_MS = 10_000
 
+/** The breaker keeps calls away from this model; another of the chain may be asked. */
+class KeptAway extends NotMade {}
+
 /** Whether another model may do better, now. */
 function elsewhere(error: unknown): boolean {
-  if (error instanceof NotMade) return false
+  if (error instanceof NotMade) return error instanceof KeptAway
   if (error instanceof PermanentError) return error.elsewhere !== undefined
   return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
-}
-
-function allowed(picked: Allowed, ask: Ask): { readonly pass: Pass } {
-  if (picked.ok) return picked
-  const wait = { delayMs: picked.retryInMs, costsAttempt: false }
-  throw new NotMade('unavailable', `no model of the role ${ask.role} answers at present`, wait)
 }
 
 /** The messages with their images as data URLs. A model is asked only when every image has been fetched and checked. */
@@ -238,10 +250,9 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
     answer: reading.readable ? reading.answer : null,
     ...(reading.readable ? {} : { failed: { code: reading.code, detail: reading.why } }),
     raw: reply.text,
-    asked: name,
     model: reply.model,
     usage: answered
-      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, prices[name]) }))
+      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, entryOf(prices, name)) }))
       .reduce(addUsage, noUsage()),
     ms: answered.reduce((sum, { ms }) => sum + ms, 0),
   }
@@ -249,5 +260,5 @@ function paidFor(name: string, answered: readonly Answered[], prices: Readonly<R
 
 /** The models that a role's asks go to, in order of preference. */
 export function chainOf(roles: GatewaySettings['roles'], protocol: string, role: string): readonly string[] {
-  return roles[`${protocol}.${role}`] ?? roles[role] ?? roles.default ?? []
+  return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }

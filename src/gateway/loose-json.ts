@@ -37,17 +37,23 @@ const DECIMALS = /[,，](\d{1,17})(?=\s*[,，}｝])/y
 const OR = /\s*(?:\bor\b|\|)\s*(?=")/y
 
 /** What ends a string, by what begins it. */
-const CLOSING: Readonly<Record<string, string>> = {
-  '"': '"',
-  "'": "'",
-  '“': '”“',
-  '”': '”',
-  '„': '“”',
-  '‘': '’',
-  '＂': '＂',
-  '«': '»',
-}
-const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
+const CLOSING = new Map([
+  ['"', '"'],
+  ["'", "'"],
+  ['“', '”“'],
+  ['”', '”'],
+  ['„', '“”'],
+  ['‘', '’'],
+  ['＂', '＂'],
+  ['«', '»'],
+])
+const ESCAPES = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['r', '\r'],
+  ['b', '\b'],
+  ['f', '\f'],
+])
 
 class Malformed extends Error {}
 
@@ -89,7 +95,7 @@ export function looseJson(text: string, start: number): Parsed {
     skip()
     if (next('{｛')) return object(depth)
     if (next('[［')) return array(depth)
-    if (text.charAt(at) in CLOSING) return alternatives(string())
+    if (CLOSING.has(text.charAt(at))) return alternatives(string())
     return bare(inObject)
   }
 
@@ -98,7 +104,7 @@ export function looseJson(text: string, start: number): Parsed {
     for (;;) {
       skip()
       if (next('}｝')) return made
-      const key = text.charAt(at) in CLOSING ? string() : (match(IDENTIFIER)?.[0] ?? malformed())
+      const key = CLOSING.has(text.charAt(at)) ? string() : (match(IDENTIFIER)?.[0] ?? malformed())
       skip()
       if (!next(':：')) malformed()
       const held = value(depth + 1, true)
@@ -122,7 +128,7 @@ export function looseJson(text: string, start: number): Parsed {
 
   function string(): string {
     const opening = text.charAt(at++)
-    const closing = CLOSING[opening] ?? ''
+    const closing = CLOSING.get(opening) ?? ''
     let made = ''
     let from = at
     for (; at < text.length; at++) {
@@ -152,7 +158,7 @@ export function looseJson(text: string, start: number): Parsed {
       return String.fromCharCode(Number.parseInt(code, 16))
     }
     // A backslash before anything else was meant as one, or for the quote behind it.
-    return ESCAPES[char] ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
+    return ESCAPES.get(char) ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
   }
 
   function alternatives(first: string): string | Bare {

@@ -24,15 +24,13 @@ export interface Paid {
   readonly answer: unknown
   readonly failed?: { readonly code: string; readonly detail: string }
   readonly raw: string | null
-  /** The model under the name by which it was asked; another than was looked up where that one has just become unavailable. */
-  readonly asked: string
   /** The model as it names itself. */
   readonly model: string
   readonly usage: Usage
   readonly ms: number
 }
 
-export interface Remembered extends Omit<Paid, 'asked'> {
+export interface Remembered extends Paid {
   /** No call was made for it. */
   readonly memo: boolean
   /** Set where the pieces of the question were answered by several models: the model of each, empty where one has no answer. */
@@ -44,22 +42,26 @@ export interface Remembered extends Omit<Paid, 'asked'> {
 }
 
 export interface MemoAsking {
-  /** The model that is asked, under the name by which it is asked. */
+  /** The model that is asked first, under the name by which it is asked. */
   readonly model: string
-  /** Whose content the question holds. */
+  /** Whose content the question holds; another tenant's answers are never found for it. */
   readonly subject: ThreadRef
   readonly signal: AbortSignal
   /** ms since 1970; nobody waits beyond it. */
   readonly deadline: number
   /** The messages as the model gets them, images as data URLs. */
   messagesOf(ask: Ask): Promise<readonly ChatMessage[]>
-  /** Has a model answer. Called at most once at a time, and never for a question that is known or asked elsewhere. */
-  pay(ask: Ask, messages: readonly ChatMessage[]): Promise<Paid>
+  /** Has this model answer. Called at most once at a time, and never for a question that is known or asked elsewhere. */
+  pay(ask: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid>
+  /** The model to turn to after this error of another; null where the error is the asker's. */
+  instead(error: unknown, model: string): string | null
 }
 
 /**
  * Asks no question whose answer is known, and none that somebody asks at this moment, in whatever process: of many askers
- * one pays as long as its lease lives, and the others get its answer. `usage.memoHits` counts questions, or pieces of one,
+ * one pays as long as its lease lives, and the others get its answer. An answer is known under the name of the model that gave
+ * it: who turns to another model first looks for what that one has answered. Nobody learns by it what another tenant has
+ * asked. `usage.memoHits` counts questions, or pieces of one,
  * that were answered without being asked. Throws `RetryLaterError`, at no attempt's cost, where somebody else's answer
  * takes longer than `patienceMs`.
  */
@@ -78,7 +80,8 @@ export function askOnce(deps: {
   const flights = new Map<string, Flight>()
 
   return async (ask, asking) => {
-    const units = await unitsOf(ask, asking, keyOf)
+    let { model } = asking
+    let units = await unitsOf(ask, asking, keyOf)
     const asker = randomUUID()
     const known = new Map<string, MemoEntry>()
     const given = new Set<string>()
@@ -97,8 +100,9 @@ export function askOnce(deps: {
         for (const { key } of led) join(joined, key, takeOff(key, asking.subject))
         const mine = await look(led)
         // Paid for before anything is waited for: two askers that wait for each other's pieces both get on.
-        if (mine.length > 0) await pay(mine)
-        await wait(open.filter(({ key }) => !known.has(key) && !given.has(key)))
+        const other = mine.length > 0 ? await pay(mine) : null
+        if (other === null) await wait(open.filter(({ key }) => !known.has(key) && !given.has(key)))
+        else turnTo(other)
         leave(joined)
       }
     } finally {
@@ -127,40 +131,55 @@ export function askOnce(deps: {
       return mine
     }
 
-    async function pay(mine: readonly Unit[]): Promise<void> {
+    /** The model to turn to where this one gave no answer, else null. */
+    async function pay(mine: readonly Unit[]): Promise<string | null> {
       const stop = stayAlive(mine.map(({ key }) => key))
       try {
         const pieces = mine.map(({ places }) => places[0] ?? 0)
         const whole = ask.pieces === undefined || pieces.length === ask.pieces.count
         const asked = whole || ask.pieces === undefined ? ask : ask.pieces.only(pieces)
         const messages = mine.length === 1 && mine[0] !== undefined ? mine[0].messages : await asking.messagesOf(asked)
-        const paid = await asking.pay(asked, messages)
+        const paid = await asking.pay(asked, messages, model)
         calls.push({ paid, pieces })
-        take(mine, entriesOf(ask, paid, mine.length), paid.asked === asking.model)
+        take(mine, entriesOf(ask, paid, mine.length))
+        return null
+      } catch (error) {
+        const other = asking.instead(error, model)
+        if (other === null) throw error
+        return other
       } finally {
         stop()
         await giveUp(mine)
       }
     }
 
+    /** What has no answer yet is another question from here on. */
+    function turnTo(other: string): void {
+      model = other
+      units = units.map((unit) =>
+        known.has(unit.key) || given.has(unit.key)
+          ? unit
+          : { ...unit, key: keyOf(model, asking.subject.tenant, unit.ask, unit.messages) },
+      )
+    }
+
     /** The answers go on at once; whoever asks elsewhere waits for the lease, and finds them kept. */
-    function take(units: readonly Unit[], entries: readonly (MemoEntry | null)[], asLookedUp: boolean): void {
+    function take(mine: readonly Unit[], entries: readonly (MemoEntry | null)[]): void {
       const kept: Kept[] = []
-      // Too long, or another model's answer than the one that the question names.
-      const unkept: string[] = []
-      for (const [index, { key }] of units.entries()) {
+      const tooLong: string[] = []
+      for (const [index, { key }] of mine.entries()) {
         given.add(key)
         const entry = entries[index] ?? null
         if (entry === null) continue
         known.set(key, entry)
-        const small = asLookedUp ? bounded(entry, settings.maxBytes) : null
-        if (small === null) unkept.push(key)
+        const small = bounded(entry, settings.maxBytes)
+        if (small === null) tooLong.push(key)
         else kept.push({ key, entry: small })
         end(key, entry)
       }
       // Whatever goes wrong here: answers are paid for, and must not be lost because they can't be kept for others.
       if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, asking.subject).catch(trouble)
-      if (unkept.length > 0) void memo.giveUp(unkept, asker).catch(trouble)
+      if (tooLong.length > 0) void memo.giveUp(tooLong, asker).catch(trouble)
     }
 
     /** Lets the next ask what has no answer yet. */
@@ -287,7 +306,7 @@ async function unitsOf(ask: Ask, asking: MemoAsking, keyOf: QuestionKey): Promis
   const messages = await Promise.all(alone.map((single) => asking.messagesOf(single)))
   for (const [index, single] of alone.entries()) {
     const sent = messages[index] ?? []
-    const key = keyOf(asking.model, single, sent)
+    const key = keyOf(asking.model, asking.subject.tenant, single, sent)
     const unit = units.get(key)
     if (unit === undefined) units.set(key, { key, ask: single, messages: sent, places: [index] })
     else unit.places.push(index)
@@ -295,19 +314,19 @@ async function unitsOf(ask: Ask, asking: MemoAsking, keyOf: QuestionKey): Promis
   return [...units.values()]
 }
 
-type QuestionKey = (model: string, ask: Ask, messages: readonly ChatMessage[]) => string
+type QuestionKey = (model: string, tenant: string, ask: Ask, messages: readonly ChatMessage[]) => string
 
-/** Raised when what is kept of an answer changes. */
-const FORM = 1
+/** Raised when what is kept of an answer changes, or for whom: version 1 told every tenant what any had asked. */
+const FORM = 2
 
 /**
- * The name of a question: a keyed hash of the model, the messages as sent (their last lines hold the schema), and the
+ * The name of a question: a keyed hash of the model, the tenant whose content it is about, the messages as sent (their last lines hold the schema), and the
  * parameters. Images count by their data.
  */
 export function questionKeys(secret: string): QuestionKey {
-  return (model, { stage, temperature, maxTokens }, messages) => {
+  return (model, tenant, { stage, temperature, maxTokens }, messages) => {
     const said = messages.map(({ role, content, images = [] }) => [role, content, ...images.map(digest)])
-    const question = JSON.stringify([FORM, model, stage, temperature, maxTokens, said])
+    const question = JSON.stringify([FORM, model, tenant, stage, temperature, maxTokens, said])
     return createHmac('sha256', secret).update(question).digest('base64url')
   }
 }
@@ -378,8 +397,7 @@ function settled(
   const [one] = answers.values()
   if (one === undefined) {
     if (last === undefined) throw new Error('an ask settled without an answer or a call')
-    const { asked: _, ...failed } = last
-    return { ...failed, ...around }
+    return { ...last, ...around }
   }
   const { model } = last ?? one
   if (ask.pieces === undefined)

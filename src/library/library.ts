@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour } from '../domain/library.ts'
 import {
@@ -10,19 +10,36 @@ import {
   type LoggedChange,
   type NewProposal,
   type Proposal,
+  type Proposer,
+  type Room,
   type Search,
   type Shelf,
   type SubjectRef,
 } from '../ports/library.ts'
+import { changeId, DEFAULT_TENANT, hashOf, ownerOf, type Place, placeName, placeOf, tableName } from './names.ts'
+import { partedByTenant } from './part-by-tenant.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
-import type { ChangeRecord, NearRow, Row, ShelfRecord, Storage, Version } from './storage.ts'
+import {
+  type ChangeRecord,
+  type NearRow,
+  type Row,
+  type ShelfRecord,
+  type Storage,
+  type Version,
+  versionOf,
+} from './storage.ts'
+import { placeFor, takingBack } from './take-back.ts'
 
 export interface LibraryOptions {
   readonly embedder: Embedder
   /** ms since 1970. */
   readonly now: () => number
-  /** How many proposals of one author a shelf takes, waiting and approved together. */
+  /** How many proposals of one author of a tenant a shelf takes, waiting and approved together. */
   readonly proposalsPerAuthor: number
+  /** How many an author, and all authors of a tenant, may propose in any `perMs` ms, whatever became of them. */
+  readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
+  /** Shelves of which every tenant is shown what stands there for none in particular; of others only the default tenant is. */
+  readonly shared: ReadonlySet<string>
 }
 
 /** Texts that are embedded in one call: small enough that a stop is heard soon. */
@@ -34,14 +51,19 @@ const SPARE = 8
 const FURTHER = 4
 
 /** A library over any storage: what is found, what a change does, what it takes to take it back. */
-export function libraryOver(storage: Storage, { embedder, now, proposalsPerAuthor }: LibraryOptions): Library {
+export function libraryOver(storage: Storage, options: LibraryOptions): Library {
+  const { embedder, now, proposalsPerAuthor, newProposals, shared } = options
+  const legacy = partedByTenant(storage)
+
   async function find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { tokens: number }> {
     const { text, lang, shelves, k } = wanted
     const weak = embedder.weakFor(text, lang)
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
     if (text.trim() === '')
       return { shelves: shelves.map((shelf) => none(shelf, 'there is no text to look for')), weak: null, tokens: 0 }
-    const problems = await Promise.all(shelves.map(async (shelf) => problemOf(shelf, await shelfNow(shelf))))
+    await ready()
+    const { tenant } = subject
+    const problems = await Promise.all(shelves.map((shelf) => problemFor(shelf, tenant)))
     if (!problems.includes(null))
       return { shelves: shelves.map((shelf, at) => none(shelf, problems[at] ?? '')), weak: null, tokens: 0 }
 
@@ -51,7 +73,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     const heldOut = heldOutFor(wanted, subject)
     const looked = shelves.map(async (shelf, at) => {
       const problem = problems[at] ?? null
-      return problem === null ? near(shelf, vector, k, heldOut) : none(shelf, problem)
+      return problem === null ? nearFor(shelf, tenant, vector, k, heldOut) : none(shelf, problem)
     })
     const found = await Promise.all(looked)
     return { shelves: found, weak: weak ?? weakAmong(found), tokens }
@@ -65,24 +87,68 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     return `${weak.length} of the ${texts.length} items that were found are weak themselves: ${weak[0]}`
   }
 
-  async function near(shelf: string, vector: Float32Array, k: number, heldOut: HeldOut) {
-    const found = await read(shelf, async (record): Promise<Found['shelves'][number]> => {
+  /** Nothing is shown before what earlier versions learnt is parted by tenant. */
+  async function ready(): Promise<void> {
+    try {
+      await legacy.part()
+    } catch (cause) {
+      if (cause instanceof PermanentError || cause instanceof RetryLaterError) throw cause
+      throw new RetryLaterError('library', 'the library could not be read', { cause })
+    }
+  }
+
+  /** The places of a shelf that this tenant is shown, its own first. */
+  function shownTo(tenant: string, shelf: string): Place[] {
+    const loaded = tenant === DEFAULT_TENANT || shared.has(shelf) ? [{ shelf, tenant: null }] : []
+    return [{ shelf, tenant }, ...loaded]
+  }
+
+  /** Why a tenant can be shown nothing of a shelf; null where it can. */
+  async function problemFor(shelf: string, tenant: string): Promise<string | null> {
+    const records = await Promise.all(shownTo(tenant, shelf).map((place) => shelfNow(placeName(place))))
+    const problems = records.flatMap((record) => (record === null ? [] : [problemOf(shelf, record)]))
+    if (problems.length > 0) return problems.includes(null) ? null : (problems[0] ?? null)
+    return `${problemOf(shelf, null)}${tenant === DEFAULT_TENANT ? '' : ` for the tenant ${tenant}`}`
+  }
+
+  /** The nearest of all that a tenant is shown of a shelf; of the same text its own. */
+  async function nearFor(shelf: string, tenant: string, vector: Float32Array, k: number, heldOut: HeldOut) {
+    const looks = shownTo(tenant, shelf).map((place) => near(place, vector, k, heldOut))
+    const found = (await Promise.all(looks)).filter((place) => place !== null)
+    const rows = new Map<string, NearRow>()
+    for (const row of found.flatMap((place) => place.rows)) if (!rows.has(row.id)) rows.set(row.id, row)
+    const nearest = [...rows.values()].sort((one, other) => other.similarity - one.similarity).slice(0, k)
+    const sum = (which: 'own' | 'nearDuplicates') => found.reduce((total, { excluded }) => total + excluded[which], 0)
+    const excluded = { own: sum('own'), nearDuplicates: sum('nearDuplicates') }
+    const passed = excluded.own + excluded.nearDuplicates === 0 ? {} : { excluded }
+    if (nearest.length > 0) return { shelf, neighbours: nearest.map(neighbourOf), problem: null, ...passed }
+    const [problem = null] = found.flatMap((place) => place.problem ?? [])
+    const holds = `holds nothing but the case itself${excluded.nearDuplicates === 0 ? '' : ' and its near-duplicates'}`
+    const why = 'excluded' in passed ? holds : 'is empty'
+    return { shelf, neighbours: [], problem: problem ?? `the shelf "${shelf}" ${why}`, ...passed }
+  }
+
+  /** The nearest of one place; null where there is none. What was learnt is shown at its tenant's place alone. */
+  async function near({ shelf, tenant }: Place, vector: Float32Array, k: number, heldOut: HeldOut) {
+    const none = { rows: [], excluded: { own: 0, nearDuplicates: 0 } }
+    return read(placeName({ shelf, tenant }), async (record) => {
       const problem = problemOf(shelf, record, vector.length)
-      if (problem !== null) return { shelf, neighbours: [], problem }
-      const { rows, excluded } = await nearestBut(record, vector, k, heldOut)
-      const passed = excluded.own + excluded.nearDuplicates === 0 ? {} : { excluded }
-      if (rows.length > 0) return { shelf, neighbours: rows.map(neighbourOf), problem: null, ...passed }
-      const holds = `holds nothing but the case itself${excluded.nearDuplicates === 0 ? '' : ' and its near-duplicates'}`
-      const why = (await storage.count(record)) === 0 ? 'is empty' : holds
-      return { shelf, neighbours: [], problem: `the shelf "${shelf}" ${why}`, ...passed }
+      return problem === null
+        ? { ...(await nearestBut(record, vector, k, heldOut, tenant === null)), problem }
+        : { ...none, problem }
     })
-    return found ?? { shelf, neighbours: [], problem: problemOf(shelf, null) }
   }
 
   /** The `k` nearest rows that are not held out, and how many nearer ones were. */
-  async function nearestBut(record: ShelfRecord, vector: Float32Array, k: number, heldOut: HeldOut) {
+  async function nearestBut(
+    record: ShelfRecord,
+    vector: Float32Array,
+    k: number,
+    heldOut: HeldOut,
+    loadedOnly: boolean,
+  ) {
     for (let limit = Math.ceil(k) + SPARE; ; limit *= FURTHER) {
-      const near = await storage.nearest(record, vector, limit)
+      const near = await storage.nearest(record, vector, limit, loadedOnly)
       const rows: NearRow[] = []
       const excluded = { own: 0, nearDuplicates: 0 }
       for (const row of near) {
@@ -94,11 +160,11 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     }
   }
 
-  /** Reads a shelf, whose table another process may replace meanwhile; null if the shelf is missing. */
-  async function read<Result>(shelf: string, look: (record: ShelfRecord) => Promise<Result>): Promise<Result | null> {
+  /** Reads a place, whose table another process may replace meanwhile; null if it is missing. */
+  async function read<Result>(name: string, look: (record: ShelfRecord) => Promise<Result>): Promise<Result | null> {
     let cause: unknown
     for (let attempt = 1; attempt <= READ_TRIES; attempt++) {
-      const record = await shelfNow(shelf)
+      const record = await shelfNow(name)
       if (record === null) return null
       try {
         return await look(record)
@@ -107,13 +173,13 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
         cause = error
       }
     }
-    throw new RetryLaterError('library', `the shelf "${shelf}" could not be read`, { cause })
+    throw new RetryLaterError('library', `the shelf "${placeOf(name).shelf}" could not be read`, { cause })
   }
 
-  /** A shelf's record as it stands; null if there is none, or can be none of that name. */
-  async function shelfNow(shelf: string): Promise<ShelfRecord | null> {
+  /** A place's record as it stands; null if there is none, or can be none of that name. */
+  async function shelfNow(name: string): Promise<ShelfRecord | null> {
     try {
-      return NAME.test(shelf) ? await storage.shelf(shelf) : null
+      return NAME.test(placeOf(name).shelf) ? await storage.shelf(name) : null
     } catch (cause) {
       throw new RetryLaterError('library', 'the library could not be read', { cause })
     }
@@ -133,7 +199,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
   }
 
   interface Writing {
-    readonly shelf: string
+    readonly place: Place
     readonly kind: 'add' | 'approve'
     readonly items: readonly Item[]
     readonly by: string
@@ -144,14 +210,16 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     readonly written?: () => Promise<void>
   }
 
-  async function write({ shelf, kind, items, by, signal, change, still, written }: Writing): Promise<Change> {
+  async function write({ place, kind, items, by, signal, change, still, written }: Writing): Promise<Change> {
+    const shelf = checkedName(place.shelf)
+    const name = placeName(place)
     const ids = items.map(({ text }) => contentId(text))
-    const known = (await read(checkedName(shelf), (record) => storage.rows(usable(shelf, record), ids))) ?? []
+    const known = (await read(name, (record) => storage.rows(usable(shelf, record), ids))) ?? []
     const vectors = new Map<string, Float32Array>()
     await embedMissing(items, new Set(known.map(({ id }) => id)), vectors, signal)
     return storage.exclusive(async () => {
       const wanted = latest(still === undefined ? items : await still())
-      const standing = await storage.shelf(shelf)
+      const standing = await storage.shelf(name)
       const rows = standing === null ? [] : await storage.rows(standing, [...wanted.items.keys()])
       const before = new Map(rows.map((row) => [row.id, row]))
       // Rarely any: what stood there a moment ago, and was taken away since.
@@ -159,7 +227,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
 
       const fresh: Row[] = []
       const replacing: Row[] = []
-      const replaced: Record<string, Version> = {}
+      const replaced = new Map<string, Version>()
       let { unchanged, relabelled } = wanted
       for (const [id, item] of wanted.items) {
         const old = before.get(id)
@@ -169,25 +237,28 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
           unchanged++
           continue
         }
-        const row = { id, text: old?.text ?? item.text, vector, ...versionOf(item, change) }
+        const row = { id, text: old?.text ?? item.text, vector, ...versionOfItem(item, change) }
         if (old === undefined) fresh.push(row)
         else {
           replacing.push(row)
           relabelled++
-          if (old.change !== change) replaced[id] = versionFrom(old)
+          if (old.change !== change) replaced.set(id, versionOf(old))
         }
       }
       const dimension = fresh[0]?.vector.length
       if (standing !== null) usable(shelf, standing, dimension)
       // What can be taken back is written down before it is done, so that no crash leaves a change that nobody knows.
       const counts = { added: fresh.length, unchanged, relabelled }
-      await storage.addStep({ id: change, shelf, kind, by, at: now() }, { ...counts, replaced })
+      await storage.addStep(
+        { id: change, shelf: name, kind, by, at: now() },
+        { ...counts, replaced: Object.fromEntries(replaced) },
+      )
       const owned = [...fresh, ...replacing].some(({ owner }) => owner !== '')
       if (standing !== null) {
         if (owned && !standing.owned) await storage.putShelf({ ...standing, owned })
         if (fresh.length + replacing.length > 0) await storage.putRows(standing, fresh, replacing)
       } else if (dimension !== undefined) {
-        const made = { name: shelf, table: tableName(shelf), embedder: embedder.name, dimension, owned }
+        const made = { name, table: tableName(name), embedder: embedder.name, dimension, owned }
         await storage.putRows(made, fresh, replacing)
         await storage.putShelf(made)
       }
@@ -217,24 +288,40 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     }
   }
 
+  /** The places that a change may have written to; what an earlier version approved now stands with its tenants. */
+  async function placesOf({ shelf: name, kind }: ChangeRecord): Promise<ShelfRecord[]> {
+    const { shelf, tenant } = placeOf(name)
+    const all = kind === 'approve' && tenant === null
+    return (await storage.shelves()).filter(
+      (record) => record.name === name || (all && placeOf(record.name).shelf === shelf),
+    )
+  }
+
   async function rollback(id: string): Promise<void> {
+    await legacy.part()
     await storage.exclusive(async () => {
       const change = await storage.change(id)
       if (change === null) throw new OperatorError(`There is no change ${id}. "gavel library history" lists them.`)
       if (change.rolledBackAt !== null) throw new OperatorError(`The change ${id} was rolled back already.`)
-      if (change.kind === 'drop') throw new OperatorError(`The change ${id} dropped a shelf, which is final.`)
-      const record = await storage.shelf(change.shelf)
-      if (record !== null) {
+      if (change.kind === 'drop')
+        throw new OperatorError(
+          change.item === undefined
+            ? `The change ${id} dropped a shelf, which is final.`
+            : `The change ${id} took one item back, which is final: approve its proposal, or import it again.`,
+        )
+      const places = await placesOf(change)
+      for (const record of places) {
         const mine = await storage.rowsBy(record, { change: id })
         if (mine.length > 0)
-          await storage.rewrite(record, new Map(mine.map((row) => [row.id, change.replaced[row.id] ?? null])))
+          await storage.rewrite(record, new Map(mine.map((row) => [row.id, entryOf(change.replaced, row.id) ?? null])))
       }
       // Whatever came later and replaced this change's items replaced, from now on, what this one had replaced.
-      for (const later of await storage.changes(change.shelf)) {
+      const names = new Set([change.shelf, ...places.map(({ name }) => name)])
+      for (const later of (await storage.changes()).filter(({ shelf }) => names.has(shelf))) {
         const replaced = replacedWithout(
           later,
           (version) => version.change === id,
-          (key) => change.replaced[key] ?? null,
+          (key) => entryOf(change.replaced, key) ?? null,
         )
         if (replaced !== later.replaced) await storage.putChange({ ...later, replaced })
       }
@@ -251,7 +338,9 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     await storage.noteForgotten(owner)
     const concerned = async () => ({
       proposals: await storage.proposals({ owner }),
-      shelves: (await storage.shelves()).filter(({ owned }) => owned),
+      shelves: (await storage.shelves()).filter(
+        ({ name, owned }) => owned && (placeOf(name).tenant ?? subject.tenant) === subject.tenant,
+      ),
     })
     const seen = await concerned()
     if (seen.proposals.length + seen.shelves.length === 0) return 0
@@ -273,7 +362,7 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     )
     if (showing.length === 0 && !logged) return 0
     const beforeThat = (id: string, change: string): Version | null => {
-      const before = changes.get(change)?.replaced[id] ?? null
+      const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
       return before?.owner === owner ? beforeThat(id, before.change) : before
     }
     await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
@@ -294,23 +383,58 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
     return showing.length
   }
 
-  async function drop(shelf: string, by: string): Promise<void> {
+  async function drop(shelf: string, by: string, tenant?: string): Promise<void> {
+    await legacy.part()
     await storage.exclusive(async () => {
-      const record = await shelfNow(shelf)
-      if (record === null) throw new OperatorError(`There is no shelf "${shelf}".`)
-      await storage.removeShelf(record)
-      for (const { id, kind } of await storage.changes(shelf)) if (kind !== 'drop') await storage.removeChange(id)
+      const isMeant = (place: Place) => place.shelf === shelf && (tenant === undefined || place.tenant === tenant)
+      const records = (await storage.shelves()).filter(({ name }) => isMeant(placeOf(name)))
+      if (records.length === 0)
+        throw new OperatorError(
+          `There is no shelf "${shelf}"${tenant === undefined ? '' : ` of the tenant ${tenant}`}.`,
+        )
+      for (const record of records) await storage.removeShelf(record)
+      for (const change of await storage.changes())
+        if (change.kind !== 'drop' && isMeant(placeOf(change.shelf))) await storage.removeChange(change.id)
       for (const held of await storage.proposals())
-        if (held.proposal.shelf === shelf && held.proposal.state === 'approved')
+        if (held.proposal.state === 'approved' && isMeant(placeFor(held.proposal)))
           await storage.putProposal({ ...held, proposal: { ...held.proposal, state: 'waiting', change: null } })
       const nothing = { added: 0, unchanged: 0, relabelled: 0, replaced: {} }
-      await storage.addStep({ id: changeId(now()), shelf, kind: 'drop', by, at: now() }, nothing)
+      const name = placeName({ shelf, tenant: tenant ?? null })
+      await storage.addStep({ id: changeId(now()), shelf: name, kind: 'drop', by, at: now() }, nothing)
     })
   }
 
-  async function taken(shelf: string, by: string): Promise<number> {
-    const held = await storage.proposals({ shelf, by })
-    return held.filter(({ proposal }) => proposal.state !== 'rejected').length
+  /** What bounds the proposals of an author for a shelf. */
+  async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
+    const { perAuthor, perTenant, perMs } = newProposals
+    const isTheirs = (of: { tenant: string; by: string }) => of.tenant === tenant && of.by === by
+    const standing = (await storage.proposals({ shelf, by })).filter(
+      ({ proposal: { state, provenance } }) => state !== 'rejected' && isTheirs(provenance),
+    )
+    const since = now() - perMs
+    const fresh = (await storage.proposed()).filter((one) => one.tenant === tenant && one.proposedAt > since)
+    const lately = `within ${Math.round(perMs / 360_000) / 10} h`
+    return [
+      {
+        of: hashOf(shelf, tenant, by),
+        left: proposalsPerAuthor - standing.length,
+        why: `${by} has as many proposals on the shelf "${shelf}" as one author may have (${proposalsPerAuthor})`,
+      },
+      {
+        of: hashOf(tenant, by),
+        left: perAuthor - fresh.filter(isTheirs).length,
+        why: `${by} has proposed as often ${lately} as one author may (${perAuthor})`,
+      },
+      {
+        of: hashOf(tenant),
+        left: perTenant - fresh.length,
+        why: `people of the tenant ${tenant} have proposed as often ${lately} as those of one tenant may (${perTenant})`,
+      },
+    ]
+  }
+
+  async function fullOf(proposer: Proposer): Promise<Room | undefined> {
+    return (await bounds(proposer)).find(({ left }) => left <= 0)
   }
 
   async function propose(proposals: readonly NewProposal[]) {
@@ -321,20 +445,18 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
       let unchanged = 0
       for (const wanted of proposals) {
         const { caseText, ...proposal } = wanted
-        const { by } = proposal.provenance
+        const { tenant, by } = proposal.provenance
         const id = proposalId(wanted)
-        if ((await storage.proposal(id)) !== null) unchanged++
-        else if ((await taken(proposal.shelf, by)) >= proposalsPerAuthor)
-          refused.push({
-            proposal: wanted,
-            why: `its author has ${proposalsPerAuthor} on the shelf "${proposal.shelf}" already`,
-          })
+        const known = await storage.proposal(id)
+        const full = known === null ? await fullOf({ shelf: proposal.shelf, tenant, by }) : undefined
+        if (known !== null) unchanged++
+        else if (full !== undefined) refused.push({ proposal: wanted, why: full.why })
         else {
           const put: Proposal = { ...proposal, id, state: 'waiting', change: null }
           const source = caseText === undefined ? '' : textKey(caseText)
           const record = { proposal: put, source, proposedAt: now() }
           await storage.putProposal(record)
-          const { tenant, subjectId } = put.provenance
+          const { subjectId } = put.provenance
           if (await storage.wasForgotten(ownerOf({ tenant, id: subjectId }))) {
             await storage.removeProposal(record)
             refused.push({ proposal: wanted, why: 'its subject was deleted meanwhile' })
@@ -353,14 +475,14 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
   }
 
   async function approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]> {
+    await legacy.part()
     const open = (await named(ids)).filter(({ proposal }) => proposal.state !== 'approved')
     const made: LoggedChange[] = []
-    for (const shelf of new Set(open.map(({ proposal }) => proposal.shelf))) {
-      const wanted = open.filter(({ proposal }) => proposal.shelf === shelf)
+    for (const [name, wanted] of Map.groupBy(open, ({ proposal }) => placeName(placeFor(proposal)))) {
       const change = changeId(now())
       let standing = wanted
       await write({
-        shelf,
+        place: placeOf(name),
         kind: 'approve',
         items: wanted.map(({ proposal }) => itemOf(proposal)),
         by,
@@ -398,28 +520,36 @@ export function libraryOver(storage: Storage, { embedder, now, proposalsPerAutho
   return {
     embedder: embedder.name,
     find,
-    async add(shelf, items, by, signal, change = changeId(now())) {
+    async add(shelf, items, by, signal, change = changeId(now()), tenant = null) {
       if (items.some(({ text }) => text.trim() === '')) throw new OperatorError('An item of a shelf needs a text.')
-      return write({ shelf, kind: 'add', items, by, signal, change })
+      const tenants = new Set(items.map(({ subject }) => subject?.tenant ?? tenant))
+      if (tenants.size > 1)
+        throw new OperatorError('Items of several tenants go onto a shelf one tenant after the other.')
+      const [whose = tenant] = tenants
+      return write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
     rollback,
+    ...takingBack(storage, { now, ready: legacy.part }),
     async history(shelf) {
-      return (await storage.changes(shelf)).map(toldOf)
+      return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
     },
     drop,
     async shelves() {
+      await legacy.part()
       const told = (await storage.shelves()).map(({ name }) =>
         read(name, async (record): Promise<Shelf> => {
           const { embedder, dimension } = record
-          return { name, items: await storage.count(record), embedder, dimension }
+          const { shelf, tenant } = placeOf(name)
+          return { name: shelf, tenant, items: await storage.count(record), embedder, dimension }
         }),
       )
-      return (await Promise.all(told)).filter((shelf) => shelf !== null)
+      const order = ({ name, tenant }: Shelf) => `${name} ${tenant ?? ''}`
+      return (await Promise.all(told))
+        .filter((shelf) => shelf !== null)
+        .sort((one, other) => (order(one) < order(other) ? -1 : 1))
     },
     propose,
-    async room(shelf, by) {
-      return Math.max(0, proposalsPerAuthor - (await taken(shelf, by)))
-    },
+    room: bounds,
     async proposals(state) {
       const held = await storage.proposals()
       return held
@@ -441,26 +571,6 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 function checkedName(shelf: string): string {
   if (NAME.test(shelf)) return shelf
   throw new OperatorError(`"${shelf}" is no name for a shelf: small letters, digits, "-" and "_", at most 64.`)
-}
-
-/** A name that no table has had: a reader of the old one must not take the new one for it. */
-export function tableName(shelf: string): string {
-  return `${shelf}.${randomBytes(6).toString('hex')}`
-}
-
-/** Ids sort by time and can be typed. */
-function changeId(now: number): string {
-  const at = new Date(now).toISOString().replace(/[-:.Z]/g, '')
-  return `${at}-${randomBytes(3).toString('hex')}`
-}
-
-function hashOf(...parts: string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
-}
-
-/** A subject as a hash: safe in file names and filters, whatever its id is made of. */
-export function ownerOf({ tenant, id }: SubjectRef): string {
-  return hashOf(tenant, id).slice(0, 32)
 }
 
 function proposalId({ shelf, text, label, provenance }: NewProposal): string {
@@ -491,14 +601,10 @@ function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Sear
 
 type Sourced = Item & { readonly source?: string }
 
-function versionOf({ label, metadata, subject, caseText, sourceId, source }: Sourced, change: string): Version {
+function versionOfItem({ label, metadata, subject, caseText, sourceId, source }: Sourced, change: string): Version {
   const learntFrom = caseText === undefined ? '' : textKey(caseText)
   const from = source ?? (sourceId === undefined ? learntFrom : sourceKey(sourceId))
   return { label, metadata, owner: subject === null ? '' : ownerOf(subject), source: from, change }
-}
-
-function versionFrom({ label, metadata, owner, source, change }: Version): Version {
-  return { label, metadata, owner, source, change }
 }
 
 function itemOf({ text, label, metadata, provenance }: Proposal): Item {
@@ -509,8 +615,8 @@ function neighbourOf({ id, text, label, similarity, metadata }: Neighbour): Neig
   return { id, text, label, similarity, metadata: { ...metadata } }
 }
 
-function toldOf({ replaced: _, ...logged }: ChangeRecord): LoggedChange {
-  return logged
+function toldOf({ replaced: _, kind, ...logged }: ChangeRecord): LoggedChange {
+  return { ...logged, kind: logged.item === undefined ? kind : 'take-back', ...placeOf(logged.shelf) }
 }
 
 /** The items by content id; of those that share one the last counts, as if they had been written one after the other. */

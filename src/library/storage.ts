@@ -12,6 +12,10 @@ export interface Version {
   readonly change: string
 }
 
+export function versionOf({ label, metadata, owner, source, change }: Version): Version {
+  return { label, metadata, owner, source, change }
+}
+
 /** An item as it stands on a shelf. */
 export interface Row extends Version {
   /** Content id of the text. */
@@ -27,6 +31,7 @@ export interface NearRow extends Omit<Row, 'vector'> {
 }
 
 export interface ShelfRecord {
+  /** The place's (`names.ts`). */
   readonly name: string
   /** The table that holds its rows now; a new one after each rewrite. */
   readonly table: string
@@ -44,13 +49,15 @@ export interface Step {
   readonly replaced: Readonly<Record<string, Version>>
 }
 
-/** A change with what its roll-back needs. */
-export interface ChangeRecord extends LoggedChange {
+/** A change with what its roll-back needs. `shelf` is the place's name. */
+export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind'> {
+  /** One item that was taken back is a `drop` with its id: earlier versions read no other kinds. */
+  readonly kind: 'add' | 'approve' | 'drop'
   readonly replaced: Readonly<Record<string, Version>>
 }
 
 /** What is known of a change before its first step. */
-export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at'>
+export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at' | 'item'>
 
 /** A proposal with what is never shown of it. */
 export interface ProposalRecord {
@@ -58,6 +65,17 @@ export interface ProposalRecord {
   readonly source: string
   /** ms since 1970, for the order. */
   readonly proposedAt: number
+}
+
+/** Who proposed something, and when, in ms since 1970. */
+export interface Proposed {
+  readonly tenant: string
+  readonly by: string
+  readonly proposedAt: number
+}
+
+export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRecord): Proposed {
+  return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
 /**
@@ -78,8 +96,10 @@ export interface Storage {
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
   /** Content ids and changes of the rows that a change made or a subject owns. */
   rowsBy(record: ShelfRecord, by: { change: string } | { owner: string }): Promise<{ id: string; change: string }[]>
-  /** The nearest first. */
-  nearest(record: ShelfRecord, vector: Float32Array, limit: number): Promise<NearRow[]>
+  /** Content ids of the rows that are some subject's content. */
+  ownedRows(record: ShelfRecord): Promise<string[]>
+  /** The nearest first; with `loadedOnly` none that is some subject's content. */
+  nearest(record: ShelfRecord, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]>
   /** Adds and replaces rows in one step, and makes the table if it is missing. `fresh` are known not to stand there. */
   putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
   /** Makes the shelf anew without the rows that `become` null, so that nothing of what they held stays on the disk. */
@@ -95,6 +115,8 @@ export interface Storage {
 
   proposal(id: string): Promise<ProposalRecord | null>
   proposals(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]>
+  /** Who proposed each of all proposals, and when: what of them never changes. */
+  proposed(): Promise<Proposed[]>
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
 

@@ -1,3 +1,5 @@
+import { entryOf } from '../domain/entry-of.ts'
+
 /** What calls take: tokens of prompt and answer together, and US dollars at the prices in the settings. */
 export interface Amount {
   readonly tokens: number
@@ -94,10 +96,9 @@ export interface Account {
 /** The accounts of a call. What has no limit is not kept. */
 export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseId' | 'tenant'>): Account[] {
   const { verdict, tenant, tenants, total } = settings
-  const own = Object.hasOwn(tenants, call.tenant) ? tenants[call.tenant] : undefined
   return [
     ...account('verdict', call.caseId, verdict, null),
-    ...account('tenant', call.tenant, own ?? tenant, tenant.perMs),
+    ...account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.perMs),
     ...account('total', 'all', total, total.perMs),
   ]
 }

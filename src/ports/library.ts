@@ -34,6 +34,8 @@ export interface Search extends Lookup {
 
 export interface Shelf {
   readonly name: string
+  /** Whose part of the shelf it is; null where an operator loaded it for no tenant in particular. */
+  readonly tenant: string | null
   readonly items: number
   /** Who made its vectors, and how long they are. */
   readonly embedder: string
@@ -54,8 +56,12 @@ export interface Change {
 /** A change as the history tells it. */
 export interface LoggedChange extends Change {
   readonly shelf: string
-  /** A `drop` takes the shelf's history with it, and can't be rolled back. */
-  readonly kind: 'add' | 'approve' | 'drop'
+  /** Whose part of the shelf it changed; null where that is no tenant's in particular. */
+  readonly tenant: string | null
+  /** A `drop` takes the shelf's history with it; neither it nor a `take-back` of one item can be rolled back. */
+  readonly kind: 'add' | 'approve' | 'drop' | 'take-back'
+  /** The item that a `take-back` took off. */
+  readonly item?: string | undefined
   readonly by: string
   /** ms since 1970. */
   readonly at: number
@@ -94,12 +100,62 @@ export interface Proposal extends Omit<NewProposal, 'caseText'> {
   readonly change: string | null
 }
 
+/** An item as verdicts name it under `evidence.precedents`. */
+export interface Precedent {
+  readonly id: string
+  /** Whose verdicts may rest on it; null for everybody's. */
+  readonly tenant: string | null
+}
+
+/** An item where it stands. */
+export interface Standing extends Precedent {
+  readonly shelf: string
+  readonly text: string
+  readonly label: string
+  /** The change that put it there. */
+  readonly change: string
+  /** Ids of the proposals that it came from, and whose feedback they were; none where it was imported. */
+  readonly proposals: readonly string[]
+  readonly by: readonly string[]
+}
+
+/** What an id names. */
+export interface Traced {
+  readonly precedents: readonly Precedent[]
+  readonly standing: readonly Standing[]
+  readonly proposals: readonly Proposal[]
+}
+
+/** Which of the places at which an item stands is meant; all, with `everywhere`. */
+export interface Whereabouts {
+  readonly shelf?: string
+  readonly tenant?: string
+  readonly everywhere?: boolean
+}
+
+/** Who proposes something, and for what. */
+export interface Proposer {
+  readonly shelf: string
+  readonly tenant: string
+  readonly by: string
+}
+
+/** One of the bounds of an author's proposals. */
+export interface Room {
+  /** The same for all whose proposals it counts together. */
+  readonly of: string
+  /** How many more it allows; none below 1. */
+  readonly left: number
+  /** Why no more, in words. */
+  readonly why: string
+}
+
 /** What became of proposals. */
 export interface Proposing {
   readonly proposed: readonly Proposal[]
   /** Stood there already, in whatever state. */
   readonly unchanged: number
-  /** Left out, and why: their author has filled their share of the shelf. */
+  /** Left out, and why: their author or tenant has proposed as much as one may, or their subject was deleted. */
   readonly refused: readonly { readonly proposal: NewProposal; readonly why: string }[]
 }
 
@@ -120,7 +176,9 @@ export interface Embedder {
 }
 
 /**
- * Shelves of labelled texts, searched by cosine similarity. Made for many readers and few writers, in any number of
+ * Shelves of labelled texts, searched by cosine similarity. What is learnt of a tenant's case, and what is loaded for a tenant,
+ * is shown to that tenant alone; what is loaded for none in particular, to all where the shelf is declared shared, else to
+ * the tenant `default`. Where a tenant is shown one text twice, its own label counts. Made for many readers and few writers, in any number of
  * processes on the same folder: readers see a change within seconds, writers wait for each other.
  */
 export interface Library {
@@ -135,26 +193,50 @@ export interface Library {
   find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
   /**
    * Puts items on a shelf, which is made if it is missing. With `change`, the id of an earlier call's change, it goes on
-   * with that one: an import in batches is one change. Throws an `OperatorError` if the shelf was made by another embedder.
+   * with that one: an import in batches is one change. Items go to their subject's tenant, those without to `tenant`. Throws
+   * an `OperatorError` if the shelf was made by another embedder, or the items are of several tenants.
    */
-  add(shelf: string, items: readonly Item[], by: string, signal: AbortSignal, change?: string): Promise<Change>
+  add(
+    shelf: string,
+    items: readonly Item[],
+    by: string,
+    signal: AbortSignal,
+    change?: string,
+    tenant?: string | null,
+  ): Promise<Change>
   /**
    * Takes back one change: what it added goes, what it replaced returns, what it approved waits again. What later changes
    * replaced stays. Throws an `OperatorError` if there is no such change or it can't be taken back.
    */
   rollback(changeId: string): Promise<void>
+  /**
+   * What the id of a precedent (as verdicts name it), of a proposal or of a change names, and where it stands. Throws an
+   * `OperatorError` if it can be neither.
+   */
+  trace(id: string): Promise<Traced>
+  /**
+   * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are rejected.
+   * Throws an `OperatorError` if it stands nowhere, or at more places than one and nobody said which.
+   */
+  takeBack(id: string, by: string, where: Whereabouts): Promise<readonly Standing[]>
   /** The newest first. */
   history(shelf?: string): Promise<LoggedChange[]>
-  /** Erases a shelf and its history for good; what was approved for it waits again. Throws an `OperatorError` if there is none. */
-  drop(shelf: string, by: string): Promise<void>
+  /**
+   * Erases a shelf and its history for good, or one tenant's part of it; what was approved for it waits again. Throws an
+   * `OperatorError` if there is none.
+   */
+  drop(shelf: string, by: string, tenant?: string): Promise<void>
   shelves(): Promise<Shelf[]>
-  /** Puts proposals in quarantine. Nobody has more than a set number on one shelf, waiting and approved together. */
+  /**
+   * Puts proposals in quarantine. No author of a tenant has more than a set number on one shelf, waiting and approved together;
+   * and neither an author nor a tenant proposes more than a set number within a set time, whatever became of them.
+   */
   propose(proposals: readonly NewProposal[]): Promise<Proposing>
-  /** How many more this author may propose for this shelf: to be asked before a model is paid for a proposal. */
-  room(shelf: string, by: string): Promise<number>
+  /** How many more this author may propose, by each bound: to be asked before a model is paid for a proposal. */
+  room(proposer: Proposer): Promise<readonly Room[]>
   /** The oldest first. */
   proposals(state?: Proposal['state']): Promise<Proposal[]>
-  /** Puts proposals on their shelves, one change a shelf. Throws an `OperatorError` naming ids that are not known. */
+  /** Puts proposals on their shelves, one change a shelf and tenant. Throws an `OperatorError` naming ids that are not known. */
   approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]>
   /** Throws an `OperatorError` naming ids that are not known, or approved: those are rolled back by their change. */
   reject(ids: readonly string[], by: string): Promise<void>

@@ -19,7 +19,7 @@ export type Looked =
   | { readonly state: 'asked'; readonly waitMs: number }
 
 /**
- * Answers by question. Keys are keyed hashes, so that they tell nothing of a text; whose content a question holds is its
+ * Answers by question. Keys are keyed hashes, so that they tell nothing of a text, and each is one tenant's; whose content a question holds is its
  * subject. Every step takes several questions at once, is atomic, may be repeated by the same asker, and leaves nothing
  * without an expiry. Times in ms.
  */

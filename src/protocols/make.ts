@@ -1,5 +1,6 @@
 import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { Lot } from '../domain/lot.ts'
@@ -16,7 +17,7 @@ export function makeProtocols(
 ): Protocol[] {
   const faults: string[] = []
   const made = kinds.flatMap((kind) => {
-    const { enabled, ...own } = settings[kind.name] ?? { enabled: false }
+    const { enabled, ...own } = entryOf(settings, kind.name) ?? { enabled: false }
     if (!enabled) return []
     try {
       return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, lot, files: loadFiles })]

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { entryOf } from '../domain/entry-of.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Preset } from './preset.ts'
 
@@ -91,7 +92,7 @@ function sections(file: string): ChatMessage[] {
 
 function fill({ role, content }: ChatMessage, values: Readonly<Record<string, string>>): ChatMessage {
   const filled = content.replace(PLACE, (_, place: string) => {
-    const value = values[place]
+    const value = entryOf(values, place)
     if (value === undefined) throw new Error(`no value for {{${place}}}`)
     return value
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryLibrary } from '../../src/adapters/memory/library.ts'
+import { libraryOf } from '../../src/assembly.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { judgedFile } from '../../src/commands/judged.ts'
 import {
@@ -195,6 +196,22 @@ describe('the learner', () => {
     expect((await library.proposals('waiting')).map(({ label }) => label)).toEqual(['safe'])
     expect(await outcomes([say('known-1', 'unsafe', { at: at(4) })])).toEqual(['agreed'])
     expect((await library.proposals()).map(({ label, state }) => [label, state])).toEqual([['safe', 'rejected']])
+  })
+
+  it('asks no more than a tenant may propose, by however many names, and hears other tenants', async () => {
+    library = memoryLibrary(wordEmbedder(), { newProposals: { perAuthor: 2, perTenant: 5, perMs: 3_600_000 } })
+    const many = Array.from({ length: 40 }, (_, at) => say(`known-${at}`, 'safe', { by: `sock ${at % 20}` }))
+    const others: Judged = {
+      ...judged,
+      verdicts: async (subjects) =>
+        new Map([...subjects].map((key) => [key, decided(key.slice('safety default '.length))])),
+    }
+    const learnt = await make().learn([...many, say('theirs', 'safe', { tenant: 'another' })], others, io())
+    const counts = Map.groupBy(learnt, ({ outcome }) => outcome)
+    expect([counts.get('proposed')?.length, counts.get('refused')?.length]).toEqual([6, 35])
+    expect(learnt.at(-1)?.outcome).toBe('proposed')
+    expect(whyOf(counts.get('refused')?.[0])).toContain('people of the tenant default have proposed as often')
+    expect(asked).toHaveLength(6)
   })
 
   it('lets people contradict one another, and asks once where they say the same', async () => {
@@ -441,6 +458,22 @@ describe('gavel learn', () => {
     expect((await list()).map(({ state }) => state).sort()).toEqual(['approved', 'approved', 'rejected'])
     await expect(approveProposals(settings(), ['nobody'], { json: true }, io())).rejects.toThrow(OperatorError)
     await expect(showProposal(settings(), 'nobody', { json: true }, io())).rejects.toThrow(OperatorError)
+  })
+
+  it('holds nobody up by what people of another tenant say of the same text', async () => {
+    const library = libraryOf(settings(), Date.now)
+    const of = (tenant: string, label: string) => ({
+      ...{ shelf: 'precedents', text: 'a sharp knife', label, metadata: {} },
+      provenance: { tenant, subjectId: 'p1', protocol: 'safety', verdictId: 'v', by: 'ann', at: at(1) },
+    })
+    await library.propose([of('acme', 'safe'), of('beta', 'unsafe')])
+    await library.close()
+    expect((await list()).map(({ contradicts }) => contradicts)).toEqual([[], []])
+    await approveProposals(settings(), 'all', { json: false }, io())
+    expect(out.map((line) => line.replace(/ \(change .*/, '')).sort()).toEqual([
+      'precedents of acme: 1 added, 0 unchanged, 0 relabelled',
+      'precedents of beta: 1 added, 0 unchanged, 0 relabelled',
+    ])
   })
 
   it('shows strangers’ words as lines that drive no terminal', async () => {

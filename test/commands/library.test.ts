@@ -18,6 +18,8 @@ import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/underst
 
 const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')
 
+const LEARNING = { newProposals: { perAuthor: 20, perTenant: 200, per: 86_400_000 }, shared: ['common'] }
+
 describe('the library, by command', () => {
   let endpoint: Awaited<ReturnType<typeof startUnderstudy>>
   let folder: string
@@ -40,7 +42,7 @@ describe('the library, by command', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
-    library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5 },
+    library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5, ...LEARNING },
     openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
   })
   const io = () => ({
@@ -111,7 +113,9 @@ describe('the library, by command', () => {
     expect(imported).toMatchObject({ added: 2, skipped: 36 })
     expect(imported.skippedFirst).toHaveLength(20)
     expect(imported.skippedFirst[0]).toEqual({ line: 2, why: 'is no JSON object' })
-    expect(() => tellImport(path, imported, { json: false }, io())).toThrow(`36 lines of ${path} were left out.`)
+    expect(() => tellImport(settings(), path, imported, { json: false }, io())).toThrow(
+      `36 lines of ${path} were left out.`,
+    )
     expect(out).toEqual([expect.stringMatching(/^animals: 2 added, 0 unchanged, 0 relabelled in .* \(change .*\)$/)])
     expect(said[0]).toBe(`${path}:2 is no JSON object; left out`)
   })
@@ -133,7 +137,7 @@ describe('the library, by command', () => {
     onProgress = () => stop.abort()
     const imported = await load(path)
     expect(imported).toMatchObject({ stopped: true, added: 256 })
-    tellImport(path, imported, { json: true }, io())
+    tellImport(settings(), path, imported, { json: true }, io())
     expect(JSON.parse(out[0] ?? '')).toEqual(imported)
     expect(said[0]).toContain('Stopped before the end')
     stop = new AbortController()
@@ -155,6 +159,51 @@ describe('the library, by command', () => {
   })
   const faulty = (options: UnderstudyOptions) => startUnderstudy(options)
 
+  it('imports for one tenant, for all on a shared shelf, else for the default tenant, and says so', async () => {
+    const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }))
+    tellImport(settings(), path, await load(path), { json: false }, io())
+    expect(said.at(-1)).toMatch(/^It is shown to the tenant "default" alone: library.shared does not name "animals"/)
+    tellImport(settings(), path, await load(path, { tenant: 'acme' }), { json: true }, io())
+    tellImport(settings(), path, await load(path, { shelf: 'common' }), { json: true }, io())
+    expect(said).toHaveLength(1)
+    expect(out.slice(-2).map((line) => JSON.parse(line))).toMatchObject([
+      { shelf: 'animals', tenant: 'acme', added: 1 },
+      { shelf: 'common', tenant: null, added: 1 },
+    ])
+    await expect(load(path, { tenant: 'a:c' })).rejects.toThrow(
+      '"a:c" is no name for a tenant: a tenant is 1 to 64 letters',
+    )
+    await listShelves(settings(), { json: false }, io())
+    expect(out.pop()?.match(/(animals|common) +│ \w+/g)).toEqual([
+      'animals │ default',
+      'animals │ acme',
+      'common  │ all',
+    ])
+    const found = async (shelf: string, tenant: string) => {
+      out.length = 0
+      await searchShelf(settings(), 'fox', { shelf, k: 1, tenant, json: false }, io())
+      return out.length
+    }
+    expect([await found('animals', 'acme'), await found('common', 'acme'), await found('common', 'beta')]).toEqual([
+      1, 1, 1,
+    ])
+    await expect(found('animals', 'beta')).rejects.toThrow('the shelf "animals" is missing for the tenant beta.')
+    await dropShelf(settings(), 'animals', { tenant: 'acme' }, io())
+    expect(out.pop()).toBe('The shelf "animals" of the tenant acme and its history are gone.')
+    expect(await found('animals', 'default')).toBe(1)
+    out.length = 0
+    await libraryHistory(settings(), { json: false }, io())
+    expect(
+      out.map((line) =>
+        line
+          .replace(/ {2}by .*/, '')
+          .split(/ {2}/)
+          .slice(2)
+          .join(' '),
+      ),
+    ).toEqual(['drop animals of acme', 'add common', 'add animals'])
+  })
+
   it('lists, tells the history, rolls back and drops', async () => {
     await listShelves(settings(), { json: false }, io())
     expect(said).toEqual([`There are no shelves in ${join(folder, 'library')}.`])
@@ -163,6 +212,7 @@ describe('the library, by command', () => {
     await listShelves(settings(), { json: true }, io())
     expect(JSON.parse(out.pop() ?? '')).toEqual({
       name: 'animals',
+      tenant: null,
       items: 2,
       embedder: 'endpoint:a-model',
       dimension: 64,
@@ -176,8 +226,8 @@ describe('the library, by command', () => {
     await expect(rollbackChange(settings(), change ?? '', io())).rejects.toThrow(OperatorError)
     await libraryHistory(settings(), { shelf: 'animals', json: true }, io())
     expect(JSON.parse(out.pop() ?? '')).toMatchObject({ id: change, rolledBackAt: expect.any(Number) })
-    await dropShelf(settings(), 'animals', io())
-    await expect(dropShelf(settings(), 'animals', io())).rejects.toThrow('There is no shelf "animals".')
+    await dropShelf(settings(), 'animals', {}, io())
+    await expect(dropShelf(settings(), 'animals', {}, io())).rejects.toThrow('There is no shelf "animals".')
   })
 
   it('shows strangers’ texts as one line that drives no terminal, and says why a shelf can not be searched', async () => {

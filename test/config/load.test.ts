@@ -37,6 +37,24 @@ describe('the settings', () => {
     expect(settings.clock).toEqual({ idleAfter: 5_000, atEnd: 'wall-pace', poll: 100 })
   })
 
+  test('hold what is set for a name that every object has already, and nothing where nothing is set', () => {
+    const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty']
+    const limits = names.map((name, at) => `${name}: { callsPerMinute: ${at + 1} }`).join(', ')
+    const budgets = names.map((name, at) => `${name}: { tokens: ${at + 1}, usd: null }`).join(', ')
+    const file = overlay(`limits: { tenants: { ${limits} } }\nbudgets: { tenants: { ${budgets} } }`)
+    const set = loadSettings({}, file)
+    for (const [at, name] of names.entries()) {
+      expect(Object.entries(set.limits.tenants)).toContainEqual([name, { callsPerMinute: at + 1 }])
+      expect(Object.entries(set.budgets.tenants)).toContainEqual([name, { tokens: at + 1, usd: null }])
+    }
+    expect(Object.keys(set.limits.models)).toEqual([])
+    expect(faultsOf({}, overlay('limits: { tenants: { __proto__: { calls: 1 } }, models: [] }'))).toEqual([
+      'limits.models: must be a mapping of names',
+      expect.stringMatching(/^limits\.tenants\.__proto__: .*calls/),
+    ])
+    expect(faultsOf({}, overlay('__proto__: { kafka: 1 }'))).toEqual([expect.stringContaining('__proto__')])
+  })
+
   test('are read from the file laid over the defaults, which stay where it says nothing', () => {
     const file = overlay(
       'http:\n  port: 0\ncheckpoints:\n  counts: [5]\nmodels:\n  roles:\n    judge: [large, small]\n',

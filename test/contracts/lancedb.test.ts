@@ -12,6 +12,8 @@ import type { Embedder, Library } from '../../src/ports/library.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
 import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
 
+const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, perMs: 3_600_000 }, shared: new Set<string>() }
+
 libraryContract('in LanceDB', async ({ embedder, ...options }) => {
   const path = join(mkdtempSync(join(tmpdir(), 'gavel-library-')), 'library')
   const opened: Library[] = []
@@ -58,7 +60,7 @@ describe('the library, in LanceDB', () => {
     rmSync(folder, { recursive: true })
   })
   const open = (embedder: Embedder = wordEmbedder()) => {
-    const library = lanceLibrary({ path, embedder, now: () => ++now, proposalsPerAuthor: 10 })
+    const library = lanceLibrary({ path, embedder, now: () => ++now, proposalsPerAuthor: 10, ...BOUNDS })
     opened.push(library)
     return library
   }
@@ -83,7 +85,7 @@ describe('the library, in LanceDB', () => {
       script,
       `import { localEmbedder } from ${sourceOf('src/adapters/embedders/local.ts')}
        import { lanceLibrary } from ${sourceOf('src/adapters/lancedb/library.ts')}
-       const library = lanceLibrary({ path: ${JSON.stringify(path)}, embedder: localEmbedder(), now: Date.now, proposalsPerAuthor: 1 })
+       const library = lanceLibrary({ path: ${JSON.stringify(path)}, embedder: localEmbedder(), now: Date.now, proposalsPerAuthor: 1, shared: new Set() })
        await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, { tenant: '', id: '' }, new AbortController().signal)
        await library.forget({ tenant: 'default', id: 'p1' })
        const native = process.report.getReport().sharedObjects.filter((file) => file.includes('lancedb'))
@@ -123,7 +125,10 @@ describe('the library, in LanceDB', () => {
     expect(await library.forget(p1)).toBe(4)
     for (const secret of ['secretone', 'secrettwo', 'secretthree', 'secretfour', 'secretfive', 'secretsix'])
       expect(traces(path, secret), secret).toEqual([])
-    expect(await library.shelves()).toMatchObject([{ items: 200 }])
+    expect(await library.shelves()).toMatchObject([
+      { tenant: null, items: 200 },
+      { tenant: 'default', items: 0 },
+    ])
     expect(await texts(reader, 'a common fox 7 or so', 1)).toEqual(['a common fox 7'])
     expect(await library.proposals()).toEqual([])
   })
@@ -161,7 +166,10 @@ describe('the library, in LanceDB', () => {
     }
     await written
     expect(looks).toBeGreaterThan(10)
-    expect(await writer.shelves()).toMatchObject([{ items: 46 }])
+    expect(await writer.shelves()).toMatchObject([
+      { tenant: null, items: 1 },
+      { tenant: 'default', items: 45 },
+    ])
   })
 
   it('loses nothing of several processes that write at once', async () => {
@@ -173,7 +181,7 @@ describe('the library, in LanceDB', () => {
        const [path, name] = process.argv.slice(2)
        const embedder = { name: 'words', dimension: 64, weakFor: () => null, close: async () => {},
          embed: async (texts) => ({ vectors: texts.map((text) => Float32Array.from(embed(text, 64))), tokens: 0 }) }
-       const library = lanceLibrary({ path, embedder, now: Date.now, proposalsPerAuthor: 10 })
+       const library = lanceLibrary({ path, embedder, now: Date.now, proposalsPerAuthor: 10, shared: new Set() })
        const { signal } = new AbortController()
        for (let round = 0; round < 8; round++) {
          const items = ['shared ' + round, 'of ' + name + ' ' + round].map((text) => ({ text, label: 'x', metadata: {}, subject: null }))

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OperatorError } from '../../src/domain/errors.ts'
+import type { LibraryOptions } from '../../src/library/library.ts'
 import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/ports/library.ts'
 import { embed } from '../../src/stack/understudy/embeddings.ts'
 
@@ -13,6 +14,8 @@ export type MakeLibrary = (options: {
   embedder: Embedder
   now: () => number
   proposalsPerAuthor: number
+  newProposals: LibraryOptions['newProposals']
+  shared: ReadonlySet<string>
 }) => Promise<OpenLibrary>
 
 /** Texts that share words lie near each other; counts its calls. */
@@ -41,6 +44,9 @@ export const item = (text: string, label: string, more: Partial<Item> = {}): Ite
   ...more,
 })
 
+/** What may be proposed anew in the contract. */
+const NEW = { perAuthor: 6, perTenant: 10, perMs: 3_600_000 }
+
 /** What every library promises. */
 export function libraryContract(name: string, make: MakeLibrary): void {
   describe(`the library, ${name}`, () => {
@@ -51,19 +57,31 @@ export function libraryContract(name: string, make: MakeLibrary): void {
 
     beforeEach(async () => {
       embedder = wordEmbedder()
-      open = await make({ embedder, now: () => ++now, proposalsPerAuthor: 3 })
+      open = await make({
+        embedder,
+        now: () => ++now,
+        proposalsPerAuthor: 3,
+        newProposals: NEW,
+        shared: new Set(['common']),
+      })
       library = open.library
     })
     afterEach(async () => {
       await open.close()
     })
 
-    const add = (items: readonly Item[], shelf = 'animals', change?: string) =>
-      library.add(shelf, items, 'ann', signal, change)
+    /** Those of a subject in a call of their own, as they are learnt. */
+    const add = async (items: readonly Item[], shelf = 'animals', change?: string) => {
+      const [loaded, learnt] = [items.filter((it) => it.subject === null), items.filter((it) => it.subject !== null)]
+      if (loaded.length > 0 && learnt.length > 0) await library.add(shelf, loaded, 'ann', signal)
+      return library.add(shelf, learnt.length > 0 ? learnt : loaded, 'ann', signal, change)
+    }
     const look = async (text: string, subject = nobody, shelves = ['animals'], k = 3) => {
       const { shelves: found } = await library.find({ text, shelves, k }, subject, signal)
       return found.map(({ neighbours, problem }) => problem ?? neighbours.map((it) => `${it.text}: ${it.label}`))
     }
+    const room = async (by: string, tenant = 'default') =>
+      Math.min(...(await library.room({ shelf: 'animals', tenant, by })).map(({ left }) => left))
     const proposal = (text: string, more: Partial<NewProposal> = {}, by = 'bob', subjectId = 'p1'): NewProposal => ({
       shelf: 'animals',
       text,
@@ -161,11 +179,12 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       await add([
         item('fox one', 'wild'),
         item('fox two', 'wild', { subject: p1 }),
-        item('fox two too', 'wild', { subject: { tenant: 'other', id: "p'1" } }),
+        item('fox two too', 'wild', { subject: { tenant: 'default', id: "p'2" } }),
         item('a summary of fox one', 'wild', { caseText: 'Fox  ONE' }),
         item('fox three', 'wild'),
         item('ｆｏｘ four', 'wild'),
       ])
+      await add([item('fox of another tenant', 'wild', { subject: { tenant: 'other', id: "p'1" } })])
       const texts = async (text: string, subject: SubjectRef) =>
         (await library.find({ text, shelves: ['animals'], k: 3 }, subject, signal)).shelves[0]?.neighbours
           .map((it) => it.text)
@@ -282,7 +301,9 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       const second = await add([item('a fox', 'wild'), item('A DOG', 'pet'), item('a cat', 'pet')])
       expect(second).toEqual({ id: expect.any(String), added: 1, unchanged: 1, relabelled: 1 })
       expect(embedder.calls).toEqual([['a cat']])
-      expect(await library.shelves()).toEqual([{ name: 'animals', items: 3, embedder: 'words', dimension: 64 }])
+      expect(await library.shelves()).toEqual([
+        { name: 'animals', tenant: null, items: 3, embedder: 'words', dimension: 64 },
+      ])
       expect(await look('dog', nobody, ['animals'], 1)).toEqual([['a dog: pet']])
     })
 
@@ -339,6 +360,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       const second = await add([item('an owl', 'wild')], 'birds')
       const told = {
         shelf: 'animals',
+        tenant: null,
         kind: 'add',
         by: 'ann',
         at: expect.any(Number),
@@ -368,7 +390,9 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(rest).toEqual([])
       await expect(library.rollback(dropped?.id ?? '')).rejects.toThrow('final')
       expect(await other.add('animals', [item('a cat', 'pet')], 'ann', signal)).toMatchObject({ added: 1 })
-      expect(await library.shelves()).toEqual([{ name: 'animals', items: 1, embedder: 'other', dimension: 32 }])
+      expect(await library.shelves()).toEqual([
+        { name: 'animals', tenant: null, items: 1, embedder: 'other', dimension: 32 },
+      ])
     })
 
     it('holds proposals in quarantine until they are approved, and again once that is rolled back', async () => {
@@ -427,6 +451,192 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(await look('All foxes are thieves')).toEqual([['a summary about owls: pet']])
     })
 
+    /** A proposal for a case of another tenant. */
+    const of = (tenant: string, text: string, more: Partial<NewProposal> = {}, by = 'bob'): NewProposal => {
+      const made = proposal(text, more, by)
+      return { ...made, provenance: { ...made.provenance, tenant, verdictId: `safety@${tenant}~p1~r1` } }
+    }
+    const approveAll = async (...wanted: readonly NewProposal[]) => {
+      const { proposed } = await library.propose(wanted)
+      return library.approve(
+        proposed.map(({ id }) => id),
+        'eve',
+        signal,
+      )
+    }
+    const subjectOf = (tenant: string, id = 'nobody'): SubjectRef => ({ tenant, id })
+
+    it.each(['acme', 'Acme', 'a.c_m-e', 'constructor', '__proto__', 'toString', '..', 'CON'])(
+      'shows what was learnt of a case of %s to that tenant alone, whatever others say of the same text',
+      async (name) => {
+        const changes = await approveAll(of(name, 'a tame fox'), of('beta', 'a tame fox', { label: 'wild' }))
+        expect(await look('fox', subjectOf(name))).toEqual([['a tame fox: pet']])
+        expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: wild']])
+        expect(await look('fox', subjectOf('acMe'))).toEqual(['the shelf "animals" is missing for the tenant acMe'])
+        expect(await look('fox')).toEqual(['the shelf "animals" is missing'])
+        expect(changes.map(({ shelf, tenant, added }) => ({ shelf, tenant, added }))).toEqual([
+          { shelf: 'animals', tenant: name, added: 1 },
+          { shelf: 'animals', tenant: 'beta', added: 1 },
+        ])
+        expect((await library.shelves()).map(({ tenant, items }) => ({ tenant, items }))).toEqual(
+          expect.arrayContaining([
+            { tenant: name, items: 1 },
+            { tenant: 'beta', items: 1 },
+          ]),
+        )
+        expect(await library.forget(subjectOf(name, 'p1'))).toBe(2)
+        expect(await look('fox', subjectOf(name))).toEqual(['the shelf "animals" is empty'])
+        expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: wild']])
+      },
+    )
+
+    it('shows what was loaded for a tenant to that one, what was loaded for none to the default tenant', async () => {
+      await add([item('a fox', 'wild')])
+      await library.add('animals', [item('a fox', 'pet'), item('a dog', 'pet')], 'ann', signal, undefined, 'acme')
+      expect(await look('fox')).toEqual([['a fox: wild']])
+      expect((await look('fox dog', subjectOf('acme'))).flat().sort()).toEqual(['a dog: pet', 'a fox: pet'])
+      expect(await look('fox', subjectOf('beta'))).toEqual(['the shelf "animals" is missing for the tenant beta'])
+      await expect(
+        library.add(
+          'animals',
+          [item('x', 'y', { subject: subjectOf('acme') }), item('z', 'y', { subject: subjectOf('beta') })],
+          'ann',
+          signal,
+        ),
+      ).rejects.toThrow('one tenant after the other')
+    })
+
+    it('shows what was loaded on a shared shelf to all, and what is learnt on it to its tenant, whose label counts', async () => {
+      await add([item('a fox', 'wild'), item('an owl', 'wild')], 'common')
+      await approveAll(
+        of('acme', 'a fox', { shelf: 'common' }),
+        proposal('an owl', { shelf: 'common' }),
+        of('acme', 'a fox cub', { shelf: 'common' }),
+      )
+      const common = (tenant: string, k = 3) => look('the cub of a fox, and an owl', subjectOf(tenant), ['common'], k)
+      expect((await common('acme')).flat().sort()).toEqual(['a fox cub: pet', 'a fox: pet', 'an owl: wild'])
+      expect((await common('default')).flat().sort()).toEqual(['a fox: wild', 'an owl: pet'])
+      expect((await common('beta')).flat().sort()).toEqual(['a fox: wild', 'an owl: wild'])
+      expect(await common('acme', 1)).toEqual([['a fox cub: pet']])
+      const { shelves } = await library.find({ text: 'a fox', shelves: ['common'], k: 1 }, subjectOf('acme'), signal)
+      expect(shelves[0]).toMatchObject({ neighbours: [{ text: 'a fox cub' }], excluded: { own: 2 } })
+      await library.drop('common', 'ann', 'acme')
+      expect((await common('acme')).flat().sort()).toEqual(['a fox: wild', 'an owl: wild'])
+      expect((await library.proposals('waiting')).map(({ text }) => text)).toEqual(['a fox', 'a fox cub'])
+      await expect(library.drop('common', 'ann', 'acme')).rejects.toThrow('no shelf "common" of the tenant acme')
+      await library.drop('common', 'ann')
+      expect(await library.shelves()).toEqual([])
+    })
+
+    it('takes a change back for its tenant alone', async () => {
+      const [acmes, betas] = await approveAll(of('acme', 'a tame fox'), of('beta', 'a tame fox'))
+      await library.rollback(acmes?.id ?? '')
+      expect(await look('fox', subjectOf('acme'))).toEqual(['the shelf "animals" is empty'])
+      expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: pet']])
+      expect(
+        (await library.history('animals')).map(({ id, tenant, rolledBackAt }) => [id, tenant, rolledBackAt === null]),
+      ).toEqual(
+        expect.arrayContaining([
+          [acmes?.id, 'acme', false],
+          [betas?.id, 'beta', true],
+        ]),
+      )
+    })
+
+    it('finds a precedent again by what a verdict, its proposal or its change calls it, and takes it back alone', async () => {
+      const made = await approveAll(of('acme', 'a tame fox'), of('acme', 'a tame owl'), of('beta', 'a tame fox'))
+      const [found] = (await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, subjectOf('acme'), signal))
+        .shelves
+      const id = found?.neighbours[0]?.id ?? ''
+      const [acmes, owl, betas] = await library.proposals()
+      const at = (tenant: string) => ({ shelf: 'animals', tenant, id, label: 'pet', by: ['bob'] })
+      expect((await library.trace(id)).standing).toMatchObject([at('acme'), at('beta')])
+      expect((await library.trace(id)).precedents).toContainEqual({ id, tenant: null })
+      expect(await library.trace(acmes?.id ?? '')).toMatchObject({
+        precedents: [{ id, tenant: 'acme' }],
+        standing: [{ ...at('acme'), proposals: [acmes?.id] }],
+        proposals: [acmes],
+      })
+      const byChange = await library.trace(made[0]?.id ?? '')
+      expect(byChange.precedents).toHaveLength(2)
+      expect(byChange.standing.map(({ text, tenant }) => `${tenant}: ${text}`).sort()).toEqual([
+        'acme: a tame fox',
+        'acme: a tame owl',
+      ])
+      await expect(library.trace('nothing')).rejects.toThrow('There is no precedent, proposal or change nothing.')
+
+      await expect(library.takeBack(id, 'eve', {})).rejects.toThrow('animals of acme, animals of beta')
+      await expect(library.takeBack(id, 'eve', { tenant: 'gamma' })).rejects.toThrow('does not stand there')
+      await expect(library.takeBack(made[0]?.id ?? '', 'eve', {})).rejects.toThrow('gavel library rollback')
+      expect(await library.takeBack(id, 'eve', { tenant: 'acme' })).toMatchObject([
+        { ...at('acme'), proposals: [acmes?.id] },
+      ])
+      expect(await look('fox owl', subjectOf('acme'))).toEqual([['a tame owl: pet']])
+      expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: pet']])
+      expect((await library.proposals('rejected')).map((it) => it.id)).toEqual([acmes?.id])
+      expect((await library.propose([of('acme', 'a tame fox')])).unchanged).toBe(1)
+      // It is found all the same: what it has touched stays touched.
+      expect(await library.trace(acmes?.id ?? '')).toMatchObject({ precedents: [{ id, tenant: 'acme' }], standing: [] })
+      await expect(library.takeBack(acmes?.id ?? '', 'eve', {})).rejects.toThrow('stands on no shelf')
+      const [change] = await library.history()
+      expect(change).toMatchObject({ kind: 'take-back', by: 'eve', shelf: 'animals', tenant: 'acme', item: id })
+      await expect(library.rollback(change?.id ?? '')).rejects.toThrow('took one item back, which is final')
+      // The change that approved it still takes back the rest of it.
+      await library.rollback(made[0]?.id ?? '')
+      expect((await library.proposals('waiting')).map((it) => it.id)).toEqual([owl?.id])
+      expect(await library.takeBack(betas?.id ?? '', 'eve', { everywhere: true })).toHaveLength(1)
+    })
+
+    it('puts back what a precedent had replaced when that is taken back', async () => {
+      await add([item('a fox', 'one', { subject: subjectOf('acme', 'p1') })])
+      await add([item('a fox', 'two', { subject: subjectOf('acme', 'p2') })])
+      const [, change] = await library.history()
+      const { standing } = await library.trace(change?.id ?? '')
+      expect(standing).toEqual([])
+      const [{ neighbours } = { neighbours: [] }] = (
+        await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, subjectOf('acme'), signal)
+      ).shelves
+      const id = neighbours[0]?.id ?? ''
+      await library.takeBack(id, 'eve', {})
+      expect(await look('fox', subjectOf('acme'))).toEqual([['a fox: one']])
+      await library.takeBack(id, 'eve', {})
+      expect(await look('fox', subjectOf('acme'))).toEqual(['the shelf "animals" is empty'])
+    })
+
+    it('counts the proposals of an author by tenant: nobody of another takes their places', async () => {
+      await library.propose(['one', 'two', 'three'].map((text) => of('acme', text)))
+      expect(await room('bob', 'acme')).toBe(0)
+      expect(await room('bob')).toBe(3)
+      expect((await library.propose([proposal('a fox')])).proposed).toHaveLength(1)
+    })
+
+    it('lets nobody propose without end, though all of it be rejected, until time has passed', async () => {
+      const reject = async (made: readonly { id: string }[]) =>
+        library.reject(
+          made.map(({ id }) => id),
+          'eve',
+        )
+      for (const round of [1, 2])
+        await reject((await library.propose([1, 2, 3].map((n) => proposal(`fox ${round} ${n}`)))).proposed)
+      expect(await room('bob')).toBe(0)
+      const { refused } = await library.propose([proposal('one more', { shelf: 'birds' })])
+      expect(refused.map(({ why }) => why)).toEqual(['bob has proposed as often within 1 h as one author may (6)'])
+      now += NEW.perMs
+      expect(await room('bob')).toBe(3)
+      expect((await library.propose([proposal('one more')])).proposed).toHaveLength(1)
+    })
+
+    it('lets no tenant propose without end by ever new names, and takes nothing from another tenant', async () => {
+      const many = Array.from({ length: 12 }, (_, index) => of('acme', `fox ${index}`, {}, `name ${index}`))
+      const { proposed, refused } = await library.propose(many)
+      expect([proposed.length, refused.length]).toEqual([10, 2])
+      expect(refused[0]?.why).toBe(
+        'people of the tenant acme have proposed as often within 1 h as those of one tenant may (10)',
+      )
+      expect(await room('anybody', 'acme')).toBe(0)
+      expect((await library.propose([proposal('a fox')])).proposed).toHaveLength(1)
+    })
+
     it('lets no author fill a shelf', async () => {
       const many = Array.from({ length: 5 }, (_, index) => proposal(`fox number ${index}`))
       const { proposed, refused } = await library.propose(many)
@@ -434,12 +644,12 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(refused.map(({ proposal }) => proposal.text)).toEqual(['fox number 3', 'fox number 4'])
       expect(refused[0]?.why).toContain('3')
       await library.approve([proposed[0]?.id ?? ''], 'eve', signal)
-      expect(await library.room('animals', 'bob')).toBe(0)
+      expect(await room('bob')).toBe(0)
       expect((await library.propose([proposal('one more fox')])).refused).toHaveLength(1)
       expect((await library.propose([proposal('one more fox', {}, 'carl')])).proposed).toHaveLength(1)
       expect((await library.propose([proposal('one more fox', { shelf: 'birds' })])).proposed).toHaveLength(1)
       await library.reject([proposed[1]?.id ?? ''], 'eve')
-      expect(await library.room('animals', 'bob')).toBe(1)
+      expect(await room('bob')).toBe(1)
       expect((await library.propose([proposal('a late fox')])).proposed).toHaveLength(1)
     })
 

@@ -62,6 +62,7 @@ async function asker(number: number): Promise<void> {
         signal: new AbortController().signal,
         deadline: Date.now() + 60_000,
         messagesOf: async (asked) => asked.messages,
+        instead: () => null,
         async pay() {
           calls++
           const reply = await model.complete(requestOf({ callId: randomUUID(), timeoutMs: 30_000 }))
@@ -69,7 +70,6 @@ async function asker(number: number): Promise<void> {
           return {
             answer: read,
             raw: reply.text,
-            asked: 'gpt-x',
             model: reply.model,
             usage: { ...noUsage(), calls: 1 },
             ms: 1,

@@ -9,6 +9,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { libraryOf, topicsOf } from '../../src/assembly.ts'
 import { approveProposals, learnTopic } from '../../src/commands/learn.ts'
 import { rollbackChange } from '../../src/commands/library.ts'
+import { touchedBy as tellTouched } from '../../src/commands/touched.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import type { Proposal } from '../../src/ports/library.ts'
@@ -178,7 +179,18 @@ it('takes each piece of feedback to one end, over a kill, and what is approved t
   const [change] = await library.history()
   expect(await precedentsOf('next', SIMILAR)).toHaveLength(1)
   expect(await precedentsOf('repost', TEXT)).toEqual([])
+  // The verdict that rests on it is found again by the precedent, its proposal and its change; and so it is once it is gone.
+  const [precedent] = verdictOn(await verdictsOf(environment), 'next')?.evidence.precedents ?? []
+  const touchedBy = async (id: string) => {
+    const said: string[] = []
+    const terminal = { ...silent, out: (line: string) => said.push(line) }
+    await tellTouched(settings, id, { json: true }, { ...io, terminal })
+    return said.map((line) => JSON.parse(line).id)
+  }
+  for (const id of [precedent, proposal?.id, change?.id]) expect(await touchedBy(id ?? '')).toEqual(['safety~next~r1'])
   await rollbackChange(settings, change?.id ?? '', io)
   expect(await precedentsOf('later', SIMILAR)).toEqual([])
+  expect(await touchedBy(proposal?.id ?? '')).toEqual(['safety~next~r1'])
+  expect(await touchedBy(precedent ?? '')).toEqual(['safety~next~r1'])
   await library.close()
 })

@@ -163,7 +163,7 @@ describe('the case’s own item', () => {
       expectHeldOut(first, 'safety')
 
       // From here on the shelf holds what the curator made of the same cases.
-      await dropShelf(settings(), 'precedents', io())
+      await dropShelf(settings(), 'precedents', {}, io())
       const feedback = first.cases.map(({ subject }) => ({
         type: 'feedback',
         subjectId: subject,

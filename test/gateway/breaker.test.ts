@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type BreakerChange, type BreakerSettings, breaker, type Pass } from '../../src/gateway/breaker.ts'
+import {
+  type Allowed,
+  type BreakerChange,
+  type BreakerSettings,
+  breaker,
+  type Pass,
+} from '../../src/gateway/breaker.ts'
 
 const SETTINGS: BreakerSettings = {
   window: 6,
@@ -28,8 +34,14 @@ function setUp(settings: Partial<BreakerSettings> = {}) {
   const call = (model: string, ...outcomes: string[]) => {
     for (const outcome of outcomes) breakers.note(leave(model), outcome)
   }
+  /** Leave to call the model whose turn it is. */
+  function pick(chain: readonly string[], attempt: number): Allowed {
+    const { model, retryInMs } = breakers.preferred(chain, attempt)
+    return retryInMs === 0 ? breakers.allow(model) : { ok: false, retryInMs }
+  }
   return {
     ...breakers,
+    pick,
     changes,
     leave,
     call,
@@ -40,7 +52,7 @@ function setUp(settings: Partial<BreakerSettings> = {}) {
     trip: (model: string) => call(model, 'timeout', 'timeout', 'timeout', 'timeout'),
     state: (model: string) => breakers.states().get(model),
     picked: (chain: readonly string[], attempt: number) => {
-      const picked = breakers.pick(chain, attempt)
+      const picked = pick(chain, attempt)
       return picked.ok ? picked.pass.model : picked.retryInMs
     },
   }

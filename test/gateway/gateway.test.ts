@@ -582,6 +582,21 @@ describe('another model of the chain is asked at once', () => {
     expect(calls.map((call) => call.outcome)).toEqual([outcome, 'answered'])
   })
 
+  test('and its answer is known as its own: it is not paid for again, and never taken for the first one’s', async () => {
+    const { put, requests, told } = setUp(
+      [wait(60_000), reply({ model: 'large-2026' }), wait(60_000), elsewhere('question'), reply()],
+      { memo: { keepMs: 60_000, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 } },
+    )
+    const again = () => put(ask, { remember: true })
+    expect(await again()).toMatchObject({ model: 'large-2026', memo: false })
+    // The first is asked each time, as it may have come back, and the other's answer is there already.
+    for (const _ of [1, 2]) expect(await again()).toMatchObject({ model: 'large-2026', memo: true })
+    expect(await again()).toMatchObject({ model: 'small-2026', memo: false })
+    expect(await again()).toMatchObject({ model: 'small-2026', memo: true })
+    expect(requests.map(({ model }) => model)).toEqual(['small', 'large', 'small', 'small', 'small'])
+    expect(told.filter((event) => 'hits' in event)).toHaveLength(3)
+  })
+
   test('and no third time: the last one’s error is the ask’s', async () => {
     const { put, requests } = setUp([
       elsewhere('model'),

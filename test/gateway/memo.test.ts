@@ -25,19 +25,15 @@ const question: Ask = {
 const FAKE: Paid = {
   answer: { answer: 'Fake' },
   raw: '{"answer": "Fake"}',
-  asked: 'small',
   model: 'small-2026',
   usage: { ...noUsage(), calls: 1, promptTokens: 100, completionTokens: 10, costUsd: 0.5 },
   ms: 700,
 }
 const UNREADABLE: Paid = { ...FAKE, answer: null, failed: { code: 'unreadable', detail: 'no JSON object' }, raw: 'eh' }
 
-/** What an asker hears of a call. */
-const settledAs = ({ asked: _, ...heard }: Paid) => heard
-
 /** Processes that share a memo, and a model that answers as told. */
 function setUp(
-  answer: (ask: Ask) => Paid | Promise<Paid> = () => FAKE,
+  answer: (ask: Ask, model: string) => Paid | Promise<Paid> = () => FAKE,
   over: Partial<MemoSettings> & { memo?: (memo: Memo) => Memo } = {},
 ) {
   let passed = 0
@@ -64,9 +60,10 @@ function setUp(
         signal: new AbortController().signal,
         deadline: clock() + HOUR,
         messagesOf: async ({ messages }) => messages,
-        async pay(ask) {
+        instead: () => null,
+        async pay(ask, _, model) {
           asked.push(ask)
-          return answer(ask)
+          return answer(ask, model)
         },
         ...asking,
       })
@@ -81,9 +78,9 @@ const times = <Result>(count: number, task: (index: number) => Result) =>
 describe('a question', () => {
   test('is paid for once, and known from then on', async () => {
     const { put, another, asked } = setUp()
-    expect(await put()).toEqual({ ...settledAs(FAKE), memo: false, saved: { promptTokens: 0, completionTokens: 0 } })
+    expect(await put()).toEqual({ ...FAKE, memo: false, saved: { promptTokens: 0, completionTokens: 0 } })
     const remembered = {
-      ...settledAs(FAKE),
+      ...FAKE,
       usage: { ...noUsage(), memoHits: 1 },
       ms: expect.any(Number),
       memo: true,
@@ -105,29 +102,30 @@ describe('a question', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('is another one with another model, stage, message, image, temperature or length', () => {
+  test('is another one with another model, tenant, stage, message, image, temperature or length', () => {
     const key = questionKeys('secret')
     const images = (data: string) => [{ role: 'user' as const, content: 'look', images: [data] }]
     const keys = [
-      key('small', question, question.messages),
-      key('large', question, question.messages),
-      key('small', { ...question, stage: 'judge' }, question.messages),
-      key('small', { ...question, temperature: 0.1 }, question.messages),
-      key('small', { ...question, maxTokens: 101 }, question.messages),
-      key('small', question, [{ role: 'system', content: 'Fake or Real?' }]),
-      key('small', question, [...question.messages, ...question.messages]),
-      key('small', question, images('data:image/png;base64,AAAA')),
-      key('small', question, images('data:image/png;base64,AAAB')),
-      questionKeys('another secret')('small', question, question.messages),
+      key('small', 'default', question, question.messages),
+      key('large', 'default', question, question.messages),
+      key('small', 'another', question, question.messages),
+      key('small', 'default', { ...question, stage: 'judge' }, question.messages),
+      key('small', 'default', { ...question, temperature: 0.1 }, question.messages),
+      key('small', 'default', { ...question, maxTokens: 101 }, question.messages),
+      key('small', 'default', question, [{ role: 'system', content: 'Fake or Real?' }]),
+      key('small', 'default', question, [...question.messages, ...question.messages]),
+      key('small', 'default', question, images('data:image/png;base64,AAAA')),
+      key('small', 'default', question, images('data:image/png;base64,AAAB')),
+      questionKeys('another secret')('small', 'default', question, question.messages),
     ]
     expect(new Set(keys).size).toBe(keys.length)
-    expect(key('small', { ...question, role: 'anybody', part: 'any' }, question.messages)).toBe(keys[0])
+    expect(key('small', 'default', { ...question, role: 'anybody', part: 'any' }, question.messages)).toBe(keys[0])
   })
 
   test('that was answered unreadably is not remembered', async () => {
     const { put, asked } = setUp(() => UNREADABLE)
     const settled = await put()
-    expect(settled).toMatchObject({ ...settledAs(UNREADABLE), memo: false })
+    expect(settled).toMatchObject({ ...UNREADABLE, memo: false })
     await put()
     expect(asked).toHaveLength(2)
   })
@@ -154,7 +152,7 @@ describe('a question', () => {
   test('keeps its paid answer when the memo is away', async () => {
     const fail = () => Promise.reject(new Error('Redis is away'))
     const { put, troubles } = setUp(() => FAKE, { memo: (memo) => ({ ...memo, keep: fail, giveUp: fail }) })
-    expect(await put()).toMatchObject(settledAs(FAKE))
+    expect(await put()).toMatchObject(FAKE)
     expect(troubles).toMatchObject([{ where: 'memo', error: new Error('Redis is away') }])
   })
 
@@ -258,20 +256,54 @@ describe('of many who ask the same at once', () => {
   })
 })
 
+describe('another tenant', () => {
+  const theirs = { ...p1, tenant: 'another' }
+
+  test('pays for the same question, and hears nothing of who has asked it', async () => {
+    const { put, another, asked } = setUp()
+    await put()
+    for (const ask of [put, another()])
+      expect(
+        await ask(question, { subject: { ...theirs, postId: `p${asked.length}`, tenant: `t${asked.length}` } }),
+      ).toEqual({
+        ...FAKE,
+        memo: false,
+        saved: { promptTokens: 0, completionTokens: 0 },
+      })
+    expect(asked).toHaveLength(3)
+  })
+
+  test('waits for nobody else’s answer', async () => {
+    const { put, another, asked } = setUp(() => slowly(FAKE))
+    const all = await Promise.all([put(), put(question, { subject: theirs }), another()(question, { subject: theirs })])
+    expect(all.map(({ usage }) => usage.memoHits)).toEqual([0, 0, 1])
+    expect(asked).toHaveLength(2)
+  })
+
+  test('keeps its own when the other’s is forgotten', async () => {
+    const { put, asked, memo } = setUp()
+    await put()
+    await put(question, { subject: theirs })
+    expect(await memo.forget(p1, 0)).toBe(1)
+    expect(await put(question, { subject: theirs })).toMatchObject({ memo: true })
+    expect(await put()).toMatchObject({ memo: false })
+    expect(asked).toHaveLength(3)
+  })
+})
+
 describe('a subject that is forgotten', () => {
   test('is not known any more, nor from the call that was under way', async () => {
     const { put, asked, memo } = setUp(() => slowly(FAKE))
     const first = put()
     await sleep(5)
     await memo.forget(p1, 0)
-    expect(await first).toMatchObject(settledAs(FAKE))
+    expect(await first).toMatchObject(FAKE)
     await put()
     expect(asked).toHaveLength(2)
   })
 
   test.each<[string, ThreadRef]>([
     ['id', copyOfP1],
-    ['tenant', { ...p1, tenant: 'another' }],
     ['kind', { ...p1, kind: 'reply' }],
   ])('takes an answer with it that it only waited for, of a subject of another %s', async (_, other) => {
     const { put, asked, memo } = setUp(() => slowly(FAKE))
@@ -370,6 +402,27 @@ describe('a question in pieces', () => {
     const settled = await put(stances(all))
     expect(asked.map(commentsOf)).toEqual([['copy', 'own words']])
     expect(settled).toMatchObject({ answer: opinion(stances(all)).answer, sent: [[0, 1]], usage: { memoHits: 2 } })
+  })
+
+  test('of which a model gave some, and has another asked about the rest, looks for what that one knows', async () => {
+    const busy = new RetryLaterError('rate-limited', 'slow down', { delayMs: 60_000, costsAttempt: false })
+    let down = false
+    const { put, asked } = setUp((ask, model) => {
+      if (model === 'small' && down) throw busy
+      return { ...opinion(ask), model: `${model}-2026` }
+    })
+    const turning = {
+      instead: (error: unknown, model: string) => (error === busy && model === 'small' ? 'large' : null),
+    }
+    await put(stances(comments(0, 2)), turning)
+    await put(stances(comments(2, 3)), { ...turning, model: 'large' })
+    down = true
+    const settled = await put(stances(comments(0, 4)), turning)
+    expect(settled.answer).toEqual(opinion(stances(comments(0, 4))).answer)
+    expect(settled.models).toEqual(['small-2026', 'small-2026', 'large-2026', 'large-2026'])
+    expect(settled).toMatchObject({ model: 'large-2026', usage: { memoHits: 3 }, sent: [[3]] })
+    expect(asked.map(commentsOf)).toEqual([comments(0, 2), comments(2, 3), comments(2, 4), comments(3, 4)])
+    await expect(put(stances(comments(7, 8)), { ...turning, instead: () => null })).rejects.toBe(busy)
   })
 
   test('that crosses others in other orders and processes waits for none before it has paid for its own', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { DelayedError, type IQueueBackend, type Job, Queue, WaitingChildrenError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
+import { entryOf } from '../../domain/entry-of.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog, StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
@@ -307,7 +308,9 @@ function queueName(protocol: string, stage: string): string {
 
 function stageSettings(settings: QueueSettings, of: { protocol: string; stage: string }) {
   const found =
-    settings.stages[queueName(of.protocol, of.stage)] ?? settings.stages[of.stage] ?? settings.stages.default
+    entryOf(settings.stages, queueName(of.protocol, of.stage)) ??
+    entryOf(settings.stages, of.stage) ??
+    settings.stages.default
   if (found === undefined) throw new Error('settings.stages.default is missing')
   return found
 }

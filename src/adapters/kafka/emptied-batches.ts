@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { entryOf } from '../../domain/entry-of.ts'
 
 /** Of what kafkajs 2.2.4 makes of a batch of records, what is needed here. */
 interface DecodedBatch {
@@ -23,7 +24,7 @@ export function passEmptiedBatches(): void {
   done = true
   const require = createRequire(import.meta.url)
   const decode = require(DECODER) as DecodeBatch
-  const loaded = require.cache[require.resolve(DECODER)]
+  const loaded = entryOf(require.cache, require.resolve(DECODER))
   if (loaded === undefined) throw new Error('kafkajs keeps its decoder elsewhere')
   loaded.exports = async (bytes: unknown): Promise<DecodedBatch> => {
     const batch = await decode(bytes)

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type LibraryOptions, libraryOver, tableName } from '../../library/library.ts'
+import { type LibraryOptions, libraryOver } from '../../library/library.ts'
+import { tableName } from '../../library/names.ts'
 import type { Storage } from '../../library/storage.ts'
 import type { Library } from '../../ports/library.ts'
 import { namesIn } from './files.ts'
@@ -21,7 +22,7 @@ export function lanceLibrary(options: LanceLibraryOptions): Library {
   return libraryOver(lanceStorage(options.path, options.now), options)
 }
 
-function lanceStorage(path: string, now: () => number): Storage {
+export function lanceStorage(path: string, now: () => number): Storage {
   const vectors = join(path, 'vectors')
   const tables = lanceTables(vectors)
   const shelves = shelfFiles(join(path, 'shelves'))
@@ -70,7 +71,8 @@ function lanceStorage(path: string, now: () => number): Storage {
     rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : tables.rows(table, ids)),
     rowsBy: ({ table }, by) =>
       'change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner),
-    nearest: ({ table }, vector, limit) => tables.nearest(table, vector, limit),
+    ownedRows: ({ table }) => tables.ownedRows(table),
+    nearest: ({ table }, vector, limit, loadedOnly) => tables.nearest(table, vector, limit, loadedOnly),
     putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),
     async rewrite(record, become) {
       const table = tableName(record.name)
@@ -87,6 +89,7 @@ function lanceStorage(path: string, now: () => number): Storage {
 
     proposal: proposals.read,
     proposals: proposals.all,
+    proposed: proposals.proposed,
     putProposal: proposals.put,
     removeProposal: proposals.remove,
 

@@ -2,8 +2,16 @@ import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { ownerOf } from '../../library/library.ts'
-import type { ChangeHead, ChangeRecord, ProposalRecord, ShelfRecord, Step } from '../../library/storage.ts'
+import { ownerOf } from '../../library/names.ts'
+import {
+  type ChangeHead,
+  type ChangeRecord,
+  type ProposalRecord,
+  type Proposed,
+  proposedOf,
+  type ShelfRecord,
+  type Step,
+} from '../../library/storage.ts'
 import { appendLine, jsonFiles, namesIn, replaceFile, textOf } from './files.ts'
 
 const shelfRecord: z.ZodType<ShelfRecord> = z.object({
@@ -46,6 +54,7 @@ const changeLine = z.object({
   unchanged: z.int(),
   relabelled: z.int(),
   replaced: z.record(z.string(), version),
+  item: z.string().optional(),
 })
 
 /** What changed: `changes/ID.jsonl`, a line for each step, so that an import of many batches writes each of them once. */
@@ -119,7 +128,20 @@ export function proposalFiles(folder: string) {
   const nameOf = ({ proposal: { id, shelf, provenance } }: ProposalRecord) =>
     `${ownerOf({ tenant: provenance.tenant, id: provenance.subjectId })}.${authorOf(shelf, provenance.by)}.${id}`
 
+  /** By the file's name, so that each file is read for it once. */
+  const seen = new Map<string, Proposed>()
+
   return {
+    async proposed(): Promise<Proposed[]> {
+      const names = await files.names()
+      const there = new Set(names)
+      for (const name of seen.keys()) if (!there.has(name)) seen.delete(name)
+      for (const name of names) {
+        const record = seen.has(name) ? null : await files.read(name)
+        if (record !== null) seen.set(name, proposedOf(record))
+      }
+      return [...seen.values()]
+    },
     async read(id: string): Promise<ProposalRecord | null> {
       const name = (await files.names()).find((known) => known.endsWith(`.${id}`))
       return name === undefined ? null : files.read(name)

@@ -127,15 +127,22 @@ export function lanceTables(folder: string) {
       return rows.map((row) => keys.parse(row))
     },
 
-    async nearest(name: string, vector: Float32Array, limit: number) {
-      const rows: unknown[] = await reading(name, (table) =>
-        table
+    async ownedRows(name: string): Promise<string[]> {
+      const table = await current(name)
+      const rows: unknown[] = await table.query().where("owner <> ''").select(['id', 'change']).toArray()
+      return rows.map((row) => keys.parse(row).id)
+    },
+
+    async nearest(name: string, vector: Float32Array, limit: number, loadedOnly: boolean) {
+      const rows: unknown[] = await reading(name, (table) => {
+        const search = table
           .vectorSearch(vector)
           .distanceType('cosine')
           .select([...SHOWN, '_distance'])
           .limit(limit)
-          .toArray(),
-      )
+        // The filter goes before the search, so that as many are found as there are.
+        return (loadedOnly ? search.where("owner = ''") : search).toArray()
+      })
       return rows.map((row): NearRow => {
         const { _distance, ...rest } = near.parse(row)
         return { ...rest, similarity: 1 - _distance }

@@ -1,5 +1,13 @@
-import { type LibraryOptions, libraryOver, ownerOf, tableName } from '../../library/library.ts'
-import type { ChangeRecord, ProposalRecord, Row, ShelfRecord, Storage } from '../../library/storage.ts'
+import { type LibraryOptions, libraryOver } from '../../library/library.ts'
+import { ownerOf, tableName } from '../../library/names.ts'
+import {
+  type ChangeRecord,
+  type ProposalRecord,
+  proposedOf,
+  type Row,
+  type ShelfRecord,
+  type Storage,
+} from '../../library/storage.ts'
 import type { Embedder, Library } from '../../ports/library.ts'
 
 interface MemoryLibraryOptions extends Partial<Omit<LibraryOptions, 'embedder'>> {
@@ -10,9 +18,15 @@ interface MemoryLibraryOptions extends Partial<Omit<LibraryOptions, 'embedder'>>
 /** A library that lasts as long as its process. */
 export function memoryLibrary(
   embedder: Embedder,
-  { storage = memoryStorage(), now = Date.now, proposalsPerAuthor = 100 }: MemoryLibraryOptions = {},
+  {
+    storage = memoryStorage(),
+    now = Date.now,
+    proposalsPerAuthor = 100,
+    newProposals = { perAuthor: 1_000, perTenant: 10_000, perMs: 86_400_000 },
+    shared = new Set(),
+  }: MemoryLibraryOptions = {},
 ): Library {
-  return libraryOver(storage, { embedder, now, proposalsPerAuthor })
+  return libraryOver(storage, { embedder, now, proposalsPerAuthor, newProposals, shared })
 }
 
 export function memoryStorage(): Storage {
@@ -55,8 +69,10 @@ export function memoryStorage(): Storage {
       const held = [...rowsOf(record).values()]
       return held.filter((row) => ('change' in by ? row.change === by.change : row.owner === by.owner))
     },
-    async nearest(record, vector, limit) {
+    ownedRows: async (record) => [...rowsOf(record).values()].flatMap(({ id, owner }) => (owner === '' ? [] : [id])),
+    async nearest(record, vector, limit, loadedOnly) {
       return [...rowsOf(record).values()]
+        .filter(({ owner }) => !loadedOnly || owner === '')
         .map(({ vector: other, ...row }) => ({ ...row, similarity: cosine(vector, other) }))
         .sort((a, b) => b.similarity - a.similarity)
         .slice(0, limit)
@@ -107,6 +123,9 @@ export function memoryStorage(): Storage {
         if ('owner' in of) return ownerOf({ tenant: provenance.tenant, id: provenance.subjectId }) === of.owner
         return shelf === of.shelf && provenance.by === of.by
       })
+    },
+    async proposed() {
+      return [...proposals.values()].map(proposedOf)
     },
     async putProposal(record) {
       proposals.set(record.proposal.id, record)

@@ -1,0 +1,49 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { SubjectRef } from '../ports/library.ts'
+
+/** Where items of a shelf stand: each tenant's own, or those that an operator put there for no tenant in particular. */
+export interface Place {
+  readonly shelf: string
+  readonly tenant: string | null
+}
+
+/** Whose shelf it is where nobody has said whose. */
+export const DEFAULT_TENANT = 'default'
+
+/**
+ * A place's name in files and tables: the shelf's own, or `SHELF.TENANT`. Shelves' names hold no dot. Of a tenant's, capitals,
+ * dots and underscores are written as `_` and a sign, so that no two tenants share a name where case is not told apart.
+ */
+export function placeName({ shelf, tenant }: Place): string {
+  if (tenant === null) return shelf
+  return `${shelf}.${tenant.replace(/[A-Z._]/g, (sign) => (sign === '_' ? '__' : sign === '.' ? '_-' : `_${sign.toLowerCase()}`))}`
+}
+
+export function placeOf(name: string): Place {
+  const dot = name.indexOf('.')
+  if (dot === -1) return { shelf: name, tenant: null }
+  const tenant = name
+    .slice(dot + 1)
+    .replace(/_(.)/g, (_, sign: string) => (sign === '_' ? '_' : sign === '-' ? '.' : sign.toUpperCase()))
+  return { shelf: name.slice(0, dot), tenant }
+}
+
+/** A name that no table has had: a reader of the old one must not take the new one for it. */
+export function tableName(place: string): string {
+  return `${place}.${randomBytes(6).toString('hex')}`
+}
+
+/** A subject as a hash: safe in file names and filters, whatever its id is made of. */
+export function ownerOf({ tenant, id }: SubjectRef): string {
+  return hashOf(tenant, id).slice(0, 32)
+}
+
+export function hashOf(...parts: string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+}
+
+/** Ids sort by time and can be typed. */
+export function changeId(now: number): string {
+  const at = new Date(now).toISOString().replace(/[-:.Z]/g, '')
+  return `${at}-${randomBytes(3).toString('hex')}`
+}

@@ -1,0 +1,149 @@
+import { entryOf } from '../domain/entry-of.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { contentId, type Precedent, type Standing, type Traced, type Whereabouts } from '../ports/library.ts'
+import { changeId, type Place, placeName, placeOf } from './names.ts'
+import type { ProposalRecord, Row, ShelfRecord, Storage } from './storage.ts'
+import { versionOf } from './storage.ts'
+
+/** An item at its place. */
+interface Found {
+  readonly record: ShelfRecord
+  readonly row: Row
+}
+
+/** Content ids, as verdicts name precedents. */
+const PRECEDENT = /^[0-9a-f]{32}$/
+
+/**
+ * Finds items again by what a verdict, a proposal or the history calls them, and takes single ones back. `ready` is called
+ * before anything is looked for.
+ */
+export function takingBack(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
+  async function trace(id: string): Promise<Traced> {
+    await ready()
+    const found = await standing(id)
+    const proposals = (await storage.proposals()).filter(isMeant(id))
+    const change = await storage.change(id)
+    if (found.length === 0 && proposals.length === 0 && change === null && !PRECEDENT.test(id))
+      throw new OperatorError(
+        `There is no precedent, proposal or change ${id}. Verdicts name precedents under evidence.precedents; "gavel learn list" and "gavel library history" list the others.`,
+      )
+    const precedents = new Map<string, Precedent>()
+    const note = (one: Precedent) => precedents.set(JSON.stringify([one.id, one.tenant]), one)
+    for (const { record, row } of found) note({ id: row.id, tenant: placeOf(record.name).tenant })
+    for (const { proposal } of proposals) note({ id: contentId(proposal.text), tenant: proposal.provenance.tenant })
+    // As a verdict names it: who was shown it, whoever's it was, and also after it was taken back.
+    if (PRECEDENT.test(id)) note({ id, tenant: null })
+    return {
+      precedents: [...precedents.values()],
+      standing: found.map((one) => toldOf(one, proposals)),
+      proposals: proposals.map(({ proposal }) => proposal),
+    }
+  }
+
+  /** Every place where something stands that this id names. */
+  async function standing(id: string): Promise<Found[]> {
+    const proposals = (await storage.proposals()).filter(({ proposal }) => proposal.id === id)
+    const found: Found[] = []
+    for (const record of await storage.shelves()) {
+      const own = proposals.filter(({ proposal }) => placeName(placeFor(proposal)) === record.name)
+      const ids = PRECEDENT.test(id) ? [id] : own.map(({ proposal }) => contentId(proposal.text))
+      if (!PRECEDENT.test(id) && proposals.length === 0)
+        ids.push(...(await storage.rowsBy(record, { change: id })).map((row) => row.id))
+      if (ids.length === 0) continue
+      const rows = await storage.rows(record, ids)
+      found.push(...rows.map((row) => ({ record, row })))
+    }
+    return found
+  }
+
+  async function takeBack(id: string, by: string, where: Whereabouts): Promise<readonly Standing[]> {
+    await ready()
+    return storage.exclusive(async () => {
+      if ((await storage.change(id)) !== null)
+        throw new OperatorError(`${id} is a change: "gavel library rollback ${id}" takes back all of it.`)
+      const all = await standing(id)
+      const wanted = all.filter(({ record }) => isThere(placeOf(record.name), where))
+      if (wanted.length === 0)
+        throw new OperatorError(
+          all.length === 0
+            ? `${id} stands on no shelf: it was taken back already, was never approved, or is the id of something else.`
+            : `${id} does not stand there, but at: ${placesIn(all)}.`,
+        )
+      if (wanted.length > 1 && where.everywhere !== true)
+        throw new OperatorError(
+          `${id} stands at more than one place: ${placesIn(wanted)}. Say which with --shelf and --tenant, or --everywhere.`,
+        )
+      const proposals = await storage.proposals()
+      const taken: Standing[] = []
+      for (const one of wanted) {
+        const { record, row } = one
+        const theirs = proposals.filter(
+          ({ proposal }) =>
+            proposal.state === 'approved' &&
+            placeName(placeFor(proposal)) === record.name &&
+            contentId(proposal.text) === row.id,
+        )
+        await takeRow(one, by)
+        for (const held of theirs)
+          await storage.putProposal({ ...held, proposal: { ...held.proposal, state: 'rejected', change: null } })
+        taken.push(toldOf(one, theirs))
+      }
+      return taken
+    })
+  }
+
+  /** Takes one item off its place, and puts back what it had replaced there. */
+  async function takeRow({ record, row }: Found, by: string): Promise<void> {
+    const made = await storage.change(row.change)
+    const before = made === null ? null : (entryOf(made.replaced, row.id) ?? null)
+    await storage.addStep(
+      { id: changeId(now()), shelf: record.name, kind: 'drop', by, at: now(), item: row.id },
+      { added: 0, unchanged: 0, relabelled: 0, replaced: {} },
+    )
+    await storage.rewrite(record, new Map([[row.id, before === null ? null : versionOf(before)]]))
+    if (made !== null && before !== null) {
+      const kept = Object.entries(made.replaced).filter(([id]) => id !== row.id)
+      await storage.putChange({ ...made, replaced: Object.fromEntries(kept) })
+    }
+  }
+
+  return { trace, takeBack }
+}
+
+/** What is learnt of a tenant's case is that tenant's. */
+export function placeFor({ shelf, provenance }: { shelf: string; provenance: { tenant: string } }): Place {
+  return { shelf, tenant: provenance.tenant }
+}
+
+function isMeant(id: string) {
+  return ({ proposal }: ProposalRecord) =>
+    proposal.id === id || proposal.change === id || (PRECEDENT.test(id) && contentId(proposal.text) === id)
+}
+
+function isThere({ shelf, tenant }: Place, where: Whereabouts): boolean {
+  return (where.shelf ?? shelf) === shelf && (where.tenant ?? tenant) === tenant
+}
+
+function placesIn(found: readonly Found[]): string {
+  return found
+    .map(({ record }) => placeOf(record.name))
+    .map(({ shelf, tenant }) => (tenant === null ? shelf : `${shelf} of ${tenant}`))
+    .join(', ')
+}
+
+function toldOf({ record, row }: Found, proposals: readonly ProposalRecord[]): Standing {
+  const place = placeOf(record.name)
+  const theirs = proposals.filter(
+    ({ proposal }) => placeName(placeFor(proposal)) === record.name && contentId(proposal.text) === row.id,
+  )
+  return {
+    ...place,
+    id: row.id,
+    text: row.text,
+    label: row.label,
+    change: row.change,
+    proposals: theirs.map(({ proposal }) => proposal.id),
+    by: [...new Set(theirs.map(({ proposal }) => proposal.provenance.by))],
+  }
+}
