@@ -15,8 +15,9 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'commit-early': [
     {
       file: 'consumers/group-reader.ts',
-      text: 'const work = async () => {\n',
-      instead: `const work = async () => {
+      text: 'const next = BigInt(batch.lastOffset()) + 1n\n    const work = async () => {\n',
+      instead: `const next = BigInt(batch.lastOffset()) + 1n
+    const work = async () => {
       own.handled.set([topic, partition].join('/'), { topic, partition, offset: String(next) })
       await commit(own)
 `,
