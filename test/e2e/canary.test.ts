@@ -194,7 +194,7 @@ function gavel(
   ...args: string[]
 ): Promise<{ args: string; code: number; said: string }> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH, ...environment }, timeout: 20_000 }
+  const options = { env: { PATH: process.env.PATH, ...environment }, timeout: 90_000 }
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, out, err) =>
       resolve({ args: args.join(' '), code: error === null ? 0 : Number(error.code ?? -1), said: `${out}\n${err}` }),
@@ -208,7 +208,7 @@ function leaksIn(text: string): string[] {
 }
 
 it('what people wrote and what opens doors stands in no log, metric, health page or complaint', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const redisUrl = (password: string) =>
     (stack.settings.REDIS_URL ?? '').replace(/^redis:\/\//, `redis://gavel:${encodeURIComponent(password)}@`)
@@ -305,7 +305,10 @@ it('what people wrote and what opens doors stands in no log, metric, health page
     [environment, 'library', 'import', file, '--shelf', 'precedents', '--label-field', 'id'],
     [environment, 'learn', '--topic'],
   ]
-  const ended = await Promise.all(commands.map(([where, ...args]) => gavel(where, ...args)))
+  const ended: Awaited<ReturnType<typeof gavel>>[] = []
+  // A few at once: nine processes that start together take each other's time.
+  for (let from = 0; from < commands.length; from += 3)
+    ended.push(...(await Promise.all(commands.slice(from, from + 3).map(([where, ...args]) => gavel(where, ...args)))))
 
   const log = service.log.join('\n')
   expect(log).toContain('"message:dead"')
@@ -313,7 +316,8 @@ it('what people wrote and what opens doors stands in no log, metric, health page
   expect.soft(leaksIn(log), 'the log').toEqual([])
   for (const page of pages) expect.soft(leaksIn(page), page.slice(0, 60)).toEqual([])
   for (const { args, said } of ended) expect.soft(leaksIn(said), `gavel ${args}\n${said.slice(0, 3_000)}`).toEqual([])
-  expect(ended.filter(({ code }) => code !== 0).length).toBeGreaterThanOrEqual(7)
+  // A bad line and a bad message end no command: they are named, and the others go on.
+  expect(ended.flatMap(({ args, code }) => (code === 0 ? [args.split(' ', 1)[0]] : []))).toEqual(['judge', 'learn'])
 
   // They do stand where they belong, so that they could be seen; and no secret stands on any topic.
   const letters = (await recordsOf(environment, 'deadLetters')).map((record) => deadLetter.parse(JSON.parse(record)))
