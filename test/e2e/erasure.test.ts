@@ -31,14 +31,19 @@ const OTHER = 'GIRAFFE-OTHER-WORDS'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-erasure-'))
 let stack: Stack
-let service: Service | undefined
+const services: Service[] = []
+const start = async (environment: Record<string, string>): Promise<Service> => {
+  const service = await startService(environment)
+  services.push(service)
+  return service
+}
 let redis: Redis
 beforeAll(async () => {
   stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 0 } })
   redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'impatient')
 })
 afterAll(async () => {
-  await service?.kill('SIGKILL')
+  await Promise.all(services.map((service) => service.kill('SIGKILL')))
   redis?.disconnect()
   await stack?.close()
   await rm(folder, { recursive: true, force: true })
@@ -73,7 +78,7 @@ it('deleting a post erases its words from Redis and from the shelves on disk', {
     writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
     return send(environment, file, 'gavel', { kind: 'flat-out' })
   }
-  service = await startService(environment)
+  await start(environment)
   await sendAll(
     { type: 'post', id: 'p1', text: SECRET },
     { type: 'post', id: 'p2', text: OTHER },
@@ -162,6 +167,8 @@ describe('at random moments of their cases', () => {
       ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
       GAVEL_LIBRARY_PATH: library,
       GAVEL_CASES_KEEP_JOURNAL: '1h',
+      // Threads are judged at once, and so comments are deleted while cases hold them.
+      GAVEL_CLOCK_IDLE_AFTER: '200ms',
       OPENAI_BASE_URL: echo.url,
     })
     const { between } = dice(SEED, 'erasure')
@@ -172,9 +179,11 @@ describe('at random moments of their cases', () => {
       writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
       return send(environment, file, 'gavel', { kind: 'flat-out' })
     }
-    service = await startService(environment)
+    const service = await start(environment)
     try {
       const there = new Set<string>()
+      /** Where words stood: `COMMENT case`, `POST memo`, … */
+      const places = new Set<string>()
       const since = new Map<string, number>()
       const clear = new Map<string, number>()
       const back = new Set<string>()
@@ -186,6 +195,9 @@ describe('at random moments of their cases', () => {
             ...(await everything()),
             ...filesWith('ZEBRA', library).map((file) => readFileSync(file, 'latin1')),
           ]
+          for (const one of all)
+            for (const [, kind] of one.matchAll(/ZEBRA-([A-Z]+)-/g))
+              places.add(`${kind} ${/^\{[^}]*\}:(\w+)/.exec(one)?.[1]}`)
           const found = new Set(all.join('\n').match(/ZEBRA-[A-Z]+-\d+-WORDS/g) ?? [])
           for (const words of found) {
             there.add(words)
@@ -254,6 +266,13 @@ describe('at random moments of their cases', () => {
       expect(echo.repeated(), 'the model repeats what it was shown').toBeGreaterThan(0)
       // Some were deleted before they were read; most were there.
       expect([...since.keys()].filter((words) => there.has(words)).length).toBeGreaterThan(SUBJECTS)
+      expect([...places]).toEqual(
+        expect.arrayContaining(
+          ['case', 'journal', 'memo'].flatMap((place) =>
+            ['POST', 'COMMENT', 'REPLY'].map((kind) => `${kind} ${place}`),
+          ),
+        ),
+      )
       expect([...back]).toEqual([])
       const left = (await everything()).join('\n').match(/ZEBRA-[A-Z]+-\d+-WORDS/g) ?? []
       expect(new Set(left)).toEqual(new Set([1, 3, 5, 7, 9].map((nth) => wordsOf('POST', nth))))
