@@ -360,26 +360,36 @@ export async function makeTopics(kafka: ReturnType<typeof kafkaClient>, settings
 
 /**
  * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
- * them there, this process knows. Nor are they while Redis has only just started, and others may know.
+ * them there, this process knows. None are while Redis has lost something, or has only just started and may have.
  */
 function noted(outbox: Outbox, lineage: Lineage): Outbox {
-  const afterABeat = async (entries: OutboxEntry[]) => {
+  async function standsStill(): Promise<boolean> {
+    if (lineage.quiet) await lineage.beat()
+    return lineage.quiet || lineage.lost !== null
+  }
+  const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
+    if (await standsStill()) {
+      await sleep(Math.min(waitMs, STILL_LOOK_MS))
+      return []
+    }
+    const entries = await read()
     if (entries.length > 0) await lineage.beat()
     while (entries.length > 0 && lineage.quiet) {
-      await sleep(QUIET_LOOK_MS)
+      await sleep(STILL_LOOK_MS)
       await lineage.beat()
     }
-    return entries
+    // They stay with this publisher's name on them, and are adopted when all is well.
+    return lineage.lost === null ? entries : []
   }
   return {
     ...outbox,
-    next: async (...how) => afterABeat(await outbox.next(...how)),
-    adopt: async (...how) => afterABeat(await outbox.adopt(...how)),
+    next: (publisher, limit, waitMs) => handOut(waitMs, () => outbox.next(publisher, limit, waitMs)),
+    adopt: (publisher, limit, idleMs) => handOut(0, () => outbox.adopt(publisher, limit, idleMs)),
   }
 }
 
-/** How often is looked whether Redis has been up for long enough, in ms. */
-const QUIET_LOOK_MS = 200
+/** How often is looked whether Redis no longer stands still, in ms. */
+const STILL_LOOK_MS = 200
 
 /** How often Kafka is asked which partitions there are: a topic may have been made anew, or got more of them. */
 const PARTITIONS_MS = 5_000

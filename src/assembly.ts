@@ -12,7 +12,7 @@ import { memoryMemo } from './adapters/memory/memo.ts'
 import { drawOf, type Lot } from './domain/lot.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
-import { commentEraser } from './engine/erase.ts'
+import { commentEraser, MOST_DEADLINES } from './engine/erase.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
 import { judgesBesides, type Router } from './engine/routes.ts'
@@ -75,7 +75,7 @@ export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
     ...{ verdict, tenants },
     tenant: { ...tenant, perMs: tenantPer },
     total: { ...total, perMs: totalPer },
-    keepVerdictMs: 2 * cases.deadline,
+    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline,
   }
 }
 

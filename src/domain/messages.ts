@@ -22,6 +22,17 @@ const tenant = tenantName.default('default')
 /** ISO 8601 on the wire, milliseconds since 1970 inside. */
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
 
+/**
+ * A deletion is read by what it deletes alone: whatever else stands in it, blanked or broken, is nobody's business any more.
+ */
+function deletable<Message extends z.ZodType>(message: Message) {
+  return z.preprocess((value) => {
+    if (typeof value !== 'object' || value === null || !('deleted' in value) || value.deleted !== true) return value
+    const { id, postId, tenant, createdAt, deleted } = value as Record<string, unknown>
+    return { id, postId, tenant, createdAt, deleted }
+  }, message)
+}
+
 const medium = z
   .object({
     kind: z.literal('image'),
@@ -34,36 +45,43 @@ const medium = z
   })
   .refine((value) => value.url !== undefined || value.alt !== undefined, 'an image has a url or an alt text')
 
-export const postMessage = z
-  .object({
-    id,
-    tenant,
-    text: said.optional(),
-    author: name.optional(),
-    authorSince: instant.optional(),
-    lang: said.pipe(z.string().max(35)).optional(),
-    createdAt: instant,
-    media: z.array(medium).max(16).optional(),
-    deleted: z.literal(true).optional(),
-  })
-  .refine(
-    (post) => post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0,
-    'a post has a text or media',
-  )
+export const postMessage = deletable(
+  z
+    .object({
+      id,
+      tenant,
+      text: said.optional(),
+      author: name.optional(),
+      authorSince: instant.optional(),
+      lang: said.pipe(z.string().max(35)).optional(),
+      createdAt: instant,
+      media: z.array(medium).max(16).optional(),
+      deleted: z.literal(true).optional(),
+    })
+    .refine(
+      (post) => post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0,
+      'a post has a text or media',
+    ),
+)
 
-export const commentMessage = z
-  .object({
-    id,
-    postId: id,
-    tenant,
-    parentId: id.optional(),
-    text: said.optional(),
-    author: name.optional(),
-    authorSince: instant.optional(),
-    createdAt: instant,
-    deleted: z.literal(true).optional(),
-  })
-  .refine(({ deleted, text }) => deleted === true || text !== undefined, { path: ['text'], error: 'a comment has one' })
+export const commentMessage = deletable(
+  z
+    .object({
+      id,
+      postId: id,
+      tenant,
+      parentId: id.optional(),
+      text: said.optional(),
+      author: name.optional(),
+      authorSince: instant.optional(),
+      createdAt: instant,
+      deleted: z.literal(true).optional(),
+    })
+    .refine(({ deleted, text }) => deleted === true || text !== undefined, {
+      path: ['text'],
+      error: 'a comment has one',
+    }),
+)
 
 /** Longest note of a person on a verdict, in characters. */
 const MAX_NOTE_CHARS = 2_000
@@ -71,21 +89,26 @@ const MAX_NOTE_CHARS = 2_000
 const words = said.refine((text) => text.trim() !== '', 'is empty')
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it stands, if the sender knows. */
-export const counterspeechMessage = z
-  .object({
-    id,
-    tenant,
-    postId: id.optional(),
-    hateSpeech: words.optional(),
-    text: words.optional(),
-    createdAt: instant,
-    deleted: z.literal(true).optional(),
-  })
-  .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {
-    path: ['hateSpeech'],
-    error: 'a reply says what it replies to',
-  })
-  .refine(({ deleted, text }) => deleted === true || text !== undefined, { path: ['text'], error: 'a reply has one' })
+export const counterspeechMessage = deletable(
+  z
+    .object({
+      id,
+      tenant,
+      postId: id.optional(),
+      hateSpeech: words.optional(),
+      text: words.optional(),
+      createdAt: instant,
+      deleted: z.literal(true).optional(),
+    })
+    .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {
+      path: ['hateSpeech'],
+      error: 'a reply says what it replies to',
+    })
+    .refine(({ deleted, text }) => deleted === true || text !== undefined, {
+      path: ['text'],
+      error: 'a reply has one',
+    }),
+)
 
 /** What a person says the label of a verdict should have been. Its `createdAt` is its `at`, by which a stream's clock goes. */
 export const feedbackMessage = z

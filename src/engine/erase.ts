@@ -9,14 +9,14 @@ import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { named, versionsOf } from './judge.ts'
 import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
-import { begin, type KeyedAsk, proceed, replay } from './replay.ts'
+import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { judgesBesides } from './routes.ts'
-import type { Protocol, Script } from './script.ts'
+import type { Protocol } from './script.ts'
 
 /** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
 const TRIES = 100
 /** A case that is begun over has its whole time again, up to so many times: deletions may come one by one. */
-const MOST_DEADLINES = 4
+export const MOST_DEADLINES = 4
 
 /**
  * Erases deleted comments from what the engine keeps: cases that are open, or wait for Kafka, begin over on the thread as it
@@ -93,7 +93,13 @@ export function commentEraser(deps: {
       const state = await threads.read(ref)
       if (state !== null && !(await eraseOpen(state, deleted))) continue
       // Of a thread that is forgotten there may be cases still.
-      return threads.eraseLeft(ref, { without: (name, carry) => without(name, carry, deleted), caseId: idsIn(ref) })
+      const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
+      const left = {
+        openIds,
+        without: (name: string, carry: unknown) => without(name, carry, deleted),
+        caseId: idsIn(ref),
+      }
+      if (await threads.eraseLeft(ref, left)) return
     }
     throw new Error(`cases of ${ref.postId} of ${ref.tenant} change again and again while comments are being erased`)
   }
@@ -136,12 +142,11 @@ function keep(
   over: CaseRecord,
   deleted: ReadonlySet<string>,
 ): { journal: Journal; lostCalls: LostCall[] } {
-  const scriptOf = ({ subject, carry, pressed }: CaseRecord): Script => protocol.script(subject, carry, { pressed })
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
-    const answers = knownAnswers(replay(scriptOf(held.record), held.journal).asked, held.journal, deleted)
-    const progress = begin(scriptOf(over))
+    const answers = knownAnswers(replay(scriptOf(protocol, held.record), held.journal).asked, held.journal, deleted)
+    const progress = begin(scriptOf(protocol, over))
     for (;;) {
       const standing = proceed(progress, journal)
       if (standing.at === 'end') break

@@ -4,13 +4,13 @@ import { type FailureCode, PermanentError, RetryLaterError } from '../domain/err
 import { type ChatMessage, noUsage, undecided, type Verdict, type Versions } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
-import type { CaseStore, LostCall, TakenCase } from '../ports/cases.ts'
+import { type CaseStore, type LostCall, StandsStill, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { begin, type KeyedAsk, type Progress, proceed, type Standing } from './replay.ts'
+import { begin, type KeyedAsk, type Progress, proceed, type Standing, scriptOf } from './replay.ts'
 import type { Protocol } from './script.ts'
 
 export interface JudgeSettings {
@@ -46,6 +46,15 @@ export function judge(deps: {
   let keptCharacters = 0
 
   async function advance(caseId: string): Promise<Advance> {
+    try {
+      return await advanceNow(caseId)
+    } catch (error) {
+      if (error instanceof StandsStill) return { next: 'later', delayMs: 1_000 }
+      throw error
+    }
+  }
+
+  async function advanceNow(caseId: string): Promise<Advance> {
     const waiting = kept.get(caseId)
     // Looked at before it is taken over: to hand it back must not count as a take-over, however long a roll-out lasts.
     const seen = waiting ?? (await cases.peek(caseId))
@@ -67,7 +76,8 @@ export function judge(deps: {
       const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
       await cases.loseCalls(caseId, made)
       const record = { ...taken.record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
-      return (await cases.restart(caseId, taken.epoch, record)) ? advance(caseId) : { next: 'done' }
+      const won = await cases.restart(caseId, taken.epoch, record)
+      return won || (await cases.peek(caseId))?.run !== taken.run ? advance(caseId) : { next: 'done' }
     }
     const { standing, progress } = stand(
       protocol,
@@ -88,7 +98,7 @@ export function judge(deps: {
     }
   }
 
-  /** False where the case is still this worker's: the store concludes nothing just now. */
+  /** False where the case is to be come back to: the store concludes nothing just now, or it has begun over. */
   async function conclude(
     taken: TakenCase,
     protocol: Protocol,
@@ -96,7 +106,11 @@ export function judge(deps: {
   ): Promise<boolean> {
     const { record, journal, lostCalls } = taken
     const { ruling, carry } = standing.conclusion
-    const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls, decidedAt: clock() }
+    const told = new Set(standing.asked.map(({ key }) => key))
+    // Of a case that is given up no turns are told: their calls were made all the same.
+    const untold = [...journal].flatMap(([key, { calls }]) => (told.has(key) ? [] : named(calls, key)))
+    const all = [...lostCalls, ...untold]
+    const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls: all, decidedAt: clock() }
     const won = await cases.conclude(record, taken.epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
@@ -106,9 +120,10 @@ export function judge(deps: {
       report('case:concluded', { caseId: record.id, protocol: protocol.name, rounds: ruling.rounds })
       return true
     }
-    if ((await cases.peek(record.id))?.epoch === taken.epoch) return false
-    report('case:fenced', { caseId: record.id })
-    return true
+    const now = await cases.peek(record.id)
+    if (now?.epoch !== taken.epoch) report('case:fenced', { caseId: record.id })
+    // Who begins a case over has no job for it: this one is.
+    return now === null || (now.epoch !== taken.epoch && now.run === taken.run)
   }
 
   function keep(taken: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
@@ -271,8 +286,7 @@ function stand(
     return givenUp(`taken over ${takeovers} times without an end; given up as unjudgeable`)
   let progress = waiting
   try {
-    const { subject, carry, pressed, tenant } = taken.record
-    progress ??= begin(protocol.script(subject, carry, { pressed, tenant }))
+    progress ??= begin(scriptOf(protocol, taken.record))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('trouble:met', { where: `script ${protocol.name}`, error })

@@ -1,6 +1,6 @@
 import type { Answered, Ask } from '../domain/ask.ts'
-import type { Journal } from '../domain/case.ts'
-import type { Conclusion, Script } from './script.ts'
+import type { CaseRecord, Journal } from '../domain/case.ts'
+import type { Conclusion, Protocol, Script } from './script.ts'
 
 /** One ask and its key in the journal, `ROUND.INDEX`. */
 export interface KeyedAsk {
@@ -20,6 +20,11 @@ export interface Progress {
   readonly asked: KeyedAsk[]
   step: ReturnType<Script['next']>
   round: number
+}
+
+/** A case's script, as every process begins it. */
+export function scriptOf(protocol: Protocol, { subject, carry, pressed, tenant }: CaseRecord): Script {
+  return protocol.script(subject, carry, { pressed, tenant })
 }
 
 /** Starts a script: it stands before its first round. */

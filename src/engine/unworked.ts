@@ -1,5 +1,5 @@
 import { undecided } from '../domain/verdict.ts'
-import type { CaseStore } from '../ports/cases.ts'
+import { type CaseStore, StandsStill } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
@@ -32,7 +32,10 @@ export function unworkedCases(deps: {
   }
 
   async function end(id: string): Promise<boolean> {
-    const taken = await cases.take(id)
+    const taken = await cases.take(id).catch((error: unknown) => {
+      if (error instanceof StandsStill) return null
+      throw error
+    })
     if (taken === null || protocols.includes(taken.record.protocol)) return false
     const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
     const ended: Ended = {

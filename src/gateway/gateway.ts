@@ -158,6 +158,9 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     } catch (error) {
       if (error instanceof NotMade || (error instanceof PermanentError && error.code === 'budget')) return null
       throw error
+    } finally {
+      // Counts only where the call was never made.
+      breakers.note(leave.pass, 'not-made')
     }
   }
 

@@ -17,6 +17,14 @@ export interface LostCall extends Call {
   readonly key: string
 }
 
+/** The store takes no case over just now: it has lost something, or has only just started and may have. */
+export class StandsStill extends Error {
+  constructor() {
+    super('the store stands still')
+    this.name = 'StandsStill'
+  }
+}
+
 /** A case that is not published: open, or concluded while its verdict waits for Kafka. */
 export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
@@ -41,7 +49,7 @@ export interface BeginningOver {
 export interface CaseStore {
   /**
    * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). Who has
-   * the record of a run already need not be sent it again.
+   * the record of a run already need not be sent it again. Throws {@link StandsStill}.
    */
   take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */

@@ -148,15 +148,17 @@ export interface ThreadStore {
   ): Promise<Outcome>
   /**
    * Erases what is left of deleted comments behind verdicts that have been decided: what each protocol's last revision left
-   * to the next becomes what `without` makes of it, and of the cases that are published nothing is kept.
+   * to the next becomes what `without` makes of it, and of the cases that are published nothing is kept. False, with the carries
+   * as they were, where other cases are open than `openIds`: one may have been opened on them.
    */
   eraseLeft(
     ref: ThreadRef,
     left: {
+      openIds: readonly string[]
       without: (protocol: string, carry: unknown) => unknown
       caseId: (protocol: string, revision: number) => string
     },
-  ): Promise<void>
+  ): Promise<boolean>
   /**
    * Notes that a reply answers a post, so that it goes when the post is deleted; false, with nothing noted, if that has
    * happened already.

@@ -162,6 +162,7 @@ describe('counterspeech', () => {
     const lacking = { ...replyJson(), [field]: undefined }
     expect(readReply(lacking)).toMatchObject({ ok: false, reason: 'invalid', detail: expect.stringMatching(field) })
     expect(readReply({ ...lacking, deleted: true })).toMatchObject({ ok: true })
+    expect(readReply({ ...lacking, [field]: '', deleted: true })).toMatchObject({ ok: true })
   })
 
   it('goes with its post also where it was linked while that was being deleted', async () => {

@@ -78,6 +78,14 @@ describe('a message is read', () => {
     expect(readComment(deletion)).toMatchObject({ ok: true, message: { deleted: true } })
   })
 
+  it('as a deletion, whatever else is blanked or broken in it', () => {
+    const broken = { text: 7, author: 'x'.repeat(600), authorSince: 'then', media: [{ kind: 'image' }], deleted: true }
+    expect(readPost(post(broken))).toMatchObject({ ok: true, message: { deleted: true } })
+    expect(readComment(comment({ text: null, parentId: '', deleted: true }))).toMatchObject({ ok: true })
+    expect(readPost(post({ ...broken, id: '' }))).toMatchObject({ ok: false, reason: 'invalid' })
+    expect(readPost(post({ ...broken, deleted: 'yes' }))).toMatchObject({ ok: false, reason: 'invalid' })
+  })
+
   it('with half characters in its words made whole, and refused in its ids', () => {
     const words = { text: 'a \ud800', author: '\udfff b', lang: '\ud800', media: [{ kind: 'image', alt: '\udc00!' }] }
     const whole = { text: 'a \ufffd', author: '\ufffd b', lang: '\ufffd', media: [{ kind: 'image', alt: '\ufffd!' }] }

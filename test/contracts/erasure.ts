@@ -75,7 +75,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await stores.pass(IDLE - 20)
         expect(await stores.outbox.adopt('two', 10, IDLE)).toEqual([])
         expect(await nextIds('two')).toEqual([])
-        await stores.pass(IDLE)
+        await stores.pass(6 * IDLE)
         expect(await stores.outbox.adopt('two', 10, IDLE)).toEqual([])
         expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
         // Who was presumed gone says that it is done after all.
@@ -139,7 +139,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const held = await unpublished(id)
         expect(held.concluded).toBe(true)
         expect(await stores.cases.beginOver(held, await over(held))).toBe('begun-over')
-        await stores.threads.eraseLeft(p1, { without: () => null, caseId: () => 'none' })
+        await stores.threads.eraseLeft(p1, { openIds: [id], without: () => null, caseId: () => 'none' })
         await expectNoTrace()
         expect(await stores.outbox.size()).toBe(0)
         expect(await stores.cases.countOpen()).toBe(1)
@@ -172,7 +172,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const held = await unpublished(id)
         await stores.cases.beginOver(held, await over(held))
-        await stores.pass(2 * IDLE)
+        await stores.pass(7 * IDLE)
         await stores.outbox.adopt('two', 10, IDLE)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
       })
@@ -184,6 +184,8 @@ export function erasureContract(name: string, make: MakeStores): void {
         const given = await over(held)
         const now = await takeCase(stores, record.id)
         expect(await stores.cases.beginOver(held, given)).toBe('changed')
+        await stores.cases.answer(record.id, now.run, '0.0', entryOf('came meanwhile'))
+        expect(await stores.cases.beginOver({ ...held, epoch: now.epoch }, given), 'an answer came').toBe('changed')
         const current = await unpublished(record.id)
         await stores.threads.putComments(p1, [said('c3')], T0, RULES)
         expect(await stores.cases.beginOver(current, given)).toBe('changed')
@@ -200,6 +202,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const asked: unknown[] = []
         await stores.threads.eraseLeft(p1, {
+          openIds: [],
           without(protocol, carry) {
             asked.push([protocol, carry])
             return { scores: 3 }

@@ -8,6 +8,7 @@ import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
+import { StandsStill } from '../../src/ports/cases.ts'
 import type { ThreadRules } from '../../src/ports/threads.ts'
 import type { LocalServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
@@ -199,7 +200,12 @@ describe('a lineage', () => {
       const { epoch = 0 } = (await cases.take(record.id)) ?? {}
       await moving.hset(keys.lineage, 'run', 'another')
       expect(await cases.conclude(record, epoch, end)).toBe(false)
-      expect((await cases.peek(record.id))?.epoch).toBe(epoch)
+      await expect(cases.take(record.id)).rejects.toThrow(StandsStill)
+      expect((await cases.peek(record.id))?.epoch, 'no taking over is counted').toBe(epoch)
+      // Nor does a clock that is set back make it longer.
+      await moving.hset(keys.lineage, 'quiet', Date.now() + 3_600_000)
+      await lineage.beat()
+      expect(lineage.quiet).toBe(false)
     })
   })
 

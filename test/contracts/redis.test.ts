@@ -342,7 +342,7 @@ describe('in Redis', () => {
     await forgetThread()
     expect(await stores.traces?.(words)).not.toEqual([])
     const caseId = (protocol: string, revision: number) => `${protocol}~p1~r${revision}`
-    await stores.threads.eraseLeft(p1, { without: () => null, caseId })
+    await stores.threads.eraseLeft(p1, { openIds: [], without: () => null, caseId })
     expect(await stores.traces?.(words)).toEqual([])
   })
 
@@ -450,6 +450,47 @@ describe('in Redis', () => {
     expect(await client.pttl(stores.keys.case(record.id))).toBe(NEVER)
     expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
     expect(await stores.cases.peek(record.id)).toBeNull()
+  })
+
+  it('a verdict that waits for Kafka and was published, under what this store has forgotten, is not sent again', async () => {
+    const record = await openCase(stores, p1)
+    await concludeCase(stores, record)
+    expect(await restored(1)).toEqual({ raised: 0, givenUp: 0 })
+    expect(await stores.outbox.size()).toBe(0)
+    expect(await stores.cases.unpublished(record.id)).toBeNull()
+    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, openId: null })
+  })
+
+  it('a verdict that is erased while it is on its way to a publisher is not sent by it, and what follows goes out', async () => {
+    const slow = client.duplicate()
+    const settings = {
+      keepJournalMs: KEEP_JOURNAL,
+      keepThreadMs: KEEP_THREAD,
+      keepRevisionsMs: KEEP_TOMBSTONE,
+      clock: () => T0,
+    }
+    const outbox = redisOutbox(client, slow, stores.keys, settings)
+    expect(await outbox.next('one', 10, 10)).toEqual([])
+    await concludeCase(stores, await openCase(stores, p1))
+    const call = slow.call.bind(slow) as (...args: unknown[]) => Promise<unknown>
+    vi.spyOn(slow, 'call').mockImplementationOnce((async (...args: unknown[]) => {
+      const reply = await call(...args)
+      await stores.threads.deletePost(p1, farewellOf(p1))
+      return reply
+    }) as never)
+    expect(await outbox.next('one', 10, 10)).toEqual([])
+    const [farewell] = await outbox.next('one', 10, 10)
+    expect(farewell).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
+    slow.disconnect()
+  })
+
+  it('threads that wait for a paused protocol do so however long, also where it is off elsewhere', async () => {
+    await stores.threads.pause('hate')
+    const state = await readThread(stores, p1)
+    const opening = { cases: [], waiting: [], nextDue: null, final: false }
+    await stores.threads.open(state, { ...opening, held: ['hate'] })
+    await stores.threads.open(state, { ...opening, held: [], absent: ['hate'] })
+    expect(await client.pttl(stores.keys.held('hate'))).toBe(NEVER)
   })
 
   it('what was to be judged behind a case that a recovery gives up is due at once', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { lots } from '../../src/domain/lot.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import { commentEraser } from '../../src/engine/erase.ts'
@@ -17,12 +18,12 @@ import { plainFence, plainLot } from '../protocols/drive.ts'
 import { GATEWAY, memoryParts, noImages, noLibrary } from '../support/parts.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
-const made = (settings: object = {}): Protocol =>
+const made = (settings: object = {}, lot = plainLot): Protocol =>
   rumor.make({
     settings: { ...shipped, batchSize: 4, k: 4, rounds: 1, perAuthor: null, ...settings },
     prompts: promptsOf('rumor'),
     fence: plainFence,
-    lot: plainLot,
+    lot,
     files: () => new Map(),
   })
 
@@ -102,7 +103,7 @@ async function advance(id: string, rounds: number, worker = workerOf(made())): P
   }
 }
 
-async function open(protocol = made(), change: { final?: boolean } = {}): Promise<string> {
+async function open(protocol = made(), change: { final?: boolean; pressed?: boolean } = {}): Promise<string> {
   const state = await stateOf()
   if (state.post === null) throw new Error('no post')
   const record = recordOf(state, 'rumor', {
@@ -247,6 +248,40 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect((record.subject as Snapshot).comments).toHaveLength(9)
     await advance(id, 9)
     expect((await verdict()).verdict).toMatchObject({ counts: { accepted: 9, judged: 9 } })
+  })
+
+  it.each(Array.from({ length: 10 }, (_, nth) => `key ${nth}`))(
+    'that opened under load keeps no words either, whatever is drawn: under %s',
+    async (key) => {
+      const protocol = made({ pressedComments: 4, batchSize: 2 }, lots(key))
+      const id = await open(protocol, { pressed: true })
+      await advance(id, 1, workerOf(protocol))
+      const asked = (await unpublished(id)).journal.size
+      // Whose words were asked about: an answer gives them again.
+      const [gone = ''] =
+        JSON.stringify([...(await unpublished(id)).journal]).match(/zebra in the fountain|words of number \d+/) ?? []
+      const victim = gone === SECRET ? GONE : `c${gone.split(' ').at(-1)}`
+      await remove(victim, [protocol])
+      const { record, journal } = await unpublished(id)
+      expect(asked).toBeGreaterThan(1)
+      expect(JSON.stringify([record, ...journal])).not.toMatch(new RegExp(`${gone}(?!\\d)`))
+    },
+  )
+
+  it('tries again where another case is opened before what revisions left to it is erased', async () => {
+    await advance(await open(), 9)
+    await verdict()
+    let second = ''
+    await remove(GONE, [made()], {
+      ...stores.threads,
+      async eraseLeft(...how) {
+        if (second === '') second = await open()
+        return stores.threads.eraseLeft(...how)
+      },
+    })
+    expect(second).toBe('rumor~p1~r2')
+    await expectNoWords(second)
+    expect(JSON.stringify((await stateOf()).revisions.get('rumor')?.carry)).not.toContain(SECRET)
   })
 
   it('tries again where it is concluded in the same moment', async () => {

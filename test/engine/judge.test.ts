@@ -10,7 +10,7 @@ import { type JudgeSettings, judge } from '../../src/engine/judge.ts'
 import { reconciler } from '../../src/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
-import type { CaseStore } from '../../src/ports/cases.ts'
+import { type CaseStore, StandsStill } from '../../src/ports/cases.ts'
 import type { Library } from '../../src/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
@@ -342,6 +342,55 @@ test('a worker whose conclusion the store does not take just now comes back with
   expect(ends).toEqual(['asks', 'asks', 'later', 'done'])
   expect(events().filter(({ name }) => name === 'case:fenced')).toEqual([])
   await only(published)
+})
+
+test('a worker that may take no case over just now comes back, and it counts for nothing', async () => {
+  const { worker, id, cases, published } = await caseOf({ settings: { maxTakeovers: 3 } })
+  let still = 50
+  const unwilling: CaseStore = {
+    ...cases,
+    take: async (...which) => {
+      if (still-- > 0) throw new StandsStill()
+      return cases.take(...which)
+    },
+  }
+  const working = worker({ cases: unwilling })
+  for (let step = 0; step < 50; step++) expect((await working.advance(id)).next).toBe('later')
+  await workOff(working, id)
+  expect((await only(published)).verdict).toMatchObject({ label: 'good' })
+})
+
+test('a case that begins over while it is concluded keeps its job', async () => {
+  const { worker, id, cases, published } = await caseOf()
+  const overtaken: CaseStore = {
+    ...cases,
+    async conclude(record, epoch, end) {
+      await cases.restart(record.id, epoch, record)
+      await cases.take(record.id)
+      return cases.conclude(record, epoch, end)
+    },
+  }
+  const working = worker({ cases: overtaken })
+  const ends: string[] = []
+  for (let step = 0; step < 3; step++) {
+    const advanced = await working.advance(id)
+    ends.push(advanced.next)
+    for (const ask of advanced.next === 'asks' ? advanced.asks : []) await working.answer(ask, attempt())
+  }
+  expect(ends).toEqual(['asks', 'asks', 'later'])
+  await workOff(worker(), id)
+  await only(published)
+})
+
+test('a case that is given up has its calls on its bill', async () => {
+  const { worker, id, published, requests } = await caseOf({ settings: { maxTakeovers: 1 } })
+  const working = worker()
+  const first = await working.advance(id)
+  for (const ask of first.next === 'asks' ? first.asks : []) await working.answer(ask, attempt())
+  await workOff(working, id)
+  const { verdict: given } = await only(published)
+  expect(given).toMatchObject({ label: null, usage: { calls: requests.length } })
+  expect(requests.length).toBeGreaterThan(0)
 })
 
 describe('a fenced worker', () => {

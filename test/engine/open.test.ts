@@ -485,3 +485,21 @@ describe('a post that is edited while a protocol is off', () => {
     expect((await openAll()).filter((id) => id.startsWith('hate'))).toEqual([])
   })
 })
+
+test('two kinds of processes, each without the other’s protocol, do not wake each other for ever', async () => {
+  const p = thread('p')
+  const [withHate, withSafety] = [setUp([hate]), setUp([safety])]
+  await setUp([hate, safety]).put(p)
+  for (const { openAll, publish } of [setUp([hate, safety])]) for (const id of await openAll()) await publish(id)
+  await withHate.put(p, { text: 'other words' })
+  const woken: number[] = []
+  for (let round = 0; round < 6; round++) {
+    for (const id of await withHate.openAll()) await withHate.publish(id)
+    const safe = await stores.threads.wake('safety', T0)
+    for (const id of await withSafety.openAll()) await withSafety.publish(id)
+    woken.push(safe + (await stores.threads.wake('hate', T0)))
+  }
+  expect(woken[0]).toBeGreaterThan(0)
+  expect(woken.slice(2)).toEqual([0, 0, 0, 0])
+  expect((await stores.threads.read(p))?.revisions.get('safety')).toMatchObject({ revision: 2 })
+})

@@ -39,6 +39,8 @@ interface HeldThread {
   dueSince: number | null
   asks: number
   answered: number
+  /** By protocol that was off: the version of which it was told for when it is on again. */
+  readonly absent: Map<string, number>
   /** Nobody judges the post. */
   unrouted: boolean
   /** Nobody reads its comments. */
@@ -63,6 +65,9 @@ interface HeldCase {
   journal: Map<string, JournalEntry>
   lost: LostCall[]
 }
+
+/** So many times longer than for an entry that another can send is waited for one that was erased. */
+const ERASED_WAIT = 6
 
 /** What is kept of where a comment came from that the thread had no room for. */
 const unseen = (origin: Origin): Origin => ({ ...origin, raw: '' })
@@ -134,6 +139,7 @@ export function memoryStores(clock: Clock): {
       dueSince: null,
       asks: 0,
       answered: 0,
+      absent: new Map(),
       unrouted: false,
       solo: false,
       postPlace: undefined,
@@ -326,9 +332,12 @@ export function memoryStores(clock: Clock): {
       return 'deleted'
     },
 
-    async eraseLeft(ref, { without }) {
-      for (const [protocol, revision] of threads.get(nameOf(ref))?.revisions ?? [])
+    async eraseLeft(ref, { openIds, without }) {
+      const revisions = [...(threads.get(nameOf(ref))?.revisions ?? [])]
+      if (revisions.some(([, { openId }]) => openId !== null && !openIds.includes(openId))) return false
+      for (const [protocol, revision] of revisions)
         if (revision.carry !== null) revision.carry = without(protocol, revision.carry) ?? null
+      return true
     },
 
     async linkReply(post, reply) {
@@ -422,7 +431,11 @@ export function memoryStores(clock: Clock): {
       for (const protocol of opening.absent ?? []) {
         const revision = thread.revisions.get(protocol)
         if (revision?.openId != null) revision.again = true
-        else held.set(protocol, (held.get(protocol) ?? new Set()).add(thread))
+        else if (thread.absent.get(protocol) !== state.version) {
+          // Once for each change: two kinds of processes would else wake each other for ever.
+          thread.absent.set(protocol, state.version)
+          held.set(protocol, (held.get(protocol) ?? new Set()).add(thread))
+        }
       }
       for (const { record, seen } of opening.cases) {
         const before = thread.revisions.get(record.protocol) ?? {
@@ -521,7 +534,13 @@ export function memoryStores(clock: Clock): {
       const held = cases.get(record.id)
       const thread = threads.get(nameOf({ tenant: record.tenant, postId: record.subjectId, kind: record.kind }))
       const revision = thread?.revisions.get(record.protocol)
-      if (held === undefined || held.epoch !== read.epoch || held.run !== read.run || held.open === read.concluded)
+      if (
+        held === undefined ||
+        held.epoch !== read.epoch ||
+        held.run !== read.run ||
+        held.open === read.concluded ||
+        held.journal.size !== read.journal.size
+      )
         return 'changed'
       if (thread?.version !== version || revision?.openId !== record.id) return 'changed'
       if (withdraw(record.id) === 'in-flight') {
@@ -613,8 +632,8 @@ export function memoryStores(clock: Clock): {
     async adopt(publisher, limit, idleMs) {
       const idle = [...taken.values()].filter(({ at }) => clock() - at >= idleMs)
       // A publisher that was handed an entry which was erased, and is gone, says no more that it is done.
-      for (const { entry, erased } of idle) {
-        if (erased === undefined) continue
+      for (const { entry, erased, at } of idle) {
+        if (erased === undefined || clock() - at < ERASED_WAIT * idleMs) continue
         taken.delete(entry.id)
         release(erased)
       }

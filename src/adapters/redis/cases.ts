@@ -1,7 +1,15 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { call, caseRecord, journalEntry } from '../../domain/case.ts'
-import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase, UnpublishedCase } from '../../ports/cases.ts'
+import {
+  type CaseStore,
+  type LostCall,
+  type Outbox,
+  type OutboxEntry,
+  StandsStill,
+  type TakenCase,
+  type UnpublishedCase,
+} from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Keys, memberOf, PUBLISHERS } from './keys.ts'
 import type { Stamp } from './lineage.ts'
@@ -34,11 +42,14 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       keys.journal(id),
       keys.lost(id),
       keys.open,
+      keys.lineage,
       id,
       now,
       known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
+      ...stamp(),
     )
     if (reply === null) return null
+    if (reply === 'still') throw new StandsStill()
     const [record, epoch, run, journal, lost] = takenReply.parse(reply)
     return {
       record: record === '' && known !== undefined ? known.record : caseRecord.parse(JSON.parse(record)),
@@ -68,7 +79,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       }
       return held
     },
-    async beginOver({ record: { id, protocol, tenant, subjectId, kind }, epoch, run, concluded }, over) {
+    async beginOver({ record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded }, over) {
       const member = memberOf({ tenant, postId: subjectId, kind })
       const done = await scripts.beginOver(
         keys.thread(member),
@@ -85,6 +96,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
         concluded ? 'concluded' : 'open',
         epoch,
         run,
+        journal.size,
         clock(),
         PUBLISHERS,
         JSON.stringify(over.record),
@@ -142,6 +154,9 @@ function journalOf(journal: readonly string[], lost: readonly string[]): Pick<Ta
     lostCalls: lost.map((json): LostCall => lostCall.parse(JSON.parse(json))),
   }
 }
+
+/** So many times longer than for an entry that another can send is waited for one that was erased. */
+const ERASED_WAIT = 6
 
 const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
 
@@ -209,11 +224,23 @@ export function redisOutbox(
       settings.clock(),
     )
 
+  /** What this version understands of them. */
   const erased = async () =>
-    Object.entries(await client.hgetall(keys.erased)).map(([entry, json]) => {
-      const [at, ...rest] = erasedEntry.parse(JSON.parse(json))
-      return { entry, at, rest }
+    Object.entries(await client.hgetall(keys.erased)).flatMap(([entry, json]) => {
+      const read = erasedEntry.safeParse(JSON.parse(json))
+      if (!read.success) return []
+      const [at, ...rest] = read.data
+      return [{ entry, at, rest }]
     })
+
+  /** Without those that were erased while they were on their way to us: nobody sends them any more. */
+  async function standing(entries: OutboxEntry[]): Promise<OutboxEntry[]> {
+    const handed = new Set(entries.map(({ id }) => id))
+    if (handed.size === 0) return entries
+    const gone = (await erased()).filter(({ entry }) => handed.has(entry))
+    for (const { entry, rest } of gone) await release(entry, ...rest)
+    return entries.filter(({ id }) => !gone.some(({ entry }) => entry === id))
+  }
 
   /** ms since 1970, by the clock of the scripts that note erased entries. */
   async function redisTime(): Promise<number> {
@@ -221,10 +248,13 @@ export function redisOutbox(
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
   }
 
-  /** A publisher that was handed an entry which was erased, and is gone, says no more that it is done. */
+  /**
+   * A publisher that was handed an entry which was erased, and is gone, says no more that it is done. One that only stands still
+   * would send it when it goes on, and nobody can do so in its place: it is waited for longer.
+   */
   async function releaseErased(idleMs: number): Promise<void> {
     for (const { entry, at, rest } of await erased())
-      if (at <= (await redisTime()) - idleMs) await release(entry, ...rest)
+      if (at <= (await redisTime()) - ERASED_WAIT * idleMs) await release(entry, ...rest)
   }
 
   return {
@@ -250,7 +280,7 @@ export function redisOutbox(
         ),
       )
       if (reply === null) return []
-      return entriesOf(streamReply.parse(reply)[1])
+      return standing(entriesOf(streamReply.parse(reply)[1]))
     },
     async adopt(publisher, limit, idleMs) {
       await releaseErased(idleMs)

@@ -26,6 +26,7 @@ export function redisRecovery(
     keys.journal(''),
     keys.lost(''),
     keys.revisions(member),
+    keys.outbox,
     keys.comments(member),
     keys.sample(member),
     keys.authors(member),

@@ -12,7 +12,8 @@ import { type Lua, luaOn } from './lua.ts'
  * that was answered), final, gone, unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again
  * after the thread had been forgotten), base (what its revisions are counted from, if not 0), dels (how often comments were
  * deleted), and by protocol rev:, open:,
- * seen:, last: (the revision was a final one), again:, held: (the protocol is paused), carry:. Redis does not take back what a
+ * seen:, last: (the revision was a final one), again:, held: (the protocol is paused),
+ * absent: (the v of which it was told for when it is on again), carry:. Redis does not take back what a
  * script has written when it fails: nothing that can fail stands behind the first write.
  */
 
@@ -442,7 +443,11 @@ local function run_of(lineage)
   redis.call('HSET', lineage, 'run', run)
   return run
 end
-local function is_quiet(lineage) return redis_now() < tonumber(redis.call('HGET', lineage, 'quiet') or '0') end
+local function is_quiet(lineage)
+  local left = tonumber(redis.call('HGET', lineage, 'quiet') or '0') - redis_now()
+  -- A clock that was set back makes it no longer.
+  return left > 0 and left <= ${QUIET_MS}
+end
 local function knows_more(lineage, beat, run)
   local now = run_of(lineage)
   local came_to = (run == '' or run == now) and redis.call('HGET', lineage, 'beat')
@@ -481,9 +486,12 @@ for protocol in string.gmatch(waiting, '%S+') do
 end
 for protocol in string.gmatch(absent, '%S+') do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
-  else
+  elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
+    -- Once for each change: two kinds of processes would else wake each other for ever.
+    redis.call('HSET', thread, 'absent:' .. protocol, version)
+    local lasts = redis.call('PTTL', held_prefix .. protocol) == -1
     redis.call('SADD', held_prefix .. protocol, member)
-    redis.call('PEXPIRE', held_prefix .. protocol, keep)
+    if not lasts then redis.call('PEXPIRE', held_prefix .. protocol, keep) end
   end
 end
 for protocol in string.gmatch(held, '%S+') do
@@ -705,8 +713,10 @@ redis.call('PEXPIRE', thread, keep)
 return 'deleted'
 `
 
-const TAKE = `
-local case, journal, lost, open = unpack(KEYS)
+const TAKE = `${SAME_DATA}
+local case, journal, lost, open, lineage = unpack(KEYS)
+local known, beat, run = unpack(ARGV, 4, 6)
+if ARGV[2] ~= '' and not same_data(lineage, known, beat, run) then return 'still' end
 local held = redis.call('HMGET', case, 'status', 'record', 'run', 'opened')
 if held[1] ~= 'open' then return nil end
 local epoch
@@ -730,9 +740,11 @@ return { held[1], held[2], held[3], held[4], redis.call('HGETALL', journal), red
 /** Begins a case over, without comments that were deleted, if it and its thread are as they were read. */
 const BEGIN_OVER = `${OPEN_COUNTS}${WITHDRAW}
 local thread, case, journal, lost, open, outbox, erased = unpack(KEYS)
-local id, member, protocol, version, status, epoch, run, now, group, record, seen, answers = unpack(ARGV, 1, 12)
+local id, member, protocol, version, status, epoch, run, known, now, group, record, seen, answers = unpack(ARGV, 1, 13)
 local held = redis.call('HMGET', case, 'status', 'epoch', 'run')
 if held[1] ~= status or held[2] ~= epoch or held[3] ~= run then return 'changed' end
+-- An answer that the caller has not seen would go, and its calls with it.
+if redis.call('HLEN', journal) ~= tonumber(known) then return 'changed' end
 local at = redis.call('HMGET', thread, 'v', 'open:' .. protocol)
 if at[1] ~= version or at[2] ~= id then return 'changed' end
 if status == 'concluded' then
@@ -748,8 +760,8 @@ if status == 'concluded' then
   count_open(open, member, 1)
 end
 redis.call('DEL', journal)
-local first_lost = 13 + 2 * answers
-for i = 13, first_lost - 1, 2 do redis.call('HSET', journal, ARGV[i], ARGV[i + 1]) end
+local first_lost = 14 + 2 * answers
+for i = 14, first_lost - 1, 2 do redis.call('HSET', journal, ARGV[i], ARGV[i + 1]) end
 for i = first_lost, #ARGV do
   if not redis.call('LPOS', lost, ARGV[i]) then redis.call('RPUSH', lost, ARGV[i]) end
 end
@@ -760,17 +772,29 @@ if seen ~= '' then redis.call('HSET', thread, 'seen:' .. protocol, seen) end
 return 'begun-over'
 `
 
-/** Puts what a revision left to the next in the place of what was read, if it is still that; erases the keys behind the thread's. */
+/**
+ * Puts what revisions left to the next in the place of what was read, if it is still that and the cases that are open are those
+ * that the caller knows; erases the keys behind the thread's.
+ */
 const ERASE_LEFT = `
 local thread = KEYS[1]
 for i = 2, #KEYS do redis.call('UNLINK', KEYS[i]) end
-for i = 1, #ARGV, 3 do
-  local protocol, known, carry = unpack(ARGV, i, i + 2)
-  if redis.call('HGET', thread, 'carry:' .. protocol) ~= known then return 0 end
+local known = {}
+local count = tonumber(ARGV[1])
+for i = 2, count + 1 do known[ARGV[i]] = true end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  if string.match(field, '^open:') and not known[redis.call('HGET', thread, field)] then return 'opened' end
+end
+for i = count + 2, #ARGV, 3 do
+  local protocol, carried = ARGV[i], ARGV[i + 1]
+  if redis.call('HGET', thread, 'carry:' .. protocol) ~= carried then return 'changed' end
+end
+for i = count + 2, #ARGV, 3 do
+  local protocol, carry = ARGV[i], ARGV[i + 2]
   if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
   else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
 end
-return 1
+return 'erased'
 `
 
 const RESTART = `
@@ -959,13 +983,13 @@ return 1
  * given up.
  */
 const RESTORE_REVISIONS = `${DUE_NOW}${OPEN_COUNTS}
-local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS, 1, 8)
+local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions, outbox = unpack(KEYS, 1, 9)
 local member, keep, now, all_again = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
 -- What came since it was forgotten would hide what came before.
 if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
-  redis.call('DEL', thread, unpack(KEYS, 9))
+  redis.call('DEL', thread, unpack(KEYS, 10))
   not_due(due, member)
 end
 for i = 5, #ARGV, 4 do
@@ -981,6 +1005,15 @@ for i = 5, #ARGV, 4 do
     redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
     redis.call('HDEL', thread, 'open:' .. protocol, 'again:' .. protocol)
     given_up, behind = given_up + 1, true
+  elseif status == 'concluded' and held <= tonumber(revision) then
+    -- It stands on the topic, with this content or another: what waits here is not sent again.
+    local entry = redis.call('HGET', case_prefix .. id, 'entry')
+    if entry then
+      redis.call('XDEL', outbox, entry)
+      redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
+      redis.call('HDEL', thread, 'open:' .. protocol)
+      if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then behind = true end
+    end
   end
   if deleted == '1' then
     for _, field in ipairs({ 'rev:', 'seen:', 'last:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
@@ -1006,7 +1039,7 @@ return { raised, given_up }
  * what an earlier state of this store still holds goes, its open cases with it. A thread whose post came later has begun anew.
  */
 const BURY_THREAD = `${DUES}${OPEN_COUNTS}
-local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions = unpack(KEYS, 1, 8)
+local thread, due, open, unworked, case_prefix, journal_prefix, lost_prefix, revisions, outbox = unpack(KEYS, 1, 9)
 local member, keep, forgotten = ARGV[1], ARGV[2], tonumber(ARGV[3])
 for i = 4, #ARGV, 2 do
   if tonumber(redis.call('HGET', revisions, ARGV[i]) or '0') < tonumber(ARGV[i + 1]) then
@@ -1028,7 +1061,7 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
     redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
   end
 end
-redis.call('DEL', thread, unpack(KEYS, 9))
+redis.call('DEL', thread, unpack(KEYS, 10))
 not_due(due, member)
 return 1
 `
@@ -1081,7 +1114,7 @@ const SOURCES = {
   resumeHeld: { lua: RESUME, keys: 3 },
   linkReply: { lua: LINK_REPLY, keys: 2 },
   deletePost: { lua: DELETE_POST },
-  takeCase: { lua: TAKE, keys: 4 },
+  takeCase: { lua: TAKE, keys: 5 },
   readUnpublished: { lua: READ_UNPUBLISHED, keys: 3 },
   beginOver: { lua: BEGIN_OVER, keys: 7 },
   eraseLeft: { lua: ERASE_LEFT },
@@ -1097,8 +1130,8 @@ const SOURCES = {
   holdLineage: { lua: HOLD_LINEAGE, keys: 1 },
   vouchLineage: { lua: VOUCH_LINEAGE, keys: 1 },
   releaseLineage: { lua: RELEASE_LINEAGE, keys: 1 },
-  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 12 },
-  buryThread: { lua: BURY_THREAD, keys: 12 },
+  restoreRevisions: { lua: RESTORE_REVISIONS, keys: 13 },
+  buryThread: { lua: BURY_THREAD, keys: 13 },
   settleRevision: { lua: SETTLE_REVISION, keys: 1 },
 }
 

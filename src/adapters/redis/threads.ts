@@ -155,7 +155,7 @@ export function redisThreads(
       throw new Error(`the thread ${member} changes again and again while it is being deleted`)
     },
 
-    async eraseLeft(ref, { without, caseId }) {
+    async eraseLeft(ref, { openIds, without, caseId }) {
       const member = memberOf(ref)
       for (let tries = 0; tries < DELETE_TRIES; tries++) {
         const [held, forgotten] = await Promise.all([
@@ -175,7 +175,8 @@ export function redisThreads(
             .flatMap((id) => [keys.case(id), keys.journal(id), keys.lost(id)]),
         )
         const touched = [keys.thread(member), ...published]
-        if ((await scripts.eraseLeft(touched.length, ...touched, ...changes)) === 1) return
+        const done = await scripts.eraseLeft(touched.length, ...touched, openIds.length, ...openIds, ...changes)
+        if (done !== 'changed') return done === 'erased'
       }
       throw new Error(`the thread ${member} changes again and again while comments are being erased from it`)
     },
