@@ -304,6 +304,19 @@ describe('an attempt that throws', () => {
   })
 })
 
+test('a repair question that comes too late for its case shuts no model out that is on probation', async () => {
+  const away = new RetryLaterError('unavailable', 'away')
+  const probation = { window: 4, minCalls: 2, failureShare: 0.5, coolDownMs: 100, probes: 1, successes: 2 }
+  const settings = { breaker: { ...GATEWAY.breaker, ...probation }, roles: { default: ['small'] } }
+  const { put, pass } = setUp([away, away, unreadable, reply(), reply()], settings)
+  for (let failure = 0; failure < 2; failure++) await expect(put()).rejects.toThrow()
+  pass(200)
+  // The first call takes the rest of its time.
+  await expect(put(ask, { deadline: 225 })).rejects.toMatchObject({ code: 'deadline' })
+  pass(1_000)
+  expect(await put()).toMatchObject({ answer: FAKE })
+})
+
 describe('the deadline', () => {
   test('bounds the wait for a call', async () => {
     const { put, requests } = setUp([reply()])
