@@ -128,6 +128,7 @@ it('finds nothing where nothing is wrong', () => {
 const bad = record('{', { [DEAD_HEADER]: 'not-json' })
 const retraction = record(verdictOf('p', 2, RETRACTED))
 const bare = record(transcriptOf('rumor~p~r2', 'p', [], []))
+const gone = record({ id: 'd', postId: 'p', createdAt: AT, deleted: true })
 const orphan = { calls: [call('a', 1, 1_000), call('b', 2, 9_000)], asked: [asked('a', 'q'), asked('b', 'other')] }
 
 describe('lets pass', () => {
@@ -141,6 +142,14 @@ describe('lets pass', () => {
         ],
         calls: [call('a', 1, 1_000), { ...call('b', 2, 9_000), status: 'aborted' }],
         asked: [asked('a', 'q'), asked('b', 'q')],
+      },
+    ],
+    [
+      'a number that is skipped where a comment was deleted',
+      {
+        comments: [comment('c', 'p'), comment('d', 'p'), gone],
+        verdicts: [record(verdictOf('p', 2))],
+        transcripts: [record(transcriptOf('rumor~p~r2', 'p', ['c'], ['a']))],
       },
     ],
     ['an orphan near a fault', { ...orphan, shadows: [{ worker: 'worker-0', from: 8_900, to: 9_100 }] }],

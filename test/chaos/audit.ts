@@ -189,8 +189,9 @@ function chains(
     if (new Set(chain.map(({ standing }) => standing.partition)).size > 1) broken.push(`${name}: in two partitions`)
     for (const [index, { one }] of chain.entries()) {
       const before = chain[index - 1]?.one
-      // A deletion erases the case that is open: its number stays taken.
-      const erased = isFarewell(one) && one.revision === (before?.revision ?? 0) + 2
+      // A deletion erases the case that is open, and that of a comment a verdict in a publisher's hands: the number stays taken.
+      const mayBeErased = isFarewell(one) || known?.shrunk === true
+      const erased = mayBeErased && one.revision === (before?.revision ?? 0) + 2
       if (!erased && one.revision !== (before?.revision ?? 0) + 1) broken.push(`${one.id} stands ${index + 1}.`)
       if (!erased && one.supersedes !== (before?.id ?? null)) broken.push(`${one.id} supersedes ${one.supersedes}`)
       if (before !== undefined && isFarewell(before)) broken.push(`${one.id} comes after its subject's deletion`)
