@@ -44,30 +44,37 @@ export function judgedTopics(
 const judgedLine = z.object({ verdict, transcript: z.unknown() })
 
 /**
+ * Reads a file of JSON lines. Lines that don't fit are told to `bad`, empty ones passed over. Throws an `OperatorError` if it
+ * can't be read.
+ */
+export async function eachLine<Line>(
+  file: string,
+  schema: z.ZodType<Line>,
+  { signal, take, bad }: { signal: AbortSignal; take: (line: Line) => void; bad: (line: number) => void },
+): Promise<void> {
+  let line = 0
+  try {
+    for await (const text of linesOf(file)) {
+      line++
+      if (signal.aborted) return
+      if (text.trim() === '') continue
+      const read = schema.safeParse(parsed(text))
+      if (read.success) take(read.data)
+      else bad(line)
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+    throw new OperatorError(`${file} cannot be read: ${String(error.code)}.`, { cause: error })
+  }
+}
+
+/**
  * Verdicts and transcripts in a file as `gavel judge --json --transcript` writes it, which is read anew for each look. Lines
  * that are none are told to `bad`. Throws an `OperatorError` if it can't be read.
  */
 export function judgedFile(file: string, bad: (line: number) => void): Judged {
-  async function scan(
-    signal: AbortSignal,
-    told: (line: number) => void,
-    take: (read: z.infer<typeof judgedLine>) => void,
-  ) {
-    let line = 0
-    try {
-      for await (const text of linesOf(file)) {
-        line++
-        if (signal.aborted) return
-        if (text.trim() === '') continue
-        const read = judgedLine.safeParse(parsed(text))
-        if (read.success) take(read.data)
-        else told(line)
-      }
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error)) throw error
-      throw new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
-    }
-  }
+  const scan = (signal: AbortSignal, told: (line: number) => void, take: (read: z.infer<typeof judgedLine>) => void) =>
+    eachLine(file, judgedLine, { signal, take, bad: told })
   return {
     async verdicts(subjects, signal) {
       const found = newestOf(subjects)

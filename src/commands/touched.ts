@@ -4,8 +4,8 @@ import { topicsOf } from '../assembly.ts'
 import { subjectKey } from '../curator/learn.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
-import { linesOf } from '../evaluation/lines.ts'
 import type { Precedent, Standing, Traced, Whereabouts } from '../ports/library.ts'
+import { eachLine } from './judged.ts'
 import { operator, withLibrary } from './library.ts'
 import { jsonOf, readTopic } from './read-topic.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'
@@ -96,7 +96,12 @@ async function verdictsOn(
   io: Io,
 ): Promise<readonly Touched[]> {
   const found = resting(precedents, options.tenant)
-  if (options.judged !== undefined) await readFile(options.judged, found.take, io)
+  if (options.judged !== undefined)
+    await eachLine(options.judged, judgedLine, {
+      signal: io.signal,
+      take: found.take,
+      bad: (line) => io.terminal.say(`${options.judged}:${line} is no verdict; passed over`),
+    })
   else {
     const kafka = await readingClient(settings, io.terminal)
     const topic = topicsOf(settings).verdicts
@@ -136,31 +141,6 @@ function resting(precedents: readonly Precedent[], tenant: string | undefined) {
 }
 
 const judgedLine = z.union([verdict, z.object({ verdict }).transform((line) => line.verdict)])
-
-async function readFile(file: string, take: (one: Verdict) => void, { terminal, signal }: Io): Promise<void> {
-  let line = 0
-  try {
-    for await (const text of linesOf(file)) {
-      line++
-      if (signal.aborted) return
-      if (text.trim() === '') continue
-      const read = judgedLine.safeParse(parsed(text))
-      if (read.success) take(read.data)
-      else terminal.say(`${file}:${line} is no verdict; passed over`)
-    }
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    throw new OperatorError(`${file} cannot be read: ${String(error.code)}.`, { cause: error })
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
 
 function standingLine({ shelf, tenant, id, label, by, proposals, text }: Standing): string {
   const whose = tenant === null ? '' : ` of ${tenant}`

@@ -11,10 +11,9 @@ import { type Lua, luaOn } from './lua.ts'
  * checkpoint), since (wall ms at which what is due became due), asks (how often it became due at once) and answered (how often
  * that was answered), final, gone, unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again
  * after the thread had been forgotten), base (what its revisions are counted from, if not 0), dels (how often comments were
- * deleted), and by protocol rev:, open:,
- * seen:, last: (the revision was a final one), again:, held: (the protocol is paused),
- * absent: (the v of which it was told for when it is on again), carry:. Redis does not take back what a
- * script has written when it fails: nothing that can fail stands behind the first write.
+ * deleted), and by protocol rev:, open:, seen:, last: (the revision was a final one), again:, held: (the protocol is paused),
+ * absent: (the v that it is to look at when it is on again), carry:. Redis does not take back what a script has written when it
+ * fails: nothing that can fail stands behind the first write.
  */
 
 /**
@@ -897,9 +896,10 @@ return forgotten
 `
 
 /**
- * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each sign of life of a
- * process), run (of the server, see {@link RUNS}), end:RUN, quiet (until when nothing is opened or concluded, ms), since (the Redis time, ms, at which all revisions that were ever
- * published were known: at its beginning there were none), lost (why), and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
+ * The lineage of the data in Redis: a hash with id (absent while something is lost), beat (rises with each heartbeat of a
+ * process), run (of the server, see {@link RUNS}), end:RUN, quiet (until when nothing is opened or concluded, ms), since (the
+ * Redis time, ms, at which all revisions that were ever published were known: at its beginning there were none), lost (why),
+ * and the next offset of each partition, under at:TOPIC/PARTITION, whose messages are durable here.
  */
 const BEGIN_LINEAGE = `${RUNS}
 local lineage, marks = unpack(KEYS)
