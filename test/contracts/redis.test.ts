@@ -16,6 +16,7 @@ import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
+import { startProxy } from '../chaos/proxy.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
@@ -72,6 +73,30 @@ describe('a connection', () => {
       await expect(wrong(0)).rejects.toThrow('NO such luck')
     } finally {
       lone.disconnect()
+    }
+  })
+})
+
+describe.each(['patient', 'impatient'] as const)('a connection that is lost before it is ready (%s)', (kind) => {
+  it('still has an answer to what was asked on it', async () => {
+    const { host } = new URL(server.settings.REDIS_URL ?? '')
+    const proxy = await startProxy(await freePort(), () => host)
+    const early = connect(`redis://${proxy.address}`, () => {}, kind)
+    try {
+      await early.ping()
+      // The next connection opens, is asked, and is reset before anything has come back.
+      await proxy.set({ kind: 'hold' })
+      const opened = new Promise((resolve) => early.once('connect', resolve))
+      proxy.cut()
+      await opened
+      const answers = Promise.all([early.info('memory'), early.time(), early.get('nothing')])
+      proxy.cut()
+      await proxy.set({ kind: 'clear' })
+      const [memory, time, nothing] = await answers
+      expect([memory.includes('used_memory'), time.length, nothing]).toEqual([true, 2, null])
+    } finally {
+      early.disconnect()
+      await proxy.close()
     }
   })
 })

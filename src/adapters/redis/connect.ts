@@ -68,7 +68,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
 function mended(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
   client.duplicate = (override) => mended(duplicate(override))
-  return ending(inOneWrite(client))
+  return ending(keepingEarly(inOneWrite(client)))
 }
 
 /**
@@ -97,6 +97,23 @@ function inOneWrite(client: Redis): Redis {
 }
 
 /**
+ * What a Redis answers before it is ready (INFO) ioredis writes as soon as a connection opens, and forgets if that connection
+ * is lost before it is ready: whoever waits for the answer waits for ever. It goes out again on the next connection.
+ */
+function keepingEarly(client: Redis): Redis {
+  const queues = client as unknown as WithQueues
+  client.on('close', () => {
+    // What was sent on a connection that was ready is sent again by ioredis itself.
+    if (queues.commandQueue === queues.prevCommandQueue) return
+    for (let item = queues.commandQueue.shift(); item !== undefined; item = queues.commandQueue.shift())
+      if (!ITS_OWN.has(item.command.name) && item.command.callback === undefined) queues.offlineQueue.push(item)
+  })
+  return client
+}
+/** By which ioredis sets a connection up, beside the INFO that it asks with a callback: each connection gets its own. */
+const ITS_OWN: ReadonlySet<string> = new Set(['auth', 'client', 'hello', 'readonly', 'select'])
+
+/**
  * ioredis forgets to end a client that waits for its next try, and leaves what was under way on a connection before without
  * an answer: whoever waits for either (BullMQ does) waits for ever.
  */
@@ -112,13 +129,18 @@ function ending(client: Redis): Redis {
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
-/** What waits to be sent, and what was sent before the connection was lost. */
+interface Sent {
+  readonly command: { readonly name: string; readonly callback?: unknown; reject(error: Error): void }
+}
+/** What waits to be sent, what was sent on this connection, and what on the one before. */
 interface WithQueues {
   flushQueue(error: Error): void
-  prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
+  readonly offlineQueue: { push(item: Sent): void }
+  readonly commandQueue: { shift(): Sent | undefined }
+  readonly prevCommandQueue?: { shift(): Sent | undefined } | null
 }
 
-/** Both queues are ioredis' own, which its types hide: it has no public way to fail what waits and stay connected. */
+/** The queues are ioredis' own, which its types hide: it has no public way to fail what waits and stay connected. */
 function failWaiting(client: Redis | Cluster, error: Error): void {
   const queues = client as unknown as WithQueues
   queues.flushQueue(error)
