@@ -10,7 +10,11 @@ type Signal = (typeof SIGNALS)[number]
  * One Ctrl-C can arrive twice, for terminals and service managers signal the whole process group, and the launcher tells what
  * it got. So signals and the launcher's messages are counted apart, and the higher count holds.
  */
-export function stopRequests(self: NodeJS.Process, clock: () => number, end: () => void) {
+export function stopRequests(
+  self: NodeJS.Process,
+  clock: () => number,
+  end: () => void,
+): { readonly signal: AbortSignal; readonly stopped: Promise<string> } {
   const stopping = new AbortController()
   const { promise: stopped, resolve } = Promise.withResolvers<string>()
   const begin = (name: string) => {
