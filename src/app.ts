@@ -17,16 +17,18 @@ import { logListener } from './adapters/log.ts'
 import { openAiModel } from './adapters/openai/model.ts'
 import { prometheusMetrics } from './adapters/prometheus/metrics.ts'
 import { redisBudgets } from './adapters/redis/budgets.ts'
-import { redisCases, redisOutbox } from './adapters/redis/cases.ts'
+import { redisCases } from './adapters/redis/cases.ts'
 import { redisClock } from './adapters/redis/clock.ts'
 import { checkRedis, connect } from './adapters/redis/connect.ts'
+import { type Incarnation, redisIncarnation } from './adapters/redis/incarnation.ts'
 import { keysUnder } from './adapters/redis/keys.ts'
 import { redisLimits } from './adapters/redis/limits.ts'
-import { type Lineage, redisLineage } from './adapters/redis/lineage.ts'
+import { redisMarks } from './adapters/redis/marks.ts'
 import { redisMemo } from './adapters/redis/memo.ts'
 import { memoryShare } from './adapters/redis/memory.ts'
+import { redisOutbox } from './adapters/redis/outbox.ts'
 import { secretOf } from './adapters/redis/shared-key.ts'
-import { redisMarks, redisThreads } from './adapters/redis/threads.ts'
+import { redisThreads } from './adapters/redis/threads.ts'
 import {
   budgetSettings,
   gatewaySettings,
@@ -118,11 +120,11 @@ async function assemble(
   const time = redisClock(intakeRedis)
   await time.sync()
   const clock = time.now
-  const lineage = redisLineage(intakeRedis, keys)
+  const incarnation = redisIncarnation(intakeRedis, keys)
   const keepTimes = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
-  const threads = redisThreads(intakeRedis, keys, keepTimes, lineage.stamp)
+  const threads = redisThreads(intakeRedis, keys, keepTimes, incarnation.token)
   const marks = redisMarks(intakeRedis, keys)
-  const cases = redisCases(workRedis, keys, clock, lineage.stamp)
+  const cases = redisCases(workRedis, keys, clock, incarnation.token)
   const outbox = redisOutbox(workRedis, outboxRedis, keys, {
     keepJournalMs: settings.cases.keepJournal,
     keepThreadMs: settings.threads.keepAfterFinal,
@@ -135,7 +137,7 @@ async function assemble(
   await checkBrokers(settings.kafka)
   await makeTopics(kafka, settings)
   const progress = await groupProgress(kafka, settings.kafka.group, inputs)
-  await lineage.begin(positionsOf(progress), progress.alone)
+  await incarnation.begin(positionsOf(progress), progress.alone)
 
   // Protocols, and the gateway between their asks and the model.
   const secret = await secretOf(intakeRedis, keys, settings.fences.key, report)
@@ -167,7 +169,13 @@ async function assemble(
     const writer = await kafkaWriter(kafka, settings.kafka.compression)
     later(() => writer.close())
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const publishing = publisher({ outbox: noted(outbox, lineage), writer, clock, report, settings: { name, topics } })
+    const publishing = publisher({
+      outbox: noted(outbox, incarnation),
+      writer,
+      clock,
+      report,
+      settings: { name, topics },
+    })
     publishing.start()
     later(() => publishing.close())
   }
@@ -210,7 +218,7 @@ async function assemble(
   }
 
   const watch = storeWatch({
-    lineage,
+    incarnation,
     memoryShare: () => memoryShare(intakeRedis),
     pauseAtMemory: settings.intake.pauseAtMemory,
     report,
@@ -359,13 +367,13 @@ export async function makeTopics(kafka: ReturnType<typeof kafkaClient>, settings
 }
 
 /**
- * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
+ * The outbox, whose entries are handed out once the watermark has been raised after them: should Redis lose the step that put
  * them there, this process knows. None are while Redis has lost something, or has only just started and may have.
  */
-function noted(outbox: Outbox, lineage: Lineage): Outbox {
+function noted(outbox: Outbox, incarnation: Incarnation): Outbox {
   async function standsStill(): Promise<boolean> {
-    if (lineage.quiet) await lineage.beat()
-    return lineage.quiet || lineage.lost !== null
+    if (incarnation.quiet) await incarnation.advance()
+    return incarnation.quiet || incarnation.lost !== null
   }
   const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
     if (await standsStill()) {
@@ -373,13 +381,13 @@ function noted(outbox: Outbox, lineage: Lineage): Outbox {
       return []
     }
     const entries = await read()
-    if (entries.length > 0) await lineage.beat()
-    while (entries.length > 0 && lineage.quiet) {
+    if (entries.length > 0) await incarnation.advance()
+    while (entries.length > 0 && incarnation.quiet) {
       await sleep(STILL_LOOK_MS)
-      await lineage.beat()
+      await incarnation.advance()
     }
     // They stay with this publisher's name on them, and are adopted when all is well.
-    return lineage.lost === null ? entries : []
+    return incarnation.lost === null ? entries : []
   }
   return {
     ...outbox,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Strain } from '../consumers/backpressure.ts'
-import type { Lineage } from './adapters/redis/lineage.ts'
+import type { Incarnation } from './adapters/redis/incarnation.ts'
 import { isOutOfMemory } from './adapters/redis/memory.ts'
 import type { Report } from './ports/report.ts'
 import type { TopicReader } from './ports/topic.ts'
@@ -23,20 +23,20 @@ const FULL = 'Redis is at its maxmemory and takes nothing more: raise it (CONFIG
  * batch that Redis had no memory for is tried again until it has.
  */
 export function storeWatch(deps: {
-  lineage: Lineage
+  incarnation: Incarnation
   memoryShare: () => Promise<number>
   /** Share of Redis's `maxmemory` at which intake pauses. */
   pauseAtMemory: number
   report: Report
 }) {
-  const { lineage, memoryShare, pauseAtMemory, report } = deps
+  const { incarnation, memoryShare, pauseAtMemory, report } = deps
   const stopping = new AbortController()
   let told: string | null = null
   let refused = false
   let scarce = false
 
   function tellLoss(): void {
-    const { lost } = lineage
+    const { lost } = incarnation
     if (lost === told) return
     told = lost
     if (lost === null) report('store:recovered', {})
@@ -67,13 +67,13 @@ export function storeWatch(deps: {
   return {
     /** Why no case is opened and nothing is taken in now; null while all is well. */
     get trouble(): string | null {
-      if (lineage.lost !== null) return WHAT_TO_DO[lineage.lost]
+      if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
       return refused ? FULL : null
     },
     /** What intake waits for. */
     async strain(): Promise<Strain> {
-      if (lineage.lost !== null)
-        return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[lineage.lost] }
+      if (incarnation.lost !== null)
+        return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[incarnation.lost] }
       if (refused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
       return { by: 'store-full', share: scarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
@@ -82,23 +82,23 @@ export function storeWatch(deps: {
       const share = await memoryShare()
       scarce = share > pauseAtMemory - (scarce ? ROOM : 0)
       try {
-        await lineage.beat()
+        await incarnation.advance()
         tellRefused(false)
       } catch (error) {
         if (!isOutOfMemory(error)) throw error
         tellRefused(true)
       }
       tellLoss()
-      report('store:watched', { memoryShare: share, lost: lineage.lost !== null })
+      report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
     },
-    /** The reader, whose batches are noted in the lineage before their offsets are committed. */
+    /** The reader, whose batches are noted in the incarnation before their offsets are committed. */
     over(reader: TopicReader): TopicReader {
       return {
         start: (handle) =>
           reader.start(async (batch, alive) => {
             await untilRoom(() => handle(batch, alive), alive)
             const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-            await untilRoom(() => lineage.beat(durable), alive)
+            await untilRoom(() => incarnation.advance(durable), alive)
             tellLoss()
           }),
         positions: () => reader.positions(),

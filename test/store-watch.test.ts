@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Lineage, Loss } from '../src/adapters/redis/lineage.ts'
+import type { Incarnation, Loss } from '../src/adapters/redis/incarnation.ts'
 import type { Events } from '../src/ports/report.ts'
 import type { Batch, TopicReader } from '../src/ports/topic.ts'
 import { storeWatch } from '../src/store-watch.ts'
@@ -18,20 +18,20 @@ const BATCH: Batch = {
 }
 
 function make() {
-  const store = { lost: null as Loss | null, full: false, share: 0, beats: [] as [string, string][][] }
+  const store = { lost: null as Loss | null, full: false, share: 0, noted: [] as [string, string][][] }
   const told: (keyof Events)[] = []
-  const lineage: Pick<Lineage, 'lost' | 'beat'> = {
+  const incarnation: Pick<Incarnation, 'lost' | 'advance'> = {
     get lost() {
       return store.lost
     },
-    async beat(durable = new Map()) {
+    async advance(durable = new Map()) {
       if (store.full) throw FULL
-      store.beats.push([...durable])
+      store.noted.push([...durable])
       return store.lost
     },
   }
   const watch = storeWatch({
-    lineage: lineage as Lineage,
+    incarnation: incarnation as Incarnation,
     memoryShare: async () => store.share,
     pauseAtMemory: 0.9,
     report: (name) => name !== 'store:watched' && told.push(name),
@@ -53,10 +53,10 @@ describe('the watch over the store', () => {
     const { store, watch } = make()
     const steps: string[] = []
     await watch.over(oneBatch).start(async () => {
-      steps.push(`handled, ${store.beats.length} noted`)
+      steps.push(`handled, ${store.noted.length} noted`)
     })
     expect(steps).toEqual(['handled, 0 noted'])
-    expect(store.beats).toEqual([[['posts/2', '44']]])
+    expect(store.noted).toEqual([[['posts/2', '44']]])
   })
 
   it('hands a batch over again that Redis had no memory for, and tells of it once', async () => {

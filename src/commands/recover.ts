@@ -4,14 +4,16 @@ import type { Settings } from '../../config/schema.ts'
 import type { AnyIntake, ReadOk } from '../../consumers/intake.ts'
 import { dateOf, deadLetterOf, readMessage } from '../../consumers/read-message.ts'
 import { groupProgress, positionsOf } from '../adapters/kafka/offsets.ts'
-import { redisCases, redisOutbox } from '../adapters/redis/cases.ts'
+import { redisCases } from '../adapters/redis/cases.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { keysUnder } from '../adapters/redis/keys.ts'
-import { redisLineage } from '../adapters/redis/lineage.ts'
+import { redisMarks } from '../adapters/redis/marks.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
+import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
-import { redisMarks, redisThreads } from '../adapters/redis/threads.ts'
+import { redisThreads } from '../adapters/redis/threads.ts'
 import { farewellOf, intakesOf, libraryOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
@@ -91,7 +93,7 @@ export async function recover(
   try {
     await checkRedis(client, settings.redis)
     const kafka = await readingClient(settings, terminal)
-    const lineage = redisLineage(client, keys)
+    const incarnation = redisIncarnation(client, keys)
     const threads = redisThreads(client, keys, keep)
     const cases = redisCases(client, keys, clock)
     const outbox = redisOutbox(client, client, keys, {
@@ -127,7 +129,7 @@ export async function recover(
     // Before anything is held for it: a wrong prefix must not bring the services to a stand.
     for (const topic of inputs) await rangesOf(kafka, topic, null, waiting)
     if (!options.dryRun) {
-      const stoodStill = await lineage.hold()
+      const stoodStill = await incarnation.suspend()
       const { alone } = await groupProgress(kafka, settings.kafka.group, inputs)
       if (!alone) await sleep(stoodStill ? HEARD_BY_ALL_MS : HEARD_AFTER_MS, undefined, { signal })
     }
@@ -154,16 +156,16 @@ export async function recover(
           return subject === undefined ? [] : [{ ...subject, forgotten }]
         }),
         async ({ ref, last, forgotten }) => {
-          await recovery.bury(ref, forgotten, last.values())
+          await recovery.forget(ref, forgotten, last.values())
         },
       )
     const whole = await rangesOf(kafka, topics.verdicts, null, waiting)
     // A topic of which nothing has expired tells of every revision there ever was.
-    if (!options.dryRun) await lineage.vouch([...whole.values()].every(({ from }) => from === 0n))
+    if (!options.dryRun) await incarnation.setComplete([...whole.values()].every(({ from }) => from === 0n))
     const { messages, outcomes, touched } = await readAgain(over)
     if (!options.dryRun) {
       await settle(live, touched)
-      await lineage.release(positionsOf(progress))
+      await incarnation.found(positionsOf(progress))
     }
     return {
       dryRun: options.dryRun,

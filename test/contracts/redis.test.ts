@@ -6,13 +6,15 @@ import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { publisher } from '../../producers/publisher.ts'
-import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
+import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
-import { luaOn } from '../../src/adapters/redis/lua.ts'
+import { luaOf } from '../../src/adapters/redis/lua.ts'
+import { redisMarks } from '../../src/adapters/redis/marks.ts'
+import { redisOutbox } from '../../src/adapters/redis/outbox.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { secretOf } from '../../src/adapters/redis/shared-key.ts'
-import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
+import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
 import { startRedis } from '../../src/stack/servers/redis.ts'
@@ -62,14 +64,12 @@ describe('a connection', () => {
     await lone.ping()
     const sent = vi.spyOn(lone, 'sendCommand')
     try {
-      const { twice } = luaOn(lone, {
-        twice: { lua: `return { KEYS[1], ARGV[1] .. ARGV[1] } -- ${randomUUID()}`, keys: 1 },
-      })
-      for (let time = 0; time < 3; time++) expect(await twice('key', 'ab')).toEqual(['key', 'abab'])
+      const twice = luaOf(`return { KEYS[1], ARGV[1] .. ARGV[1] } -- ${randomUUID()}`)
+      for (let time = 0; time < 3; time++) expect(await twice(lone, ['key'], ['ab'])).toEqual(['key', 'abab'])
       const names = sent.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('eval'))
       expect(names).toEqual(['evalsha', 'eval', 'evalsha', 'evalsha'])
-      const { wrong } = luaOn(lone, { wrong: { lua: 'return redis.error_reply("NO such luck")' } })
-      await expect(wrong(0)).rejects.toThrow('NO such luck')
+      const wrong = luaOf('return redis.error_reply("NO such luck")')
+      await expect(wrong(lone, [], [])).rejects.toThrow('NO such luck')
     } finally {
       lone.disconnect()
     }
@@ -152,7 +152,7 @@ describe('the key of fences and draws', () => {
     const set = { secret: 'the one that is set', told: [] }
     expect(await start(keys, set.secret)).toEqual(set)
     expect(await start(empty, set.secret)).toEqual(set)
-    expect((await client.mget(keys.fence, keys.draw)).join()).not.toContain(set.secret)
+    expect((await client.mget(keys.fence, keys.samplingVersion)).join()).not.toContain(set.secret)
     expect(await start(keys, 'another that is set')).toMatchObject({ told: ['key:changed'] })
     expect(await start(keys, 'another that is set')).toMatchObject({ told: [] })
   })
@@ -381,8 +381,8 @@ describe('in Redis', () => {
   })
 
   describe('a subject that is over, in a recovery', () => {
-    const bury = (forgotten: number) =>
-      redisRecovery(client, stores.keys, RECOVERY).bury(p1, forgotten, [{ protocol: 'rumor', revision: 2 }])
+    const forget = (forgotten: number) =>
+      redisRecovery(client, stores.keys, RECOVERY).forget(p1, forgotten, [{ protocol: 'rumor', revision: 2 }])
     const cameAt = (timestamp: number, change = {}) =>
       stores.threads.putPost(
         p1,
@@ -393,7 +393,7 @@ describe('in Redis', () => {
 
     it('keeps its numbers', async () => {
       await forgetThread()
-      await bury(T0)
+      await forget(T0)
       await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
       expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
       expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
@@ -402,7 +402,7 @@ describe('in Redis', () => {
     it('goes with all that an earlier state of the store holds of it', async () => {
       await cameAt(T0)
       const record = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(true)
+      expect(await forget(T0 + 1)).toBe(true)
       expect(await stores.threads.read(p1)).toBeNull()
       expect(await stores.cases.peek(record.id)).toBeNull()
       expect(await stores.cases.countOpen()).toBe(0)
@@ -413,14 +413,14 @@ describe('in Redis', () => {
       await cameAt(T0)
       for (let revision = 1; revision <= 2; revision++) await judgeOnce(stores, p1)
       const third = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(false)
+      expect(await forget(T0 + 1)).toBe(false)
       expect(await stores.cases.peek(third.id)).not.toBeNull()
     })
 
     it('stays where it has begun anew since', async () => {
       await cameAt(T0 + 5)
       const record = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(false)
+      expect(await forget(T0 + 1)).toBe(false)
       expect(await stores.cases.peek(record.id)).not.toBeNull()
     })
   })
@@ -490,7 +490,7 @@ describe('in Redis', () => {
     const opening = { cases: [], waiting: [], nextDue: null, final: false }
     await stores.threads.open(state, { ...opening, held: ['hate'] })
     await stores.threads.open(state, { ...opening, held: [], absent: ['hate'] })
-    expect(await client.pttl(stores.keys.held('hate'))).toBe(NEVER)
+    expect(await client.pttl(stores.keys.parked('hate'))).toBe(NEVER)
   })
 
   it('what was to be judged behind a case that a recovery gives up is due at once', async () => {
@@ -508,7 +508,7 @@ describe('in Redis', () => {
     const DAY = 24 * HOUR
     const now = T0 + DAY
     const baseOf = async (since: number | null, createdAt: number) => {
-      if (since !== null) await client.hset(stores.keys.lineage, 'id', 'x', 'since', since)
+      if (since !== null) await client.hset(stores.keys.incarnation, 'id', 'x', 'since', since)
       await stores.threads.putPost(p2, postOf(p2, { createdAt }), { ...ARRIVAL, now }, RULES)
       return (await readThread(stores, p2)).base
     }
@@ -537,7 +537,7 @@ describe('in Redis', () => {
     })
 
     it('as they do in a store that has lost count of its own age', async () => {
-      await client.hset(stores.keys.lineage, 'id', 'x')
+      await client.hset(stores.keys.incarnation, 'id', 'x')
       expect(await baseOf(null, T0)).toBe(now / 1_000)
     })
   })

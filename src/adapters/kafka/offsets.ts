@@ -42,7 +42,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   }
 }
 
-/** The same as the store's lineage keeps it. */
+/** The same as the store's incarnation keeps it. */
 export function positionsOf({ committed }: Progress): Map<string, string> {
   return new Map(
     [...committed].flatMap(([topic, partitions]) =>

@@ -16,7 +16,7 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
         'fences.key is not set: the key of fences and draws is kept in Redis and lost with it; set GAVEL_FENCES_KEY',
     })
   const draw = drawOf(lots(secret))
-  const before = await redis.getset(keys.draw, draw)
+  const before = await redis.getset(keys.samplingVersion, draw)
   if (before !== null && before !== draw)
     report('key:changed', {
       advice:
