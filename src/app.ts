@@ -108,14 +108,14 @@ async function assemble(
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
 
-  // Redis: one connection that fails fast for intake, a patient one for everything that works off what was accepted.
+  // Redis: one fail-fast connection for intake, retrying ones for everything that works off what was accepted.
   const keys = keysUnder(settings.redis.prefix)
-  const open = (kind: 'patient' | 'impatient') => {
+  const open = (kind: 'retrying' | 'fail-fast') => {
     const client = connect(settings.redis, report, kind)
     later(async () => client.disconnect())
     return client
   }
-  const [intakeRedis, workRedis, outboxRedis] = [open('impatient'), open('patient'), open('patient')]
+  const [intakeRedis, workRedis, outboxRedis] = [open('fail-fast'), open('retrying'), open('retrying')]
   await checkRedis(intakeRedis, settings.redis)
   const time = redisClock(intakeRedis)
   await time.sync()

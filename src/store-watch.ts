@@ -5,22 +5,23 @@ import { isOutOfMemory } from './adapters/redis/memory.ts'
 import type { Report } from './ports/report.ts'
 import type { TopicReader } from './ports/topic.ts'
 
-/** Intake goes on when Redis uses this much less of its memory than where it paused. */
-const ROOM = 0.05
-/** Wait before what Redis had no memory for is tried again, in ms. */
+/** Intake goes on when the share of memory in use has fallen this far below where it paused. */
+const HYSTERESIS = 0.05
+/** Wait before a write that Redis had no memory for is tried again, in ms. */
 const RETRY_MS = 1_000
 
 const WHAT_TO_DO = {
-  emptied: 'Redis was emptied: intake and cases stand still until "gavel recover" has run',
+  emptied: 'Redis was emptied: intake and cases are stopped until "gavel recover" has run',
   'rolled-back':
-    'Redis lost its last writes (a failover, an older dump): intake and cases stand still until "gavel recover" has run',
-  recovering: '"gavel recover" is at work; if it was cut off, run it again',
+    'Redis lost its last writes (a failover, an older dump): intake and cases are stopped until "gavel recover" has run',
+  recovering: '"gavel recover" is running; if it was interrupted, run it again',
 }
-const FULL = 'Redis is at its maxmemory and takes nothing more: raise it (CONFIG SET maxmemory); all goes on by itself'
+const FULL =
+  'Redis is at its maxmemory and refuses writes: raise it (CONFIG SET maxmemory); the service then continues by itself'
 
 /**
- * Watches whether Redis still has what was written there, and room for more. Intake stands still while it has not, and a
- * batch that Redis had no memory for is tried again until it has.
+ * Watches whether Redis still has what was written there, and memory for more. While it has not, intake is paused; a batch
+ * that Redis had no memory for is tried again until it is stored.
  */
 export function storeWatch(deps: {
   incarnation: Incarnation
@@ -31,35 +32,35 @@ export function storeWatch(deps: {
 }) {
   const { incarnation, memoryShare, pauseAtMemory, report } = deps
   const stopping = new AbortController()
-  let told: string | null = null
-  let refused = false
-  let scarce = false
+  let reportedLoss: string | null = null
+  let isRefused = false
+  let isScarce = false
 
-  function tellLoss(): void {
+  function reportLoss(): void {
     const { lost } = incarnation
-    if (lost === told) return
-    told = lost
+    if (lost === reportedLoss) return
+    reportedLoss = lost
     if (lost === null) report('store:recovered', {})
     else report('store:lost', { why: lost, advice: WHAT_TO_DO[lost] })
   }
 
-  function tellRefused(now: boolean): void {
-    if (now === refused) return
-    refused = now
+  function setRefused(now: boolean): void {
+    if (now === isRefused) return
+    isRefused = now
     if (now) report('store:full', { advice: FULL })
-    else report('store:roomy', {})
+    else report('store:writable', {})
   }
 
-  async function untilRoom(task: () => Promise<unknown>, alive: () => Promise<void>): Promise<void> {
+  async function untilWritable(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         await task()
         return
       } catch (error) {
         if (!isOutOfMemory(error) || stopping.signal.aborted) throw error
-        tellRefused(true)
+        setRefused(true)
         await sleep(RETRY_MS, undefined, { signal: stopping.signal })
-        await alive()
+        await heartbeat()
       }
     }
   }
@@ -68,38 +69,38 @@ export function storeWatch(deps: {
     /** Why no case is opened and nothing is taken in now; null while all is well. */
     get trouble(): string | null {
       if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
-      return refused ? FULL : null
+      return isRefused ? FULL : null
     },
-    /** What intake waits for. */
+    /** Whether intake is to wait, and why: a share above 1 pauses it. */
     async strain(): Promise<Strain> {
       if (incarnation.lost !== null)
         return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[incarnation.lost] }
-      if (refused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
-      return { by: 'store-full', share: scarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
+      if (isRefused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
+      return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
     /** To be run every second. */
     async look(): Promise<void> {
       const share = await memoryShare()
-      scarce = share > pauseAtMemory - (scarce ? ROOM : 0)
+      isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
       try {
         await incarnation.advance()
-        tellRefused(false)
+        setRefused(false)
       } catch (error) {
         if (!isOutOfMemory(error)) throw error
-        tellRefused(true)
+        setRefused(true)
       }
-      tellLoss()
+      reportLoss()
       report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
     },
-    /** The reader, whose batches are noted in the incarnation before their offsets are committed. */
+    /** A reader whose batches are noted as durable in Redis before their offsets are committed to Kafka. */
     over(reader: TopicReader): TopicReader {
       return {
         start: (handle) =>
-          reader.start(async (batch, alive) => {
-            await untilRoom(() => handle(batch, alive), alive)
+          reader.start(async (batch, heartbeat) => {
+            await untilWritable(() => handle(batch, heartbeat), heartbeat)
             const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-            await untilRoom(() => incarnation.advance(durable), alive)
-            tellLoss()
+            await untilWritable(() => incarnation.advance(durable), heartbeat)
+            reportLoss()
           }),
         positions: () => reader.positions(),
         setPaused: (value) => reader.setPaused(value),

@@ -10,7 +10,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:lost': 'error',
   'store:recovered': 'info',
   'store:full': 'error',
-  'store:roomy': 'info',
+  'store:writable': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',

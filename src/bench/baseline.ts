@@ -12,7 +12,7 @@ const ROUNDS = [3, 2, 2] as const
  * shared.
  */
 export async function bareCasesPerSecond(redis: RedisSettings): Promise<number> {
-  const connection = connect(redis, () => {}, 'patient')
+  const connection = connect(redis, () => {}, 'retrying')
   const shared = { connection, prefix: `{baseline-${randomBytes(4).toString('hex')}}` }
   const cases = new Queue('cases', shared)
   const asks = new Queue('asks', shared)

@@ -90,7 +90,7 @@ export async function gatewayBench(
   const report: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
   }
-  const redis = connect(settings.redis, report, 'patient')
+  const redis = connect(settings.redis, report, 'retrying')
   try {
     const client = openAiModel({
       baseUrl: `http://127.0.0.1:${server.said}/v1`,

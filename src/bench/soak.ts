@@ -62,7 +62,7 @@ export async function soakBench(
   const { minutes, commentsPerPost, slots, latencyMs } = plan
   const postsPerSecond = (slots * 1000) / latencyMs / CALLS_A_VERDICT / VERDICTS_A_POST / 2
   const posts = Math.ceil(postsPerSecond * minutes * 60)
-  const redis = connect(loadSettings(environment).redis, () => {}, 'impatient')
+  const redis = connect(loadSettings(environment).redis, () => {}, 'fail-fast')
   const rows: SoakMinute[] = []
   const open: Tick[] = []
   let sampling = Promise.resolve()

@@ -80,7 +80,7 @@ export async function unwellBench(
   const settings = settingsFor(environment)
   const { child, said } = await startBeside('model-server', [String(latencyMs)], signal)
   const report: Report = () => {}
-  const redis = connect(settings.redis, report, 'patient')
+  const redis = connect(settings.redis, report, 'retrying')
   try {
     const client = openAiModel({
       baseUrl: `http://127.0.0.1:${said}/v1`,

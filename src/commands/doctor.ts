@@ -130,7 +130,7 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
     ]
   let client: ReturnType<typeof connect> | undefined
   try {
-    client = connect(settings.redis, () => {}, 'impatient')
+    client = connect(settings.redis, () => {}, 'fail-fast')
     await within(checkRedis(client, settings.redis))
     const servers = serversOf(client)
     return (

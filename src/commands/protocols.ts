@@ -43,7 +43,7 @@ async function withThreads<Result>(
   settings: Settings,
   use: (threads: ThreadStore) => Promise<Result>,
 ): Promise<Result> {
-  const client = connect(settings.redis, () => {}, 'impatient')
+  const client = connect(settings.redis, () => {}, 'fail-fast')
   const times = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
   try {
     await checkRedis(client, settings.redis)

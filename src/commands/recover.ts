@@ -85,7 +85,7 @@ export async function recover(
   const inputs = [topics.posts, topics.comments, topics.counterspeech]
   const keys = keysUnder(settings.redis.prefix)
   const keep = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
-  const client = connect(settings.redis, () => {}, 'impatient')
+  const client = connect(settings.redis, () => {}, 'fail-fast')
   const library = libraryOf(settings, clock)
   const stopIfAsked = () => {
     if (signal.aborted) throw new Stopped()

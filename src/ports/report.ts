@@ -54,9 +54,9 @@ export interface Events {
   /** Redis lost what it had acknowledged: nothing is opened or taken in until it has been recovered. */
   'store:lost': { why: string; advice: string }
   'store:recovered': Record<string, never>
-  /** Redis takes no more writes, for want of memory; and takes them again. */
+  /** Redis refuses writes, for want of memory; and takes them again. */
   'store:full': { advice: string }
-  'store:roomy': Record<string, never>
+  'store:writable': Record<string, never>
   /** How long this process has been without a working consumer. */
   'consumer:watched': { downSeconds: number }
   /** `clockLagSeconds` is null while the stream's clock has not started. */

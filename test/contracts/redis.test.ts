@@ -37,7 +37,7 @@ let client: Redis
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()
@@ -46,7 +46,7 @@ afterAll(async () => {
 
 describe('a connection', () => {
   it.each(['itself', 'its duplicate'])('writes at once what is sent at once: %s', async (which) => {
-    const first = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const first = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
     const lone = which === 'itself' ? first : first.duplicate()
     try {
       await lone.ping()
@@ -60,7 +60,7 @@ describe('a connection', () => {
   })
 
   it('sends a script whole that Redis does not know, and once', async () => {
-    const lone = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const lone = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
     await lone.ping()
     const sent = vi.spyOn(lone, 'sendCommand')
     try {
@@ -76,27 +76,27 @@ describe('a connection', () => {
   })
 })
 
-describe('an impatient connection', () => {
+describe('a fail-fast connection', () => {
   it('fails what was under way when it was lost, if it is let in no more', async () => {
     await client.call('ACL', 'SETUSER', 'leaver', 'on', '>one', '~*', '+@all')
     const url = (server.settings.REDIS_URL ?? '').replace('//', '//leaver:one@')
-    const impatient = connect(url, () => {}, 'impatient')
+    const failFast = connect(url, () => {}, 'fail-fast')
     try {
-      await impatient.ping()
-      const underWay = impatient.blpop(`never-${randomUUID()}`, 0)
+      await failFast.ping()
+      const underWay = failFast.blpop(`never-${randomUUID()}`, 0)
       await client.call('ACL', 'SETUSER', 'leaver', 'resetpass', '>two')
       await client.call('CLIENT', 'KILL', 'USER', 'leaver')
       await expect(underWay).rejects.toThrow('no answer after 4 tries')
-      await expect(impatient.ping()).rejects.toThrow('WRONGPASS')
+      await expect(failFast.ping()).rejects.toThrow('WRONGPASS')
     } finally {
-      impatient.disconnect()
+      failFast.disconnect()
     }
   })
 })
 
 describe('a connection that is told to end', () => {
   it('ends while it waits for its next try, with what waits on it', async () => {
-    const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'patient')
+    const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'retrying')
     const waiting = expect(lone.get('x')).rejects.toThrow('closed')
     await vi.waitUntil(() => lone.status === 'reconnecting')
     const ended = once(lone, 'end')
@@ -107,7 +107,7 @@ describe('a connection that is told to end', () => {
   it('leaves nothing without an answer that was under way before it was lost', async () => {
     const port = await freePort()
     const short = await startRedis({ say: () => {}, port })
-    const first = connect(short.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const first = connect(short.settings.REDIS_URL ?? '', () => {}, 'retrying')
     const second = first.duplicate()
     second.on('error', () => {})
     await second.ping()

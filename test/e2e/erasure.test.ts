@@ -40,7 +40,7 @@ const start = async (environment: Record<string, string>): Promise<Service> => {
 let redis: Redis
 beforeAll(async () => {
   stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 0 } })
-  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'impatient')
+  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
 })
 afterAll(async () => {
   await Promise.all(services.map((service) => service.kill('SIGKILL')))

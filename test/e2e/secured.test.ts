@@ -107,7 +107,7 @@ describe.concurrent('the service judges', () => {
     const service = await started(environment)
     await expectJudged(environment)
     await service.kill('SIGTERM')
-    const client = connect(settingsOf(environment).redis, () => {}, 'impatient')
+    const client = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
     try {
       await client.ping()
       const sizes = await Promise.all(serversOf(client).map((server) => server.dbsize()))
@@ -154,7 +154,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     return said
   }
   async function redisChecked(settings: ReturnType<typeof settingsOf>['redis']): Promise<void> {
-    const client = connect(settings, () => {}, 'impatient')
+    const client = connect(settings, () => {}, 'fail-fast')
     try {
       await checkRedis(client, settings)
     } finally {

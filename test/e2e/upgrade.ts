@@ -173,7 +173,7 @@ export function readsTheVersionBefore(): void {
     const asked = stack.understudy?.calls().length ?? 0
     const older = await start(environment)
     await sendPosts(environment, posts)
-    const redis = connect(settingsOf(environment).redis, () => {}, 'impatient')
+    const redis = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
     try {
       const prefix = environment.GAVEL_REDIS_PREFIX ?? ''
       // In mid-debate: some rounds are answered, and others asked.

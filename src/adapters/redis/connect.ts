@@ -17,20 +17,21 @@ export interface RedisSettings {
   readonly tls: TlsSettings
 }
 
-type Kind = 'patient' | 'impatient'
+/** What a command does while Redis is away: waits, or fails. */
+type Kind = 'retrying' | 'fail-fast'
 
-/** An impatient command has failed after so many tries to connect. */
+/** Commands of a fail-fast connection fail after so many tries to connect. */
 const TRIES = 4
 const CONNECT_MS = 5_000
 
 const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
 
 /**
- * Opens a connection to Redis, at a URL or as the settings say. A `patient` one waits for a Redis that is away and then goes
- * on (workers, the publisher); the other fails its commands after a few tries, so that whoever waits for an answer hears of
+ * Opens a connection to Redis, at a URL or as the settings say. Commands of a `retrying` one wait until Redis is back (for
+ * workers and the publisher); those of a `fail-fast` one fail after a few tries to connect, so that their caller can report
  * it. Both find the new master after a failover. On a cluster it is ioredis' `Cluster`, which has the same commands; there a
- * command that is under way while the last node goes fails on a patient one too. Throws an `OperatorError` if no Redis is set
- * or its TLS files can't be used.
+ * command that is in flight while the last node goes fails on a retrying one too. Throws an `OperatorError` if no Redis is
+ * set or its TLS files can't be used.
  */
 export function connect(at: string | RedisSettings, report: Report, kind: Kind): Redis {
   const { url, cluster, sentinels, ...settings } = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
@@ -43,9 +44,9 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
     ...(tls === undefined ? {} : { tls }),
     connectTimeout: CONNECT_MS,
   }
-  // ioredis itself fails what waits on a single server only, and there not what was under way on a connection before.
+  // ioredis by itself fails waiting commands on a single server only, and there not those that an earlier connection had sent.
   const retry = (times: number): number => {
-    if (kind === 'impatient' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
+    if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
     return backOff(times)
   }
   const client: Redis | Cluster =
@@ -64,20 +65,20 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   return client as Redis
 }
 
-/** A client, and its duplicates (BullMQ makes some), that write at once what is sent at once, and end when they are told to. */
+/** Mends what ioredis lacks, for a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
 function mended(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
   client.duplicate = (override) => mended(duplicate(override))
-  return ending(inOneWrite(client))
+  return withCleanEnd(withOneWrite(client))
 }
 
 /**
- * Commands that are sent together, by a callback or by the promises that it settles, go out in one write, since a system call
- * costs more than a command, and at once: they don't wait for what else has arrived. ioredis has automatic pipelining, which
- * keeps each command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden
- * class of its own).
+ * Sends all commands that one callback issues, with the promises that it settles, in one write, since a system call costs more
+ * than a command; and right after it, before the event loop goes on. Not by ioredis' automatic pipelining, which keeps each
+ * command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden class of its
+ * own).
  */
-function inOneWrite(client: Redis): Redis {
+function withOneWrite(client: Redis): Redis {
   const sendCommand = client.sendCommand.bind(client)
   let corked: Redis['stream'] | null = null
   const uncork = () => {
@@ -97,13 +98,13 @@ function inOneWrite(client: Redis): Redis {
 }
 
 /**
- * ioredis forgets to end a client that waits for its next try, and leaves what was under way on a connection before without
- * an answer: whoever waits for either (BullMQ does) waits for ever.
+ * ioredis does not end a client that waits before its next try to connect, and never answers commands that an earlier
+ * connection had sent: a caller that waits for either (BullMQ does) waits for ever.
  */
-function ending(client: Redis): Redis {
+function withCleanEnd(client: Redis): Redis {
   const disconnect = client.disconnect.bind(client)
   client.disconnect = (reconnect = false) => {
-    // It does end one that has not begun yet.
+    // It does end a client that has not started to connect.
     if (!reconnect && client.status === 'reconnecting') client.status = 'wait'
     disconnect(reconnect)
   }
@@ -112,13 +113,13 @@ function ending(client: Redis): Redis {
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
-/** What waits to be sent, and what was sent before the connection was lost. */
+/** Commands that wait to be sent, and those that were sent before the connection was lost. */
 interface WithQueues {
   flushQueue(error: Error): void
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
 }
 
-/** Both queues are ioredis' own, which its types hide: it has no public way to fail what waits and stay connected. */
+/** Both queues are private to ioredis: it has no public way to fail what waits and stay connected. */
 function failWaiting(client: Redis | Cluster, error: Error): void {
   const queues = client as unknown as WithQueues
   queues.flushQueue(error)
@@ -138,7 +139,7 @@ function throughSentinels(
     ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     failoverDetector: true,
-    // A master that was demoted and still holds the connection: 2 sends the command again, to the new one.
+    // A master that was demoted and kept the connection open: 2 reconnects and sends the command again, to the new one.
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   }
 }
@@ -147,11 +148,11 @@ function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (tim
   return new Cluster(nodes, {
     enableAutoPipelining: true,
     redisOptions: { ...access, maxRetriesPerRequest: null },
-    // A name is left to TLS to check, which would see the address alone.
+    // Keeps the host's name, which TLS checks; a lookup would leave it the address alone.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,
     // How often a command goes on to another node, or waits 100 ms for the one that takes over.
-    maxRedirections: kind === 'patient' ? Number.POSITIVE_INFINITY : 16,
+    maxRedirections: kind === 'retrying' ? Number.POSITIVE_INFINITY : 16,
     retryDelayOnMoved: 20,
     clusterRetryStrategy: retry,
   })
@@ -163,7 +164,7 @@ export function serversOf(client: Redis | Cluster): readonly Redis[] {
 }
 
 /**
- * Throws an error for a person, with what to set and no secret in it, if an impatient connection that was just opened gets
+ * Throws an error for a person, with what to set and no secret in it, if a fail-fast connection that was just opened gets
  * no answer, or its Redis is of another kind than the settings say.
  */
 export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
@@ -190,7 +191,7 @@ export async function checkRedis(client: Redis, settings: RedisSettings): Promis
 
 const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
 
-/** What Redis said, in words with what to set. */
+/** Which setting to change, by what Redis replied; null if nothing is known about it. */
 function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSettings): string | null {
   const atSentinel = /All sentinels are unreachable.*(WRONGPASS|NOAUTH)/.test(heard)
   const password = atSentinel
@@ -218,7 +219,7 @@ async function tlsRefusal(settings: RedisSettings): Promise<string | null> {
   return null
 }
 
-/** Where the settings look for Redis, without what is secret. */
+/** Where the settings look for Redis, without secrets. */
 export function redisAddresses({ url, cluster, sentinels }: RedisSettings): readonly string[] {
   const place = url === '' ? undefined : new URL(url)
   return place === undefined ? [...cluster, ...sentinels] : [`${place.protocol}//${place.host}${place.pathname}`]

@@ -30,8 +30,8 @@ const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z
 const BUCKETS = 600
 
 /**
- * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A ticket's id makes a reservation
- * repeatable: sent twice after a lost reply, it takes room once.
+ * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A reservation is idempotent by its ticket's
+ * id: sent twice after a lost reply, it counts once.
  */
 export function redisLimits(
   client: Redis,

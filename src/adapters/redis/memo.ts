@@ -22,7 +22,7 @@ const forget = script('memo/forget', {
   args: ['limit', 'quietMs'],
 })
 
-/** How long a lapsed lease is remembered, in ms: longer than any call, so that its late answer is kept after all. */
+/** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
 /** Questions forgotten in one step: long enough to be quick, short enough not to hold up Redis. */
 const FORGOTTEN_AT_ONCE = 500
