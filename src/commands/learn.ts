@@ -8,7 +8,7 @@ import { makeTopics } from '../app.ts'
 import { gatewaySettings, imageSettings, memoryGatewayParts, topicsOf } from '../assembly.ts'
 import { CURATOR_PROMPTS, curation } from '../curator/curate.ts'
 import { type Judged, type Learnt, learner, type Spent } from '../curator/learn.ts'
-import { patiently } from '../curator/patiently.ts'
+import { withRetry } from '../curator/with-retry.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { lots } from '../domain/lot.ts'
@@ -208,7 +208,7 @@ function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) 
       all,
       atOnce: ASKED_AT_ONCE,
       deadlineMs: settings.cases.deadline,
-      patience: { attempts, backoffMs: backoff },
+      retries: { attempts, backoffMs: backoff },
     },
   })
 }
@@ -396,7 +396,7 @@ export async function approveProposals(
   await withLibrary(settings, async (library) => {
     const { chosen, contested } = ids === 'all' ? await uncontested(library) : { chosen: ids, contested: [] }
     const by = options.by ?? operator()
-    const changes = await patiently(() => library.approve(chosen, by, signal), PATIENCE, {
+    const changes = await withRetry(() => library.approve(chosen, by, signal), APPROVAL_RETRIES, {
       signal,
       waiting: (why, ms) => terminal.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
     })
@@ -423,7 +423,7 @@ function whose(tenant: string | null): string {
 }
 
 /** An embedder that is busy is asked again. */
-const PATIENCE = { attempts: 5, backoffMs: 1_000 }
+const APPROVAL_RETRIES = { attempts: 5, backoffMs: 1_000 }
 
 async function uncontested(library: Library): Promise<{ chosen: string[]; contested: string[] }> {
   const all = await library.proposals()

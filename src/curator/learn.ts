@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Library, NewProposal, Proposal, Proposer, Room } from '../ports/library.ts'
 import type { Argument } from './case.ts'
 import { type ClosedCase, type curation, curationAnswer } from './curate.ts'
-import { type Patience, patiently } from './patiently.ts'
+import { type RetrySettings, withRetry } from './with-retry.ts'
 
 /** What a person's feedback came to: each piece ends in exactly one of these, or is left for another time. */
 export type Learnt =
@@ -59,7 +59,7 @@ export interface LearnSettings {
   readonly atOnce: number
   /** Longest time for one case, waits included, in ms. */
   readonly deadlineMs: number
-  readonly patience: Patience
+  readonly retries: RetrySettings
 }
 
 /** What the model was paid for. */
@@ -226,7 +226,7 @@ export function learner(deps: {
     }
     const ask = curate(closed)
     try {
-      const settled = await patiently((attempt) => gateway.ask(ask, { ...asking, attempt }), settings.patience, {
+      const settled = await withRetry((attempt) => gateway.ask(ask, { ...asking, attempt }), settings.retries, {
         signal,
         waiting: (why, ms) => io.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
       })

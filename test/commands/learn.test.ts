@@ -89,7 +89,7 @@ describe('the learner', () => {
       gateway,
       curate: curation(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
       clock: Date.now,
-      settings: { all, atOnce: 2, deadlineMs: 60_000, patience: { attempts: 3, backoffMs: 1 } },
+      settings: { all, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
   const io = () => ({ signal: stop.signal, progress: () => {} })
   const learn = (feedback: readonly FeedbackMessage[], by = make()) => by.learn(feedback, judged, io())

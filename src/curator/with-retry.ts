@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RetryLaterError } from '../domain/errors.ts'
 
-export interface Patience {
-  /** Tries in all; waits that somebody else imposed cost none. */
+export interface RetrySettings {
+  /** Attempts in all; waits that somebody else imposed (Retry-After) cost none. */
   readonly attempts: number
-  /** The wait before the second try, in ms; it doubles from then on. */
+  /** The wait before the second attempt, in ms; it doubles from then on. */
   readonly backoffMs: number
 }
 
 /**
- * Does again what can't be done now: no queue stands behind a command. `work` is told the number of its attempt, from 1.
- * Throws the last `RetryLaterError` when every try was in vain or the signal is aborted.
+ * Retries `work` when it throws a `RetryLaterError`, since a command has no queue that would. `work` is given the number of its
+ * attempt, from 1. Throws the last `RetryLaterError` after the last attempt, or when the signal is aborted.
  */
-export async function patiently<Result>(
+export async function withRetry<Result>(
   work: (attempt: number) => Promise<Result>,
-  { attempts, backoffMs }: Patience,
+  { attempts, backoffMs }: RetrySettings,
   { signal, waiting }: { signal: AbortSignal; waiting: (why: string, ms: number) => void },
 ): Promise<Result> {
   for (let attempt = 1; ; ) {
