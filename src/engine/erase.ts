@@ -81,9 +81,9 @@ export function commentEraser(deps: {
       const held = openId === null ? null : await cases.unpublished(openId)
       const over = held === null ? null : begunOver(held, state, deleted)
       if (held === null || over === null) continue
-      const done = await cases.beginOver(held, over)
+      const done = await cases.restartUnpublished(held, over)
       if (done === 'changed') return false
-      if (done === 'begun-over' && held.concluded) await queues?.push([held.record.id])
+      if (done === 'restarted' && held.concluded) await queues?.push([held.record.id])
     }
     return true
   }

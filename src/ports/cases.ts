@@ -31,7 +31,7 @@ export interface UnpublishedCase extends TakenCase {
 }
 
 /** What becomes of a case that restarts because comments were deleted. */
-export interface BeginningOver {
+export interface Restart {
   readonly record: CaseRecord
   /** The answers that it keeps. */
   readonly journal: Journal
@@ -64,7 +64,7 @@ export interface CaseStore {
    * its case, and the next revision is due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case
    * or its thread is not as it was read.
    */
-  beginOver(read: UnpublishedCase, over: BeginningOver): Promise<'begun-over' | 'in-flight' | 'changed'>
+  restartUnpublished(read: UnpublishedCase, over: Restart): Promise<'restarted' | 'in-flight' | 'changed'>
   /** Restarts a case without its journal, under the versions given. Returns false unless `epoch` is still the latest. */
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
   /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */

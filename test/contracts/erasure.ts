@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import type { BeginningOver, UnpublishedCase } from '../../src/ports/cases.ts'
+import type { Restart, UnpublishedCase } from '../../src/ports/cases.ts'
 import { ARRIVAL, endOf, entryOf, farewellOf, postOf, RULES, recordOf, said, T0, thread, unsaid } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
@@ -91,7 +91,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         return held
       }
       /** The case without the comment, as the engine would have it begin over. */
-      async function over(held: UnpublishedCase, change: Partial<BeginningOver> = {}): Promise<BeginningOver> {
+      async function over(held: UnpublishedCase, change: Partial<Restart> = {}): Promise<Restart> {
         const state = await readThread(stores, p1)
         const record = {
           ...held.record,
@@ -114,7 +114,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const lost = { key: '0.0', id: 'call-1', outcome: 'answered' }
         const given = await over(held, { journal: new Map([['0.0', entryOf('harmless')]]), lostCalls: [lost] })
         expect(await stores.cases.isCurrent(id, before.run)).toBe(true)
-        expect(await stores.cases.beginOver(held, given)).toBe('begun-over')
+        expect(await stores.cases.restartUnpublished(held, given)).toBe('restarted')
         await expectNoTrace()
         expect(await stores.cases.isCurrent(id, before.run)).toBe(false)
         expect(await stores.cases.isCurrent(id, before.run + 1)).toBe(true)
@@ -138,7 +138,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const held = await unpublished(id)
         expect(held.concluded).toBe(true)
-        expect(await stores.cases.beginOver(held, await over(held))).toBe('begun-over')
+        expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('restarted')
         await stores.threads.eraseLeft(p1, { openIds: [id], without: () => null, caseId: () => 'none' })
         await expectNoTrace()
         expect(await stores.outbox.size()).toBe(0)
@@ -154,7 +154,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const inHand = await stores.outbox.next('one', 10, 10)
         await deleteComment()
         const held = await unpublished(id)
-        expect(await stores.cases.beginOver(held, await over(held))).toBe('in-flight')
+        expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('in-flight')
         await expectNoTrace()
         expect(await stores.cases.unpublished(id)).toBeNull()
         expect(await stores.cases.take(id)).toBeNull()
@@ -171,7 +171,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await stores.outbox.next('one', 10, 10)
         await deleteComment()
         const held = await unpublished(id)
-        await stores.cases.beginOver(held, await over(held))
+        await stores.cases.restartUnpublished(held, await over(held))
         await stores.pass(7 * IDLE)
         await stores.outbox.adopt('two', 10, IDLE)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
@@ -183,16 +183,18 @@ export function erasureContract(name: string, make: MakeStores): void {
         const held = await unpublished(record.id)
         const given = await over(held)
         const now = await takeCase(stores, record.id)
-        expect(await stores.cases.beginOver(held, given)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(held, given)).toBe('changed')
         await stores.cases.answer(record.id, now.run, '0.0', entryOf('came meanwhile'))
-        expect(await stores.cases.beginOver({ ...held, epoch: now.epoch }, given), 'an answer came').toBe('changed')
+        expect(await stores.cases.restartUnpublished({ ...held, epoch: now.epoch }, given), 'an answer came').toBe(
+          'changed',
+        )
         const current = await unpublished(record.id)
         await stores.threads.putComments(p1, [said('c3')], T0, RULES)
-        expect(await stores.cases.beginOver(current, given)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(current, given)).toBe('changed')
         expect(await stores.cases.isCurrent(record.id, now.run)).toBe(true)
         const again = await over(current)
         expect(await stores.cases.conclude(record, now.epoch, endOf(record))).toBe(true)
-        expect(await stores.cases.beginOver(current, again)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(current, again)).toBe('changed')
         expect(await nextIds()).toEqual([record.id])
       })
 
@@ -220,7 +222,9 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await stores.cases.unpublished('rumor~p9~r1')).toBeNull()
         const left = await stores.cases.unpublished(id)
         if (left !== null)
-          expect(await stores.cases.beginOver(left, await over(left)), 'its thread has no case open').toBe('changed')
+          expect(await stores.cases.restartUnpublished(left, await over(left)), 'its thread has no case open').toBe(
+            'changed',
+          )
       })
     })
   })

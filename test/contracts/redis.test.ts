@@ -294,29 +294,29 @@ describe('in Redis', () => {
     expect(await readThread(stores, p1)).toMatchObject({ expired: true, comments: [], accepted: 0, late: 1 })
   })
 
-  it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
+  it('a post that is deleted after its thread has expired is retracted under the next number', async () => {
     await judgeOnce(stores, p1, { final: true })
     const { keys } = stores
     const member = memberOf(p1)
     await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
-    const farewells: string[] = []
-    const farewell = (protocol: string, revision: number) => {
-      farewells.push(`${protocol} ${revision}`)
+    const retractions: string[] = []
+    const retraction = (protocol: string, revision: number) => {
+      retractions.push(`${protocol} ${revision}`)
       return farewellOf(p1)(protocol, revision)
     }
-    expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
-    expect(farewells).toEqual(['rumor 2'])
+    expect(await stores.threads.deletePost(p1, retraction)).toBe('deleted')
+    expect(retractions).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
   })
 
   const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)
-  const revisionsToldGoodbye = async () => {
-    const farewells: string[] = []
+  const retractedRevisions = async () => {
+    const retractions: string[] = []
     const ended = await stores.threads.deletePost(p1, (protocol, revision) => {
-      farewells.push(`${protocol} ${revision}`)
+      retractions.push(`${protocol} ${revision}`)
       return farewellOf(p1)(protocol, revision)
     })
-    return { ended, farewells, published: await stores.outbox.size() }
+    return { ended, retractions, published: await stores.outbox.size() }
   }
   const forgetThread = () => {
     const { keys } = stores
@@ -328,11 +328,11 @@ describe('in Redis', () => {
       { protocol: 'rumor', revision, final: true, deleted: false },
     ])
 
-  it('a post whose thread has expired, and was begun again by a late comment, bids farewell when it is deleted', async () => {
+  it('a post whose thread has expired, and was begun again by a late comment, is retracted when it is deleted', async () => {
     await judgeOnce(stores, p1, { final: true })
     await forgetThread()
     await said1('late')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 2'], published: 1 })
   })
 
   it('of a comment that is deleted when its thread has expired, no case that is kept longer holds the words', async () => {
@@ -346,18 +346,18 @@ describe('in Redis', () => {
     expect(await stores.traces?.(words)).toEqual([])
   })
 
-  it('a post that a recovery brought back, and whose thread has expired since, bids farewell when it is deleted', async () => {
+  it('a post that a recovery brought back, and whose thread has expired since, is retracted when it is deleted', async () => {
     await restored(3)
     await forgetThread()
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
-  it('a post that nobody judges any more bids farewell to what a recovery brought back when it is deleted', async () => {
+  it('a post that nobody judges any more has what a recovery brought back retracted when it is deleted', async () => {
     await forgetThread()
     await restored(3)
     const nobody = { ...ARRIVAL, threaded: false }
     expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
   it('a deletion beside which everything changes again and again ends, and says so', async () => {
@@ -479,8 +479,8 @@ describe('in Redis', () => {
       return reply
     }) as never)
     expect(await outbox.next('one', 10, 10)).toEqual([])
-    const [farewell] = await outbox.next('one', 10, 10)
-    expect(farewell).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
+    const [retraction] = await outbox.next('one', 10, 10)
+    expect(retraction).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
     slow.disconnect()
   })
 
@@ -520,12 +520,12 @@ describe('in Redis', () => {
       const cases = [{ record, seen: state.version }]
       const opened = await stores.threads.open(state, { cases, waiting: [], held: [], nextDue: null, final: true })
       expect(opened).toEqual([record.id])
-      const farewells: number[] = []
+      const retractions: number[] = []
       await stores.threads.deletePost(p2, (protocol, revision) => {
-        farewells.push(revision)
+        retractions.push(revision)
         return farewellOf(p2)(protocol, revision)
       })
-      expect(farewells).toEqual([now / 1_000 + 2])
+      expect(retractions).toEqual([now / 1_000 + 2])
     })
 
     it.each([
@@ -593,7 +593,7 @@ describe('in Redis', () => {
     }
   })
 
-  it('a farewell leaves behind the revision that it retracts, whoever publishes that one', async () => {
+  it('a retraction is sent after the revision that it retracts, whoever publishes that one', async () => {
     const record = await openCase(stores, p1)
     await concludeCase(stores, record)
     const [taken] = await stores.outbox.next('slow', 10, 10)

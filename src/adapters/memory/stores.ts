@@ -530,7 +530,7 @@ export function memoryStores(clock: Clock): {
       const { record, epoch, run, journal, lost } = held
       return { record, epoch, run, journal: new Map(journal), lostCalls: [...lost], concluded: !held.open }
     },
-    async beginOver(read, { record, journal, lostCalls, version, seen }) {
+    async restartUnpublished(read, { record, journal, lostCalls, version, seen }) {
       const held = cases.get(record.id)
       const thread = threads.get(nameOf({ tenant: record.tenant, postId: record.subjectId, kind: record.kind }))
       const revision = thread?.revisions.get(record.protocol)
@@ -559,7 +559,7 @@ export function memoryStores(clock: Clock): {
       })
       held.lost.push(...lostCalls.filter(({ id }) => !held.lost.some((known) => known.id === id)))
       revision.seen = seen ?? revision.seen
-      return 'begun-over'
+      return 'restarted'
     },
     async restart(caseId, epoch, record) {
       const held = cases.get(caseId)

@@ -15,7 +15,7 @@ const takeCase = script('cases/take', {
   args: ['id', 'now', 'known', 'incarnationId', 'watermark', 'serverRun'],
 })
 const readUnpublished = script('cases/read-unpublished', { keys: CASE })
-const beginOver = script('cases/begin-over', {
+const restartUnpublished = script('cases/restart-unpublished', {
   keys: [...CASE, 'thread', 'open', 'outbox', 'erased'],
   args: [
     'id',
@@ -69,18 +69,7 @@ const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
 export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () => FencingToken = NO_FENCING): CaseStore {
-  async function unpublished(id: string): Promise<UnpublishedCase | null> {
-    const reply = await readUnpublished(client, caseKeys(keys, id))
-    if (reply === null) return null
-    const [status, record, epoch, run, journal, lost] = unpublishedReply.parse(reply)
-    return {
-      record: caseRecord.parse(JSON.parse(record)),
-      epoch: Number(epoch),
-      run: Number(run),
-      ...journalOf(journal, lost),
-      concluded: status === 'concluded',
-    }
-  }
+  const unpublished = (id: string) => unpublishedCase(client, keys, id)
 
   return {
     async take(id, known) {
@@ -114,9 +103,12 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       return status === 'open' && current === String(run)
     },
     unpublished,
-    async beginOver({ record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded }, over) {
+    async restartUnpublished(
+      { record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded },
+      over,
+    ) {
       const member = memberOf({ tenant, postId: subjectId, kind })
-      const done = await beginOver(client, {
+      const done = await restartUnpublished(client, {
         ...caseKeys(keys, id),
         thread: keys.thread(member),
         open: keys.open,
@@ -137,7 +129,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
         answers: [...over.journal].map(([key, entry]) => ({ key, entry: JSON.stringify(entry) })),
         lostCalls: over.lostCalls.map((one) => JSON.stringify(one)),
       })
-      return z.enum(['begun-over', 'in-flight', 'changed']).parse(done)
+      return z.enum(['restarted', 'in-flight', 'changed']).parse(done)
     },
     async restart(id, epoch, record) {
       const given = { case: keys.case(id), journal: keys.journal(id), epoch, record: JSON.stringify(record) }
@@ -166,6 +158,20 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const [back, unworked] = partitionReply.parse(await partition(client, given))
       return { back, unworked }
     },
+  }
+}
+
+/** A case that is open, or whose verdict waits for Kafka; null if there is none. */
+async function unpublishedCase(client: Redis, keys: Keys, id: string): Promise<UnpublishedCase | null> {
+  const reply = await readUnpublished(client, caseKeys(keys, id))
+  if (reply === null) return null
+  const [status, record, epoch, run, journal, lost] = unpublishedReply.parse(reply)
+  return {
+    record: caseRecord.parse(JSON.parse(record)),
+    epoch: Number(epoch),
+    run: Number(run),
+    ...journalOf(journal, lost),
+    concluded: status === 'concluded',
   }
 }
 

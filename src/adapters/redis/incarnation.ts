@@ -9,7 +9,7 @@ const LOSSES = ['emptied', 'rolled-back', 'recovering'] as const
 export type Loss = (typeof LOSSES)[number]
 
 /**
- * What a process was last told of the data: which incarnation they are, how far they had come, and in which run of the server.
+ * What a process last learnt of the data: their incarnation, their watermark, and the server's run in which it learnt them.
  * Redis opens and concludes no case for a process whose token it has never given.
  */
 export interface FencingToken {

@@ -12,7 +12,7 @@ const done = script('outbox/done', {
 })
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
 
-/** So many times longer than for an entry that another can send is waited for one that was erased. */
+/** An erased entry is waited for this many times longer than one that another publisher can send in its owner's place. */
 const ERASED_WAIT = 6
 
 const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
@@ -64,7 +64,7 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
   }
 
   return {
-    /** Without those that were erased while they were on their way to us: nobody sends them any more. */
+    /** The entries without those that were erased while this publisher was being handed them: these are never sent. */
     async without(entries: OutboxEntry[]): Promise<OutboxEntry[]> {
       const handed = new Set(entries.map(({ id }) => id))
       if (handed.size === 0) return entries
@@ -81,8 +81,9 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
         }
     },
     /**
-     * A publisher that was handed an entry which was erased, and is gone, never says that it is done. One that is only stopped
-     * would send it when it goes on, and nobody can do so in its place: it is waited for longer.
+     * Releases erased entries whose publisher has not reported on them for long: one that has died never says that it is done.
+     * One that is only suspended would still send its entry, and no other publisher can send it instead: so it is waited for
+     * longer than for entries that can be adopted.
      */
     async releaseOverdue(idleMs: number): Promise<void> {
       for (const { entry, at, caseId, of } of await all())

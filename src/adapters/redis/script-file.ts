@@ -16,7 +16,7 @@ export interface ScriptFile {
   readonly lua: string
   /** In the order in which they are sent; then the keys of each row of each list. */
   readonly keys: readonly string[]
-  /** Likewise; between them and the arguments of the rows stands the number of rows of each list. */
+  /** Likewise; they are followed by the number of rows of each list, and then by the arguments of the rows. */
   readonly args: readonly string[]
   readonly lists: readonly ListLayout[]
 }

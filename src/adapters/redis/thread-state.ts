@@ -2,7 +2,7 @@ import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../..
 import type { ThreadState } from '../../ports/threads.ts'
 
 const keptComment = comment.omit({ id: true })
-/** What stands in the place of a deleted comment. */
+/** Replaces the text of a deleted comment. */
 const TOMBSTONE = '{}'
 
 /** A Redis hash. */

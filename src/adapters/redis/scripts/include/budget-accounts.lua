@@ -4,7 +4,7 @@
 -- of their lease. Sums are sent as text: a large Lua number would be written with an exponent. They are exact up to 2^53:
 -- 9 million US dollars an account.
 local function whole(number) return string.format('%.0f', number + 0) end
--- For longer than is needed, so that most calls need not say it again.
+-- Keeps a key longer than is needed, so that most calls need not set its expiry again.
 local function keep_for(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, whole(ms * 1.25)) end
 end

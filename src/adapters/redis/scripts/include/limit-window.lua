@@ -33,7 +33,7 @@ local function slide(window, first, span, at)
   slid.oldest = first
   return slid
 end
--- Keys are told how long to live once a bucket, for a bucket longer. The clock may have gone back to a bucket and on again.
+-- Keys get a new expiry once a bucket, a bucket longer than needed. The clock may have gone back to a bucket and on again.
 local function is_first_in_bucket(slid) return slid.newest ~= slid.at or slid.at_calls == 0 end
 local function record(slid, calls, tokens, keep)
   redis.call('HSET', slid.key, 'calls', slid.calls + calls, 'tokens', slid.tokens + tokens,

@@ -1,5 +1,5 @@
 -- Restarts a case without comments that were deleted, if it and its thread are as the caller read them, else returns `changed`.
--- A verdict that no publisher was handed is taken back first: `begun-over`. One that a publisher has in hand is erased with its
+-- A verdict that no publisher was handed is taken back first: `restarted`. One that a publisher has in hand is erased with its
 -- case, and the thread is due as soon as it is published: `in-flight`.
 --@include open-counts
 --@include withdraw
@@ -52,4 +52,4 @@ redis.call('HSET', case, 'status', 'open', 'record', record)
 redis.call('HINCRBY', case, 'epoch', 1)
 redis.call('HINCRBY', case, 'run', 1)
 if seen ~= '' then redis.call('HSET', thread, 'seen:' .. protocol, seen) end
-return 'begun-over'
+return 'restarted'
