@@ -40,7 +40,7 @@ import {
   topicsOf,
 } from './assembly.ts'
 import { fences } from './domain/fence.ts'
-import { lots } from './domain/lot.ts'
+import { samplingRanks } from './domain/sampling-rank.ts'
 import { judge } from './engine/judge.ts'
 import { opener } from './engine/open.ts'
 import { reconciler } from './engine/reconcile.ts'
@@ -139,15 +139,15 @@ async function assemble(
 
   // Protocols, and the gateway between their asks and the model.
   const secret = await secretOf(intakeRedis, keys, settings.fences.key, report)
-  const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
+  const samplingRank = samplingRanks(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank)
   const metrics = prometheusMetrics({
     protocols,
     topics: inputs,
     models: [...new Set(Object.values(settings.models.roles).flat())],
   })
   listeners.push(metrics.listen)
-  const routes = router(protocols, settings.routes, lot)
+  const routes = router(protocols, settings.routes, samplingRank)
   const memo = redisMemo(workRedis, keys.under)
   const library = libraryOf(settings, clock)
   later(() => library.close())
@@ -276,7 +276,18 @@ async function assemble(
     downSince = () => reader.downSince
     const taking = intake({
       reader,
-      intakes: intakesOf(topics, { settings, threads, cases, queues, protocols, routes, library, memo, lot, clock }),
+      intakes: intakesOf(topics, {
+        settings,
+        threads,
+        cases,
+        queues,
+        protocols,
+        routes,
+        library,
+        memo,
+        samplingRank,
+        clock,
+      }),
       outbox,
       marks,
       limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },

@@ -9,11 +9,11 @@ import { lanceLibrary } from './adapters/lancedb/library.ts'
 import { memoryBudgets } from './adapters/memory/budgets.ts'
 import { memoryLimits } from './adapters/memory/limits.ts'
 import { memoryMemo } from './adapters/memory/memo.ts'
-import { drawOf, type Lot } from './domain/lot.ts'
+import { type SamplingRank, samplingKeyVersion } from './domain/sampling-rank.ts'
 import type { ThreadRef } from './domain/thread.ts'
 import { verdictId } from './domain/verdict.ts'
 import { commentEraser, MOST_DEADLINES } from './engine/erase.ts'
-import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
+import { type JudgeSettings, retraction, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
 import { judgesBesides, type Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
@@ -126,14 +126,14 @@ export function judgeSettings({ cases }: Settings): JudgeSettings {
   return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
 }
 
-function threadRules({ checkpoints, threads }: Settings, lot: Lot): ThreadRules {
+function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
   return {
     window: checkpoints.finalAge,
     counts: checkpoints.counts,
     cap: threads.maxComments,
     perAuthor: threads.maxPerAuthor,
-    draw: drawOf(lot),
-    rank: ({ tenant, kind, postId }, id) => lot(`sample ${tenant}/${kind}:${postId}`, id),
+    samplingKeyVersion: samplingKeyVersion(samplingRank),
+    rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
     textChars: threads.maxTextChars,
     reopen: checkpoints.reopen,
     orphanWait: threads.orphanWait,
@@ -161,7 +161,7 @@ export function intakesOf(
     routes: Router
     library: Pick<Library, 'forget'>
     memo: Pick<Memo, 'forget'>
-    lot: Lot
+    samplingRank: SamplingRank
     clock: Clock
     cases: CaseStore
     /** Null where the reconciler is left to give a case its job. */
@@ -179,18 +179,18 @@ export function intakesOf(
     routes,
     library,
     memo,
-    lot,
+    samplingRank,
     clock,
     descriptions = () => [],
   } = deps
-  const rules = threadRules(settings, lot)
+  const rules = threadRules(settings, samplingRank)
   const { checkpoints } = settings
-  const farewell = farewellOf(protocols, clock)
+  const retraction = retractionOf(protocols, clock)
   const erase = async (ref: ThreadRef) => {
     // Also for a deletion that comes again: the first one may have been cut off between the two.
     await memo.forget(ref, settings.memo.keep)
     await library.forget({ tenant: ref.tenant, id: ref.postId })
-    return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+    return threads.deletePost(ref, (protocol, revision) => retraction(ref, protocol, revision))
   }
   const eraseCase = commentEraser({
     ...{ threads, cases, queues, protocols, clock },
@@ -221,7 +221,7 @@ export function orphanLetter(report: Report) {
 }
 
 /** The last revision of a deleted post, by protocol. */
-export function farewellOf(protocols: readonly Protocol[], clock: () => number) {
+export function retractionOf(protocols: readonly Protocol[], clock: () => number) {
   return (ref: ThreadRef, name: string, revision: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>
@@ -233,7 +233,7 @@ export function farewellOf(protocols: readonly Protocol[], clock: () => number) 
         besides: protocol !== undefined && judgesBesides(protocol, ref.kind),
       })
     const now = clock()
-    const { verdict, transcript } = farewell({
+    const { verdict, transcript } = retraction({
       id: id(revision),
       protocol: name,
       tenant: ref.tenant,

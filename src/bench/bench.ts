@@ -5,7 +5,7 @@ import { topicsOf } from '../assembly.ts'
 import { readTopic } from '../commands/read-topic.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 import { makeProtocols } from '../protocols/make.ts'
@@ -225,7 +225,7 @@ function only(name: string): Record<string, string> {
 }
 
 function protocolOf(settings: Settings, name: string): Protocol {
-  const found = makeProtocols(settings.protocols, fences('bench', 1_000), lots('bench')).find(
+  const found = makeProtocols(settings.protocols, fences('bench', 1_000), samplingRanks('bench')).find(
     (protocol) => protocol.name === name,
   )
   if (found === undefined) throw new OperatorError(`No protocol is called ${name}, or the settings switch it off.`)

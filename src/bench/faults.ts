@@ -9,7 +9,7 @@ import { readTopic } from '../commands/read-topic.ts'
 import { table } from '../commands/terminal.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { post as postSchema } from '../domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { router } from '../engine/routes.ts'
@@ -159,8 +159,12 @@ function readCallLog(file: string): CallRecord[] {
 
 /** `PROTOCOL SUBJECT` of everything that must be judged, by the routes. */
 function subjectsOf(load: readonly FileMessage[], settings: Settings): ReadonlySet<string> {
-  const lot = lots(settings.fences.key)
-  const routes = router(makeProtocols(settings.protocols, fences('bench', 1_000), lot), settings.routes, lot)
+  const samplingRank = samplingRanks(settings.fences.key)
+  const routes = router(
+    makeProtocols(settings.protocols, fences('bench', 1_000), samplingRank),
+    settings.routes,
+    samplingRank,
+  )
   const routed = postSchema.omit({ authorSince: true })
   const pairs = load.flatMap(({ type, key, value }) => {
     if (type === 'comment') return []

@@ -14,7 +14,7 @@ import type { Ask } from '../domain/ask.ts'
 import type { Call } from '../domain/case.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { jsonSchema, withFormat } from '../gateway/format.ts'
 import { gateway } from '../gateway/gateway.ts'
 import { nodeFlags } from '../node-flags.js'
@@ -262,7 +262,9 @@ function* firstRounds(
     GAVEL_PROTOCOLS_RUMOR_PROMPT_KIND: 'objective',
     GAVEL_PROTOCOLS_RUMOR_BATCH_SIZE: String(COMMENTS),
   })
-  const rumor = makeProtocols(protocols, fences('bench', fencing), lots('bench')).find(({ name }) => name === 'rumor')
+  const rumor = makeProtocols(protocols, fences('bench', fencing), samplingRanks('bench')).find(
+    ({ name }) => name === 'rumor',
+  )
   if (rumor === undefined)
     throw new OperatorError('The settings switch off the rumor protocol, whose questions are asked here.')
   for (let thread = 0; ; thread++) {

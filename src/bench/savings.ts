@@ -16,7 +16,7 @@ import {
 import { table } from '../commands/terminal.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { addUsage, noUsage, verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
@@ -168,8 +168,8 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
-  const lot = lots('bench')
-  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences), lot)
+  const samplingRank = samplingRanks('bench')
+  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences), samplingRank)
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
   const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })
@@ -187,7 +187,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   queues.work(
     judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(changed) }),
   )
-  const routes = router(protocols, {}, lot)
+  const routes = router(protocols, {}, samplingRank)
   const topics = memoryTopics()
   const taking = intake({
     reader: topics.reader,
@@ -200,7 +200,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
       routes,
       library,
       memo: parts.memo,
-      lot,
+      samplingRank,
       clock,
     }),
     outbox,

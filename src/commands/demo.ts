@@ -8,7 +8,7 @@ import { startApp } from '../app.ts'
 import { topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { post as postSchema } from '../domain/thread.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
 import { router } from '../engine/routes.ts'
@@ -106,8 +106,12 @@ const routedPost = postSchema.omit({ authorSince: true })
 
 /** What of the event is judged, and by which protocols: what the routes say of each message. */
 async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
-  const lot = lots(settings.fences.key)
-  const routes = router(makeProtocols(settings.protocols, fences('demo', 1_000), lot), settings.routes, lot)
+  const samplingRank = samplingRanks(settings.fences.key)
+  const routes = router(
+    makeProtocols(settings.protocols, fences('demo', 1_000), samplingRank),
+    settings.routes,
+    samplingRank,
+  )
   const subjects = new Map<string, Subject>()
   for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
     if (type === 'comment') {

@@ -7,7 +7,7 @@ import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redi
 import { libraryOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { otherModels } from './paper-models.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -47,7 +47,7 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   try {
-    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).map(
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor')).map(
       ({ name }) => name,
     )
     if (names.length > 0)
@@ -81,7 +81,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
     const wanted = new Set(
-      makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).flatMap(
+      makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor')).flatMap(
         ({ shelves = [] }) => shelves,
       ),
     )

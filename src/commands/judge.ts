@@ -17,8 +17,8 @@ import {
 } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { deadLetter } from '../domain/messages.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
@@ -111,8 +111,8 @@ async function judgeWith(
   // A stream ends a thread at an age; a file holds it whole.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
   const secret = settings.fences.key || 'one run'
-  const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot).filter(
+  const samplingRank = samplingRanks(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank).filter(
     ({ name }) => name === options.protocol,
   )
   if (protocols.length === 0)
@@ -157,7 +157,7 @@ async function judgeWith(
 
   // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
   // every subject of the file: the routes are for streams.
-  const routes = router(protocols, {}, lot)
+  const routes = router(protocols, {}, samplingRank)
   const feed = feeding()
   const descriptions = new Map<string, readonly string[]>()
   const taking = intake({
@@ -172,7 +172,7 @@ async function judgeWith(
       routes,
       library: { forget: async () => 0 },
       memo: parts.memo,
-      lot,
+      samplingRank,
       clock,
       descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     }),

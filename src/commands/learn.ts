@@ -11,8 +11,8 @@ import { type Judged, type Learnt, learner, type Spent } from '../curator/learn.
 import { patiently } from '../curator/patiently.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { type DeadLetterReason, type FeedbackMessage, feedbackMessage } from '../domain/messages.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { fileMessages } from '../evaluation/formats.ts'
 import { gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
@@ -191,7 +191,7 @@ function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) 
   const fence = fences(settings.fences.key || 'one run', settings.fences)
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   return learner({
-    protocols: makeProtocols(settings.protocols, fence, lots('learn')),
+    protocols: makeProtocols(settings.protocols, fence, samplingRanks('learn')),
     known: new Set(PROTOCOLS.map(({ name }) => name)),
     library,
     gateway: gateway({

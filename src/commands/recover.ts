@@ -12,11 +12,11 @@ import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisMarks, redisThreads } from '../adapters/redis/threads.ts'
-import { farewellOf, intakesOf, libraryOf, topicsOf } from '../assembly.ts'
+import { intakesOf, libraryOf, retractionOf, topicsOf } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { deadLetter, OUTCOMES, type Outcome } from '../domain/messages.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { type Post, snapshot, type ThreadRef } from '../domain/thread.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import { snapshotOf, versionSeenBy } from '../engine/open.ts'
@@ -106,9 +106,9 @@ export async function recover(
     const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
       if ('advice' in event) terminal.say(event.advice)
     })
-    const lot = lots(secret)
-    const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot)
-    const routes = router(protocols, settings.routes, lot)
+    const samplingRank = samplingRanks(secret)
+    const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank)
+    const routes = router(protocols, settings.routes, samplingRank)
     const intakes = intakesOf(topics, {
       settings,
       threads,
@@ -118,10 +118,10 @@ export async function recover(
       routes,
       library,
       memo,
-      lot,
+      samplingRank,
       clock,
     })
-    const farewell = farewellOf(protocols, clock)
+    const retraction = retractionOf(protocols, clock)
     const { checkpoints } = settings
 
     // Before anything is held for it: a wrong prefix must not bring the services to a stand.
@@ -232,7 +232,7 @@ export async function recover(
         raised += done.raised
         abandoned += done.givenUp
         if (revisions.some(({ deleted }) => deleted))
-          await threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))
+          await threads.deletePost(ref, (protocol, revision) => retraction(ref, protocol, revision))
       })
       return { revisions: raised, givenUp: abandoned }
     }

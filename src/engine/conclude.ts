@@ -24,8 +24,8 @@ export interface Ended {
   readonly decidedAt: number
 }
 
-/** A key or version of the draw was changed while the thread grew. */
-const REDRAWN = 'the sample of comments was drawn under more than one key'
+/** The sampling key or the way of ranking was changed while the thread grew. */
+const REKEYED = 'the sample of comments was drawn under more than one key'
 
 export function verdictOf(ended: Ended): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
@@ -34,7 +34,7 @@ export function verdictOf(ended: Ended): Verdict {
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const { redrawn = false } = record.comments
   const { models, comments, ...decided } = bounded(
-    redrawn ? { ...ruling, degraded: [REDRAWN, ...ruling.degraded] } : ruling,
+    redrawn ? { ...ruling, degraded: [REKEYED, ...ruling.degraded] } : ruling,
   )
   return {
     schema: 1,

@@ -15,13 +15,13 @@ import type { Protocol } from './script.ts'
 
 /** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
 const TRIES = 100
-/** A case that is begun over has its whole time again, up to so many times: deletions may come one by one. */
+/** A case that restarts has its whole time again, up to this many times in all: deletions may come one by one. */
 export const MOST_DEADLINES = 4
 
 /**
- * Erases deleted comments from what the engine keeps: cases that are open, or wait for Kafka, begin over on the thread as it
- * is now and keep the answers that had nothing to do with them; of those that are published nothing stays. The thread itself
- * must be rid of them already. Repeatable.
+ * Erases deleted comments from what the engine keeps: cases that are open, or whose verdict waits for Kafka, restart on the
+ * thread as it is now and keep the answers that had nothing to do with the deleted comments; of published cases nothing stays.
+ * The comments must be gone from the thread itself already. Repeatable.
  */
 export function commentEraser(deps: {
   threads: ThreadStore
@@ -38,15 +38,15 @@ export function commentEraser(deps: {
   const without = (name: string, carry: unknown, deleted: ReadonlySet<string>): unknown =>
     carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
 
-  /** The case without the comments; null if it never held one. */
-  function begunOver(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
+  /** What the case restarts with, without the comments; null if it never held one. */
+  function restartOf(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
     const { record } = held
     const carry = without(record.protocol, record.carry, deleted)
     if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
     const protocol = protocols.get(record.protocol)
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
-    const over: CaseRecord = {
+    const restarted: CaseRecord = {
       ...record,
       ...(current === null || state.post === null
         ? filtered(record, deleted)
@@ -59,9 +59,11 @@ export function commentEraser(deps: {
       ),
     }
     const kept =
-      current === null ? { journal: new Map(), lostCalls: lostOf(held.journal) } : keep(current, held, over, deleted)
+      current === null
+        ? { journal: new Map(), lostCalls: lostOf(held.journal) }
+        : keep(current, held, restarted, deleted)
     return {
-      record: over,
+      record: restarted,
       ...kept,
       version: state.version,
       seen: current === null ? null : versionSeenBy(current, state),
@@ -79,11 +81,11 @@ export function commentEraser(deps: {
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
       const held = openId === null ? null : await cases.unpublished(openId)
-      const over = held === null ? null : begunOver(held, state, deleted)
-      if (held === null || over === null) continue
-      const done = await cases.beginOver(held, over)
+      const restart = held === null ? null : restartOf(held, state, deleted)
+      if (held === null || restart === null) continue
+      const done = await cases.restartUnpublished(held, restart)
       if (done === 'changed') return false
-      if (done === 'begun-over' && held.concluded) await queues?.push([held.record.id])
+      if (done === 'restarted' && held.concluded) await queues?.push([held.record.id])
     }
     return true
   }
@@ -132,21 +134,21 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
 }
 
 /**
- * The journal of a case that begins over: an answer stays where the same question is asked again, and of a question in
+ * The journal of a case that restarts: an answer stays where the same question is asked again, and of a question in
  * pieces where every piece was asked about beside no deleted comment. What is asked again as it was cannot hold the deleted
  * words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
  */
 function keep(
   protocol: Protocol,
   held: UnpublishedCase,
-  over: CaseRecord,
+  restarted: CaseRecord,
   deleted: ReadonlySet<string>,
 ): { journal: Journal; lostCalls: LostCall[] } {
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
     const answers = knownAnswers(replay(scriptOf(protocol, held.record), held.journal).asked, held.journal, deleted)
-    const progress = begin(scriptOf(protocol, over))
+    const progress = begin(scriptOf(protocol, restarted))
     for (;;) {
       const standing = proceed(progress, journal)
       if (standing.at === 'end') break

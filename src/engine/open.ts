@@ -194,7 +194,8 @@ function wants(protocol: Protocol, state: ThreadState, streamNow: number, final:
   const changed = before?.seen !== versionSeenBy(protocol, state)
   if (protocol.subject !== 'thread') return changed
   if (state.expired && before !== undefined) return false
-  const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
+  const checkpoint =
+    state.generation > state.observedGeneration || (state.nextAge !== null && streamNow >= state.nextAge)
   return checkpoint && (changed || (final && before?.final !== true))
 }
 
@@ -219,7 +220,7 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
-  const redrawn = state.redrawn && cap + overAuthor > 0 ? { redrawn: true as const } : {}
+  const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
     comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },

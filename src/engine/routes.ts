@@ -1,5 +1,5 @@
 import { entryOf } from '../domain/entry-of.ts'
-import { LOTS, type Lot } from '../domain/lot.ts'
+import { RANK_LIMIT, type SamplingRank } from '../domain/sampling-rank.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from './script.ts'
 
@@ -13,7 +13,7 @@ export interface Route {
   /** Comments that the thread has accepted when it is due; for protocols that read them. */
   readonly minComments?: number | undefined
   readonly maxComments?: number | undefined
-  /** Share of subjects, 0 to 1: a draw that no author can foresee, the same at every edit and on every machine with the key. */
+  /** Share of subjects, 0 to 1: a sample that no author can foresee, the same at every edit and on every machine with the key. */
   readonly sample?: number | undefined
 }
 
@@ -24,7 +24,7 @@ type Topic = (typeof ROUTED_TOPICS)[number]
 export interface Router {
   /** Names of the protocols that are at work here. */
   readonly names: ReadonlySet<string>
-  /** Protocols that judge this, whatever the number of comments. Those in `judging` have been drawn for it before. */
+  /** Protocols that judge this, whatever the number of comments. Those in `judging` were in its sample before. */
   of(ref: ThreadRef, post: Post, judging?: Judging): Protocol[]
   /** Those that judge it with this many comments. */
   at(ref: ThreadRef, post: Post, comments: number, judging?: Judging): Protocol[]
@@ -39,12 +39,12 @@ const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: '
 
 /**
  * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol without
- * routes judges all that it accepts of its own topic. Samples go by `lot`.
+ * routes judges all that it accepts of its own topic. Samples are taken by `samplingRank`.
  */
 export function router(
   protocols: readonly Protocol[],
   routes: Readonly<Partial<Record<string, readonly Route[]>>>,
-  lot: Lot,
+  samplingRank: SamplingRank,
 ): Router {
   const routed = (
     ref: ThreadRef,
@@ -54,7 +54,7 @@ export function router(
   ) =>
     protocols.filter((protocol) => {
       const isDrawn = ({ sample = 1 }: Route) =>
-        sample >= 1 || judging.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
+        sample >= 1 || judging.has(protocol.name) || rankShare(samplingRank, protocol.name, ref) < sample
       return (
         protocol.accepts(seenBy(protocol, post)) &&
         (entryOf(routes, protocol.name) ?? [{}]).some(
@@ -105,7 +105,7 @@ function speaks(lang: string, wanted: string): boolean {
   return given === asked || given.startsWith(`${asked}-`)
 }
 
-/** A subject's fixed lot for a protocol, 0 to 1. */
-function lotOf(lot: Lot, protocol: string, { tenant, postId, kind }: ThreadRef): number {
-  return lot(`route ${protocol}`, `${tenant}/${kind}:${postId}`) / LOTS
+/** A subject's fixed rank in a protocol's sample, as a share of all ranks: 0 to 1. */
+function rankShare(samplingRank: SamplingRank, protocol: string, { tenant, postId, kind }: ThreadRef): number {
+  return samplingRank(`route ${protocol}`, `${tenant}/${kind}:${postId}`) / RANK_LIMIT
 }

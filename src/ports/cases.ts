@@ -5,7 +5,7 @@ export interface TakenCase {
   readonly record: CaseRecord
   /** Raised by each taking over; only the latest holder can conclude. */
   readonly epoch: number
-  /** Raised when a case starts afresh; answers to an earlier run are not taken. */
+  /** Raised when a case restarts; answers to an earlier run are not taken. */
   readonly run: number
   readonly journal: Journal
   /** Calls that ended without an answer in the journal, in order: failed, or unreadable before a restart. */
@@ -30,14 +30,14 @@ export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
 }
 
-/** What becomes of a case that begins over. */
-export interface BeginningOver {
+/** What a case restarts with after comments of its thread were deleted. */
+export interface CaseRestart {
   readonly record: CaseRecord
   /** The answers that it keeps. */
   readonly journal: Journal
   /** Calls whose answers it does not keep. */
   readonly lostCalls: readonly LostCall[]
-  /** The thread's version that it was begun over on: it must still be that. */
+  /** The thread's version that it restarts on: it must still be that. */
   readonly version: number
   /** What of the thread it sees now; null where nobody here can say, and it counts as it did. */
   readonly seen: number | null
@@ -59,13 +59,13 @@ export interface CaseStore {
   /** Reads a case that is not published, without taking it over; null where there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
   /**
-   * Begins a case over, as `held` was read, in a new run that nobody has taken. A verdict that no publisher was ever handed is
-   * taken back, and its case is open again; one that a publisher has in hand is erased here, its case with it, and the next
-   * revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is not
-   * as it was read.
+   * Restarts a case that is still as `read`, in a new run that nobody has taken. A verdict that no publisher was ever handed is
+   * taken back, and its case is open again. A verdict that a publisher has in hand is erased here, its case with it, and the
+   * next revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is
+   * not as it was read.
    */
-  beginOver(held: UnpublishedCase, over: BeginningOver): Promise<'begun-over' | 'in-flight' | 'changed'>
-  /** Forgets the journal, begins a new run under the versions given. Returns false unless `epoch` is still the latest. */
+  restartUnpublished(read: UnpublishedCase, restart: CaseRestart): Promise<'restarted' | 'in-flight' | 'changed'>
+  /** Restarts an open case under `record`'s versions: without its journal, in a new run. False unless `epoch` is still the latest. */
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
   /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */
   answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<'stored' | 'exists' | 'stale'>

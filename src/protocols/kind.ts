@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Fence } from '../domain/fence.ts'
-import type { Lot } from '../domain/lot.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** What a protocol is made of. */
@@ -10,7 +10,7 @@ export interface ProtocolParts {
   readonly prompts: ReadonlyMap<string, string>
   readonly fence: Fence
   /** Draws by which a protocol samples and breaks ties. */
-  readonly lot: Lot
+  readonly samplingRank: SamplingRank
   /** The files of another folder under `config/`, by name with their ending. */
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }

@@ -9,7 +9,7 @@ import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import type { Router } from '../../src/engine/routes.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
-import { farewellOf, HOUR, RULES, T0 } from '../contracts/samples.ts'
+import { HOUR, RULES, retractionOf, T0 } from '../contracts/samples.ts'
 
 const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
@@ -71,7 +71,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
   const intake = counterspeech({
     ...{ threads, routes, checkpoints },
-    erase: (ref) => threads.deletePost(ref, farewellOf(ref)),
+    erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     rules: { ...RULES, textChars: 200 },
     clock: () => NOW,
   })

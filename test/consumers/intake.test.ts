@@ -9,7 +9,7 @@ import { router } from '../../src/engine/routes.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../../src/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/ports/topic.ts'
-import { farewellOf, HOUR, MINUTE, RULES, T0, thread } from '../contracts/samples.ts'
+import { HOUR, MINUTE, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 const NOW = T0 + HOUR
@@ -100,7 +100,7 @@ describe('the intake', () => {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => NOW,
     }
-    const erase = (ref: ThreadRef) => threads.deletePost(ref, farewellOf(ref))
+    const erase = (ref: ThreadRef) => threads.deletePost(ref, retractionOf(ref))
     const noted = (name: string, one: AnyIntake): AnyIntake => ({
       ...one,
       take: (read) => step(name, () => one.take(read)),
@@ -291,7 +291,7 @@ describe('the intake', () => {
     expect(settled()).toMatchObject({ 'posts judged': 1, 'posts dead-letter': 1 })
   })
 
-  it('publishes the farewell of a deleted post', async () => {
+  it('publishes the retraction of a deleted post', async () => {
     await hand.give(batchOf('posts', [postJson('p1')]))
     const state = await stores.threads.read(thread('p1'))
     expect(state?.post).toMatchObject({ id: 'p1', text: 'about p1', createdAt: T0 })

@@ -20,7 +20,7 @@ const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
 const RULES: ThreadRules = {
   ...{ window: 1e9, counts: [], cap: 10, perAuthor: null, reopen: true, textChars: 1_000, orphanWait: 1_000 },
   rank: () => 0,
-  draw: 'a draw',
+  samplingKeyVersion: 'a key',
 }
 
 let server: LocalServer

@@ -19,7 +19,7 @@ import { startRedis } from '../../src/stack/servers/redis.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
-import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
+import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
@@ -279,7 +279,7 @@ describe('in Redis', () => {
     const rules = { ...RULES, counts: [1] }
     await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, rules)
     expect(await stores.threads.putComments(p1, changes, T0, rules)).toEqual(['late', 'deleted'])
-    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, asks: 0 })
+    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, generation: 0 })
     expect(await client.exists(keys.comments(member))).toBe(0)
   })
 
@@ -294,29 +294,29 @@ describe('in Redis', () => {
     expect(await readThread(stores, p1)).toMatchObject({ expired: true, comments: [], accepted: 0, late: 1 })
   })
 
-  it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
+  it('a post that is deleted after its thread has expired is retracted under the next number', async () => {
     await judgeOnce(stores, p1, { final: true })
     const { keys } = stores
     const member = memberOf(p1)
     await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
-    const farewells: string[] = []
-    const farewell = (protocol: string, revision: number) => {
-      farewells.push(`${protocol} ${revision}`)
-      return farewellOf(p1)(protocol, revision)
+    const retractions: string[] = []
+    const retraction = (protocol: string, revision: number) => {
+      retractions.push(`${protocol} ${revision}`)
+      return retractionOf(p1)(protocol, revision)
     }
-    expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
-    expect(farewells).toEqual(['rumor 2'])
+    expect(await stores.threads.deletePost(p1, retraction)).toBe('deleted')
+    expect(retractions).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
   })
 
   const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)
-  const revisionsToldGoodbye = async () => {
-    const farewells: string[] = []
+  const retractedRevisions = async () => {
+    const retractions: string[] = []
     const ended = await stores.threads.deletePost(p1, (protocol, revision) => {
-      farewells.push(`${protocol} ${revision}`)
-      return farewellOf(p1)(protocol, revision)
+      retractions.push(`${protocol} ${revision}`)
+      return retractionOf(p1)(protocol, revision)
     })
-    return { ended, farewells, published: await stores.outbox.size() }
+    return { ended, retractions, published: await stores.outbox.size() }
   }
   const forgetThread = () => {
     const { keys } = stores
@@ -328,11 +328,11 @@ describe('in Redis', () => {
       { protocol: 'rumor', revision, final: true, deleted: false },
     ])
 
-  it('a post whose thread has expired, and was begun again by a late comment, bids farewell when it is deleted', async () => {
+  it('a post whose thread has expired, and was begun again by a late comment, is retracted when it is deleted', async () => {
     await judgeOnce(stores, p1, { final: true })
     await forgetThread()
     await said1('late')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 2'], published: 1 })
   })
 
   it('of a comment that is deleted when its thread has expired, no case that is kept longer holds the words', async () => {
@@ -346,18 +346,18 @@ describe('in Redis', () => {
     expect(await stores.traces?.(words)).toEqual([])
   })
 
-  it('a post that a recovery brought back, and whose thread has expired since, bids farewell when it is deleted', async () => {
+  it('a post that a recovery brought back, and whose thread has expired since, is retracted when it is deleted', async () => {
     await restored(3)
     await forgetThread()
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
-  it('a post that nobody judges any more bids farewell to what a recovery brought back when it is deleted', async () => {
+  it('a post that nobody judges any more retracts what a recovery brought back when it is deleted', async () => {
     await forgetThread()
     await restored(3)
     const nobody = { ...ARRIVAL, threaded: false }
     expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
   it('a deletion beside which everything changes again and again ends, and says so', async () => {
@@ -365,7 +365,7 @@ describe('in Redis', () => {
     let revision = 1
     const changing = stores.threads.deletePost(p1, (protocol, next) => {
       void client.hset(stores.keys.thread(memberOf(p1)), 'rev:rumor', ++revision)
-      return farewellOf(p1)(protocol, next)
+      return retractionOf(p1)(protocol, next)
     })
     await expect(changing).rejects.toThrow('changes again and again')
   })
@@ -475,12 +475,12 @@ describe('in Redis', () => {
     const call = slow.call.bind(slow) as (...args: unknown[]) => Promise<unknown>
     vi.spyOn(slow, 'call').mockImplementationOnce((async (...args: unknown[]) => {
       const reply = await call(...args)
-      await stores.threads.deletePost(p1, farewellOf(p1))
+      await stores.threads.deletePost(p1, retractionOf(p1))
       return reply
     }) as never)
     expect(await outbox.next('one', 10, 10)).toEqual([])
-    const [farewell] = await outbox.next('one', 10, 10)
-    expect(farewell).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
+    const [retraction] = await outbox.next('one', 10, 10)
+    expect(retraction).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
     slow.disconnect()
   })
 
@@ -520,12 +520,12 @@ describe('in Redis', () => {
       const cases = [{ record, seen: state.version }]
       const opened = await stores.threads.open(state, { cases, waiting: [], held: [], nextDue: null, final: true })
       expect(opened).toEqual([record.id])
-      const farewells: number[] = []
+      const retractions: number[] = []
       await stores.threads.deletePost(p2, (protocol, revision) => {
-        farewells.push(revision)
-        return farewellOf(p2)(protocol, revision)
+        retractions.push(revision)
+        return retractionOf(p2)(protocol, revision)
       })
-      expect(farewells).toEqual([now / 1_000 + 2])
+      expect(retractions).toEqual([now / 1_000 + 2])
     })
 
     it.each([
@@ -589,15 +589,15 @@ describe('in Redis', () => {
       { numRuns: 150 },
     )
     async function threadsEnd(ref: typeof p1) {
-      expect(await stores.threads.deletePost(ref, farewellOf(ref))).toBe('deleted')
+      expect(await stores.threads.deletePost(ref, retractionOf(ref))).toBe('deleted')
     }
   })
 
-  it('a farewell leaves behind the revision that it retracts, whoever publishes that one', async () => {
+  it('a retraction goes out after the revision that it retracts, whoever publishes that one', async () => {
     const record = await openCase(stores, p1)
     await concludeCase(stores, record)
     const [taken] = await stores.outbox.next('slow', 10, 10)
-    await stores.threads.deletePost(p1, farewellOf(p1))
+    await stores.threads.deletePost(p1, retractionOf(p1))
     expect(await stores.outbox.next('quick', 10, 10)).toEqual([])
     await stores.outbox.done(taken === undefined ? [] : [taken])
     expect(await stores.outbox.next('quick', 10, 10)).toMatchObject([{ kind: 'verdict', caseId: 'rumor~p1~r2' }])
@@ -654,14 +654,14 @@ describe('in Redis', () => {
     expect(await client.pttl(keys.authors(member))).toBe(NEVER)
   })
 
-  it('comments that an earlier version ranked, which named no draw, keep their ranks, and it is said', async () => {
+  it('comments that an earlier version ranked, which named no key, keep their ranks, and it is said', async () => {
     const { keys } = stores
     const member = memberOf(p1)
     await client.hdel(keys.thread(member), 'draw')
     await client.zadd(keys.sample(member), 7, 'c1')
     await said1('c2')
     expect(await client.zscore(keys.sample(member), 'c1')).toBe('7')
-    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, redrawn: true })
+    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, rekeyed: true })
   })
 
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {
@@ -673,7 +673,7 @@ describe('in Redis', () => {
 
   it('a tombstone lives a set time', async () => {
     await judgeOnce(stores, p1)
-    await stores.threads.deletePost(p1, farewellOf(p1))
+    await stores.threads.deletePost(p1, retractionOf(p1))
     const [left = 0] = (await lifetimes()).thread
     expect(left).toBeGreaterThan(KEEP_TOMBSTONE - 10_000)
     expect(left).toBeLessThanOrEqual(KEEP_TOMBSTONE)
@@ -725,7 +725,7 @@ describe('in Redis', () => {
     it('does not let a thread expire that stands due in their set', async () => {
       const state = await readThread(stores, p1)
       await client.zadd(stores.keys.due, 0, memberOf(p1))
-      const unanswered = { ...state, asks: state.asks + 1 }
+      const unanswered = { ...state, generation: state.generation + 1 }
       await stores.threads.open(unanswered, { cases: [], waiting: [], held: [], nextDue: null, final: true })
       expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     })
@@ -736,7 +736,7 @@ describe('in Redis', () => {
       await client.del(stores.keys.thread(memberOf(p1)))
       expect(await stores.threads.expireOrphans(p1, () => ({ key: '', letter: '' }))).toBe(0)
       expect(await stores.threads.countDue(T0)).toBe(0)
-      await stores.threads.deletePost(p2, farewellOf(p2))
+      await stores.threads.deletePost(p2, retractionOf(p2))
       await madeDue(p2)
       expect(await stores.threads.due(0, 10)).toEqual([p2])
       expect(await stores.threads.expireOrphans(p2, () => ({ key: '', letter: '' }))).toBe(0)

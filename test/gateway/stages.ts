@@ -1,7 +1,7 @@
 import { loadSettings } from '../../config/load.ts'
 import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
 import { fences } from '../../src/domain/fence.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { undecided } from '../../src/domain/verdict.ts'
 import { round, type Script } from '../../src/engine/script.ts'
@@ -18,7 +18,7 @@ export const fence = fences('a key', settings.fences)
 function made(name: string, over: object = {}): (words: Words) => Script {
   const subject = name === 'counterspeech' ? reply : snapshot
   const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
-  const protocol = makeProtocols(given as typeof settings.protocols, fence, lots('key')).find(
+  const protocol = makeProtocols(given as typeof settings.protocols, fence, samplingRanks('key')).find(
     (one) => one.name === name,
   )
   if (protocol === undefined) throw new Error(`no protocol ${name}`)

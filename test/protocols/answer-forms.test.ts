@@ -7,7 +7,7 @@ import type { Snapshot } from '../../src/domain/thread.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
 import { answer } from '../../src/stack/understudy/answer.ts'
-import { drive, plainLot } from './drive.ts'
+import { drive, plainRank } from './drive.ts'
 
 /** The fields of each answer in the order in which they are asked for, by protocol and stage; of lists, those of an entry. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -70,7 +70,7 @@ const SUBJECTS: Readonly<Record<string, Snapshot>> = {
 /** Every question that a protocol puts to a model over its subject, the understudy answering. */
 function asked(protocol: string, change: object): Ask[] {
   const given = { ...settings.protocols, [protocol]: { ...settings.protocols[protocol], enabled: true, ...change } }
-  const made = makeProtocols(given as typeof settings.protocols, fences('a key', settings.fences), plainLot).find(
+  const made = makeProtocols(given as typeof settings.protocols, fences('a key', settings.fences), plainRank).find(
     ({ name }) => name === protocol,
   )
   const subject = SUBJECTS[protocol]

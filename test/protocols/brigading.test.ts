@@ -16,7 +16,7 @@ import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identic
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { answer } from '../../src/stack/understudy/answer.ts'
 import { tell } from '../support/pipeline.ts'
-import { drive, plainLot } from './drive.ts'
+import { drive, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 const made = (settings: Partial<RumorSettings> = {}) =>
@@ -24,7 +24,7 @@ const made = (settings: Partial<RumorSettings> = {}) =>
     settings: { ...shipped, ...settings },
     prompts: promptsOf('rumor'),
     fence: fences('key', 4000),
-    lot: plainLot,
+    samplingRank: plainRank,
     files: () => new Map<string, string>(),
   })
 

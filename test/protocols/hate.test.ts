@@ -9,7 +9,7 @@ import type { Protocol } from '../../src/engine/script.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
 import type { HateSettings } from '../../src/protocols/hate/settings.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
-import { type Asked, calls, drive, Failed, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
+import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 const defaults: HateSettings = {
   preset: 'none',
@@ -35,7 +35,7 @@ const made = (settings: Partial<HateSettings> = {}, files = shipped, fence = pla
     settings: { ...defaults, ...settings },
     prompts,
     fence,
-    lot: plainLot,
+    samplingRank: plainRank,
     files: (folder) => (folder === 'perspectives' ? files : new Map()),
   })
 
@@ -985,7 +985,7 @@ describe('a platform’s own perspective', () => {
     expect(hash(edited)).not.toBe(hash(files))
     expect(hash(files, { perspectives: [...NAMES] })).toBe(hash(shipped))
     const reworded = new Map(prompts).set('judge', `${prompts.get('judge')}\nBe brief.`)
-    const parts = { settings: defaults, fence: plainFence, lot: plainLot, files: () => shipped }
+    const parts = { settings: defaults, fence: plainFence, samplingRank: plainRank, files: () => shipped }
     expect(hate.make({ ...parts, prompts: reworded }).promptsHash).not.toBe(hash(shipped))
   })
 })
@@ -997,7 +997,7 @@ describe('faults in perspective files', () => {
         settings: { ...defaults, ...settings },
         prompts: own,
         fence: plainFence,
-        lot: plainLot,
+        samplingRank: plainRank,
         files: () => new Map(Object.entries(files)),
       })
       return []

@@ -1,6 +1,6 @@
 import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
-import { LOTS } from '../../domain/lot.ts'
 import type { Outcome } from '../../domain/messages.ts'
+import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
 import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../../domain/thread.ts'
 import type { CaseStore, LostCall, Outbox, OutboxEntry, TakenCase } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -104,7 +104,7 @@ export function memoryStores(clock: Clock): {
   const cases = new Map<string, HeldCase>()
   const waiting: OutboxEntry[] = []
   /** By case whose verdict a publisher has in hand: what goes out behind it. */
-  const farewells = new Map<string, OutboxEntry>()
+  const retractions = new Map<string, OutboxEntry>()
   const replies = new Map<string, ThreadRef[]>()
   const paused = new Set<string>()
   const held = new Map<string, Set<HeldThread>>()
@@ -192,7 +192,7 @@ export function memoryStores(clock: Clock): {
       if (old === null) return { outcome: 'duplicate', again: false }
       thread.comments.set(id, null)
       // Behind every comment, and those that nobody saw behind those that were there.
-      thread.ranks.set(id, rules.rank(thread.ref, id) + (old === undefined ? 2 : 1) * LOTS)
+      thread.ranks.set(id, rules.rank(thread.ref, id) + (old === undefined ? 2 : 1) * RANK_LIMIT)
       thread.orphans.delete(id)
       if (old !== undefined) thread.accepted--
       if (thread.post === null && !due.has(nameOf(thread.ref)))
@@ -212,9 +212,9 @@ export function memoryStores(clock: Clock): {
       thread.comments.set(id, comment)
       return { outcome: 'updated', again: thread.final }
     }
-    if (thread.draw !== rules.draw) {
+    if (thread.draw !== rules.samplingKeyVersion) {
       thread.redrawn ||= thread.accepted > 0
-      thread.draw = rules.draw
+      thread.draw = rules.samplingKeyVersion
     }
     thread.accepted++
     const rank = rules.rank(thread.ref, id)
@@ -312,7 +312,7 @@ export function memoryStores(clock: Clock): {
       return ended.map(({ outcome }) => outcome)
     },
 
-    async deletePost(ref, farewell) {
+    async deletePost(ref, retraction) {
       const thread = threadOf(ref)
       if (thread.gone) return 'duplicate'
       for (const [protocol, held] of thread.revisions) {
@@ -320,8 +320,8 @@ export function memoryStores(clock: Clock): {
         if (held.openId !== null) cases.delete(held.openId)
         held.revision++
         held.carry = null
-        const entry = { id: nextId(), kind: 'verdict', ...farewell(protocol, held.revision) } as const
-        if (inFlight && held.openId !== null) farewells.set(held.openId, entry)
+        const entry = { id: nextId(), kind: 'verdict', ...retraction(protocol, held.revision) } as const
+        if (inFlight && held.openId !== null) retractions.set(held.openId, entry)
         else put(entry)
       }
       thread.gone = true
@@ -383,7 +383,7 @@ export function memoryStores(clock: Clock): {
         comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
         accepted: thread.accepted,
         overAuthor: thread.overAuthor,
-        redrawn: thread.redrawn,
+        rekeyed: thread.redrawn,
         late: thread.late,
         version: thread.version,
         postVersion: thread.postVersion,
@@ -395,8 +395,8 @@ export function memoryStores(clock: Clock): {
         // A thread in memory is never forgotten.
         expired: false,
         dueSince: thread.dueSince,
-        asks: thread.asks,
-        answered: thread.answered,
+        generation: thread.asks,
+        observedGeneration: thread.answered,
         revisions: new Map(
           [...thread.revisions].map(([protocol, { revision, seen, final, openId, carry }]) => [
             protocol,
@@ -466,7 +466,7 @@ export function memoryStores(clock: Clock): {
           opened.push(id)
         }
       }
-      if (!missed && thread.asks === state.asks) {
+      if (!missed && thread.asks === state.generation) {
         thread.dueSince = null
         thread.answered = thread.asks
         thread.nextAge = opening.nextDue
@@ -530,7 +530,7 @@ export function memoryStores(clock: Clock): {
       const { record, epoch, run, journal, lost } = held
       return { record, epoch, run, journal: new Map(journal), lostCalls: [...lost], concluded: !held.open }
     },
-    async beginOver(read, { record, journal, lostCalls, version, seen }) {
+    async restartUnpublished(read, { record, journal, lostCalls, version, seen }) {
       const held = cases.get(record.id)
       const thread = threads.get(nameOf({ tenant: record.tenant, postId: record.subjectId, kind: record.kind }))
       const revision = thread?.revisions.get(record.protocol)
@@ -559,7 +559,7 @@ export function memoryStores(clock: Clock): {
       })
       held.lost.push(...lostCalls.filter(({ id }) => !held.lost.some((known) => known.id === id)))
       revision.seen = seen ?? revision.seen
-      return 'begun-over'
+      return 'restarted'
     },
     async restart(caseId, epoch, record) {
       const held = cases.get(caseId)
@@ -664,9 +664,9 @@ export function memoryStores(clock: Clock): {
   }
 
   function release(caseId: string): void {
-    const farewell = farewells.get(caseId)
-    if (farewell !== undefined) put(farewell)
-    farewells.delete(caseId)
+    const retraction = retractions.get(caseId)
+    if (retraction !== undefined) put(retraction)
+    retractions.delete(caseId)
     const held = cases.get(caseId)
     cases.delete(caseId)
     if (held === undefined) return

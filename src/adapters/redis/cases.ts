@@ -79,7 +79,10 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
       }
       return held
     },
-    async beginOver({ record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded }, over) {
+    async restartUnpublished(
+      { record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded },
+      restart,
+    ) {
       const member = memberOf({ tenant, postId: subjectId, kind })
       const done = await scripts.beginOver(
         keys.thread(member),
@@ -92,20 +95,20 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, stamp: () =>
         id,
         member,
         protocol,
-        over.version,
+        restart.version,
         concluded ? 'concluded' : 'open',
         epoch,
         run,
         journal.size,
         clock(),
         PUBLISHERS,
-        JSON.stringify(over.record),
-        over.seen ?? '',
-        over.journal.size,
-        ...[...over.journal].flatMap(([key, entry]) => [key, JSON.stringify(entry)]),
-        ...over.lostCalls.map((one) => JSON.stringify(one)),
+        JSON.stringify(restart.record),
+        restart.seen ?? '',
+        restart.journal.size,
+        ...[...restart.journal].flatMap(([key, entry]) => [key, JSON.stringify(entry)]),
+        ...restart.lostCalls.map((one) => JSON.stringify(one)),
       )
-      return z.enum(['begun-over', 'in-flight', 'changed']).parse(done)
+      return done === 'begun-over' ? 'restarted' : z.enum(['in-flight', 'changed']).parse(done)
     },
     async restart(id, epoch, record) {
       return (await scripts.restartCase(keys.case(id), keys.journal(id), epoch, JSON.stringify(record))) === 1

@@ -35,7 +35,7 @@ export function redisRecovery(
   return {
     /**
      * Brings a thread's revisions up to those that were published, and gives up open cases whose revision was. Of a deleted
-     * one nothing is kept, so that the farewell of the others is not its own a second time.
+     * one nothing is kept, so that the retraction of the others is not its own a second time.
      */
     async restore(
       ref: ThreadRef,

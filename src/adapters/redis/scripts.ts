@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { LOTS } from '../../domain/lot.ts'
+import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
 import { TOMBSTONES } from '../../ports/threads.ts'
 import { type Lua, luaOn } from './lua.ts'
 
@@ -256,7 +256,7 @@ local member, now, window, cap, per_author, reopen, orphan_wait, counts, draw = 
 local TOMBSTONE = '{}'
 -- Above every rank: the deleted stand in the sample behind all others, so that they take no place from them, and those that
 -- nobody saw behind the deleted, so that they let none of these come back.
-local DEAD = ${LOTS}
+local DEAD = ${RANK_LIMIT}
 local fields = { 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired', 'crowd', 'draw' }
 local held = redis.call('HMGET', thread, unpack(fields))
 local at = held[1] and tonumber(held[1])

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { drawOf, lots } from '../../domain/lot.ts'
+import { samplingKeyVersion, samplingRanks } from '../../domain/sampling-rank.ts'
 import type { Report } from '../../ports/report.ts'
 import type { Keys } from './keys.ts'
 
@@ -15,7 +15,7 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
       advice:
         'fences.key is not set: the key of fences and draws is kept in Redis and lost with it; set GAVEL_FENCES_KEY',
     })
-  const draw = drawOf(lots(secret))
+  const draw = samplingKeyVersion(samplingRanks(secret))
   const before = await redis.getset(keys.draw, draw)
   if (before !== null && before !== draw)
     report('key:changed', {

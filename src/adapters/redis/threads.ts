@@ -97,25 +97,25 @@ export function redisThreads(
         rules.reopen ? 1 : 0,
         rules.orphanWait,
         rules.counts.join(','),
-        rules.draw,
+        rules.samplingKeyVersion,
         ...changes.flatMap((change) => argumentsOf(change, (id) => rules.rank(ref, id))),
       )
       return z.array(outcome).length(changes.length).parse(given)
     },
 
-    async deletePost(ref, farewell) {
+    async deletePost(ref, retraction) {
       const member = memberOf(ref)
       for (let tries = 0; tries < DELETE_TRIES; tries++) {
         const [held, forgotten] = await Promise.all([
           client.hgetall(keys.thread(member)),
           client.hgetall(keys.revisions(member)),
         ])
-        const farewells = [...lastRevisions(held, forgotten)].map(([protocol, revision]) => ({
+        const retractions = [...lastRevisions(held, forgotten)].map(([protocol, revision]) => ({
           protocol,
           revision,
-          ...farewell(protocol, revision + 1),
+          ...retraction(protocol, revision + 1),
         }))
-        const caseKeys = farewells.flatMap(({ revision, caseId }) =>
+        const caseKeys = retractions.flatMap(({ revision, caseId }) =>
           latest(revision, ERASED_REVISIONS).flatMap((number) => {
             const id = `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`
             return [keys.case(id), keys.journal(id), keys.lost(id)]
@@ -142,7 +142,7 @@ export function redisThreads(
           member,
           settings.keepTombstoneMs,
           PUBLISHERS,
-          ...farewells.flatMap(({ protocol, revision, caseId, verdict, transcript }) => [
+          ...retractions.flatMap(({ protocol, revision, caseId, verdict, transcript }) => [
             protocol,
             String(revision),
             caseId,
@@ -209,7 +209,7 @@ export function redisThreads(
         comments,
         accepted: Number(held.n ?? 0),
         overAuthor: Number(held.crowd ?? 0),
-        redrawn: held.redrawn !== undefined,
+        rekeyed: held.redrawn !== undefined,
         late: Number(held.late ?? 0),
         version: Number(held.v ?? 0),
         postVersion: Number(held.pv ?? 0),
@@ -220,8 +220,8 @@ export function redisThreads(
         countStage: Number(held.stage ?? 0),
         final: held.final !== undefined,
         expired: held.expired !== undefined,
-        asks: Number(held.asks ?? 0),
-        answered: Number(held.answered ?? 0),
+        generation: Number(held.asks ?? 0),
+        observedGeneration: Number(held.answered ?? 0),
         dueSince: held.since === undefined ? null : Number(held.since),
         revisions: revisionsOf(held),
       }
@@ -243,7 +243,7 @@ export function redisThreads(
         keys.lineage,
         member,
         String(state.version),
-        String(state.asks),
+        String(state.generation),
         nextDue === null ? '' : nextDue,
         final ? 1 : 0,
         cases[0]?.record.openedAt ?? 0,

@@ -1,6 +1,6 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import type { Lot } from '../../domain/lot.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
@@ -13,7 +13,7 @@ import { depthOf } from './depth.ts'
 import type { Utterance } from './near-identical.ts'
 import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
-import { draw, halve, lotIn, type Sides, separate, tieOf } from './sides.ts'
+import { halve, rankIn, type Sides, sample, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
 
 /** A decision, its last three fields where there is something to say. */
@@ -34,7 +34,7 @@ export function* s2mad(
     settings: RumorSettings
     prompts: Prompts
     fence: Fence
-    lot: Lot
+    samplingRank: SamplingRank
     under: string
     pressed: boolean
     tenant: string
@@ -42,8 +42,8 @@ export function* s2mad(
 ): Script {
   const { settings } = parts
   const depth = depthOf(settings, parts.pressed)
-  const lotOf = lotIn(parts.lot, parts.tenant, post.id)
-  const tie = tieOf(settings, lotOf)
+  const rankOf = rankIn(parts.samplingRank, parts.tenant, post.id)
+  const tie = tieOf(settings, rankOf)
   const ask = questions(post, parts)
   const degraded: string[] = []
   if (comments.length === 0) degraded.push('no comments: judged on the claim alone')
@@ -56,13 +56,13 @@ export function* s2mad(
     ...partlyReadComments(comments, parts.fence),
   )
   if (claimOf(post) === '') return nothingToJudge()
-  if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, lotOf, degraded)
+  if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, rankOf, degraded)
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
   const utterances = utterancesOf(comments, settings)
   const known = remembered(post, utterances, before, settings)
   const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
-  const wanted = draw(unscored, depth.comments, firstOf, lotOf)
+  const wanted = sample(unscored, depth.comments, firstOf, rankOf)
   const askKind = settings.promptKind === 'auto' && known.kind === null
   const { scores, beside, ...stance } = yield* stances(
     wanted,
@@ -90,7 +90,7 @@ export function* s2mad(
       : halve(
           weighed.comments.map(({ comment }) => comment),
           sampleSize,
-          lotOf,
+          rankOf,
         )
   const holds = (sides: Sides) =>
     before !== null &&
@@ -187,13 +187,13 @@ function* vanilla(
   comments: readonly Comment[],
   ask: Questions,
   settings: RumorSettings,
-  lotOf: (comment: Comment) => number,
+  rankOf: (comment: Comment) => number,
   degraded: readonly string[],
 ): Script {
   const unheard = utterancesOf(comments, settings).map((utterance) => ({ utterance, score: null }))
-  const weighed = weigh(unheard, settings, tieOf(settings, lotOf))
+  const weighed = weigh(unheard, settings, tieOf(settings, rankOf))
   const all = weighed.comments.map(({ comment }) => comment)
-  const shown = draw(all, settings.sampleSize, (comment) => comment, lotOf)
+  const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
   const [only] = yield* round([ask.vanilla(shown)])
   const { degraded: wrong = [], ...reached } = only.ok
     ? { label: labelOf(only.answer), rationale: only.answer.reasoning, decidedBy: 'judge' as const, rounds: 0 }
