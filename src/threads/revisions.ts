@@ -43,7 +43,7 @@ export function eraseCarries(
   thread: Thread,
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },
 ): Step<'erased' | 'opened'> {
-  if (thread.status === 'deleted') return { thread, outcome: 'erased' }
+  if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
   if (unknown) return { thread, outcome: 'opened' }
   const revisions = [...thread.revisions].map(([protocol, revision]): [string, Revision] => {

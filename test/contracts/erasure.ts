@@ -63,6 +63,14 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
       })
 
+      it('has nothing left of a comment that is deleted after it, whoever has its verdict in hand', async () => {
+        await concluded()
+        await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        const left = { openIds: [], without: () => null, caseId: () => 'none' }
+        expect(await stores.threads.eraseLeft(p1, left)).toBe(true)
+      })
+
       it('lets its retraction follow where the publisher that had it in hand is gone, and no sooner', async () => {
         await concluded()
         const inHand = await stores.outbox.next('one', 10, 10)

@@ -778,6 +778,8 @@ return 'begun-over'
 const ERASE_LEFT = `
 local thread = KEYS[1]
 for i = 2, #KEYS do redis.call('UNLINK', KEYS[i]) end
+-- Of a deleted post nothing is carried on, though a publisher have its last verdict in hand.
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 'erased' end
 local known = {}
 local count = tonumber(ARGV[1])
 for i = 2, count + 1 do known[ARGV[i]] = true end
