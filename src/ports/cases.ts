@@ -80,7 +80,10 @@ export interface CaseStore {
     epoch: number,
     end: { verdict: string; transcript: string; carry: string | null },
   ): Promise<boolean>
-  /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. */
+  /**
+   * Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. Taking
+   * a case while it is unworked does not count.
+   */
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
   /** Without the unworked. */
   countOpen(): Promise<number>

@@ -204,6 +204,15 @@ export function caseStoreContract(name: string, make: MakeStores): void {
         expect((await readThread(stores, p1)).revisions.get('rumor')?.openId).toBeNull()
       })
 
+      it('and finds them untouched since before when they come back, whoever took them meanwhile', async () => {
+        const { rumor } = await two()
+        await stores.pass(50)
+        await stores.cases.part(['hate'])
+        await takeCase(stores, rumor.id)
+        await stores.cases.part(['hate', 'rumor'])
+        expect(await stores.cases.idle(40, 10)).toContain(rumor.id)
+      })
+
       it('and ends them with their deleted post', async () => {
         const { rumor } = await two()
         await stores.cases.part([])

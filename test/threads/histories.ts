@@ -50,13 +50,12 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete'), thread }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('expire'), thread }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('new key') }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('read'), thread }) },
   {
     weight: 10,
     arbitrary: fc.record({
       do: fc.constant('open'),
       thread,
-      stale: sometimes(4),
+      stale: sometimes(2),
       cases: fc.oneof(fc.constant<Protocol[]>(['rumor']), protocols),
       waiting: fc.oneof(none, none, protocols),
       parked: fc.oneof(none, none, protocols),
@@ -65,6 +64,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
       final: sometimes(3),
     }),
   },
+  { weight: 10, arbitrary: fc.record({ do: fc.constant('judge'), thread, protocol, final: sometimes(2) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('take'), thread, protocol }) },
   {
     weight: 2,

@@ -24,8 +24,7 @@ export type Step =
   | OfThread<'delete'>
   | OfThread<'expire'>
   | { do: 'new key' }
-  /** Remembers the thread as it is, for an opening that comes late. */
-  | OfThread<'read'>
+  /** `stale`: as the thread was before the last case or the last comments. */
   | OfThread<
       'open',
       {
@@ -38,6 +37,8 @@ export type Step =
         final: boolean
       }
     >
+  /** A case from its opening, or from where it is, to its publication. */
+  | OfCase<'judge', { final: boolean }>
   | OfCase<'take'>
   | OfCase<'answer', { key: number; text: number }>
   | OfCase<'lose', { call: number }>

@@ -47,10 +47,10 @@ export function runOn(
   const openIdOf = async (at: number, protocol: string) =>
     (await threads.read(refOf(at)))?.revisions.get(protocol)?.openId ?? null
   /** The protocol's open case, which is opened where there is none. */
-  const caseOf = async (at: number, protocol: Protocol) => {
+  const caseOf = async (at: number, protocol: Protocol, final = false) => {
     const none = { waiting: [], parked: [], absent: [] }
     if ((await openIdOf(at, protocol)) === null)
-      await open({ do: 'open', thread: at, stale: false, cases: [protocol], ...none, next: true, final: false })
+      await open({ do: 'open', thread: at, stale: false, cases: [protocol], ...none, next: !final, final })
     return openIdOf(at, protocol)
   }
 
@@ -66,6 +66,15 @@ export function runOn(
       ...{ absent: step.absent, final: step.final, nextDue: step.next ? clock.now + HOUR + step.thread : null },
     }
     return threads.open(state, opening)
+  }
+
+  const judge = async ({ thread: at, protocol, final }: Extract<Step, { do: 'judge' }>) => {
+    const id = await caseOf(at, protocol, final)
+    const taken = id === null ? null : await cases.take(id)
+    if (taken !== null) await cases.conclude(taken.record, taken.epoch, endOf(taken.record))
+    await handOut('one')
+    await done({ do: 'done', which: 0, all: true, forget: true })
+    return id
   }
 
   const restartUnpublished = async (at: number, protocol: Protocol, changed: boolean, unseen: boolean) => {
@@ -104,6 +113,7 @@ export function runOn(
 
   const ofCase = async (step: Extract<Step, { protocol: Protocol; thread: number }>): Promise<unknown> => {
     const { thread: at, protocol } = step
+    if (step.do === 'judge') return judge(step)
     if (step.do === 'restart unpublished') return restartUnpublished(at, protocol, step.changed, step.unseen)
     const id = await caseOf(at, protocol)
     if (id === null) return 'none'
@@ -143,9 +153,6 @@ export function runOn(
         return threads.deletePost(ref, retractionOf(ref))
       case 'expire':
         return threads.expireOrphans(ref, (origin) => ({ key: origin.offset, letter: JSON.stringify(origin) }))
-      case 'read':
-        stale.set(step.thread, await threads.read(ref))
-        return 'read'
       case 'open':
         return open(step)
       case 'erase left': {
@@ -162,7 +169,10 @@ export function runOn(
   }
 
   return async (step: Step): Promise<unknown> => {
-    if ('thread' in step) return 'protocol' in step ? ofCase(step) : onThread(step)
+    if ('thread' in step) {
+      if (step.do === 'judge' || step.do === 'comments') stale.set(step.thread, await threads.read(refOf(step.thread)))
+      return 'protocol' in step ? ofCase(step) : onThread(step)
+    }
     switch (step.do) {
       case 'nothing':
         return 'nothing'

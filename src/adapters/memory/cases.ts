@@ -17,7 +17,8 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
     async take(id) {
       const kept = openCase(id)
       if (kept === null) return null
-      const taken = { ...kept, epoch: kept.epoch + 1, touched: clock() }
+      // One that is set apart is not looked for, and keeps its place among those that are for when it comes back.
+      const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
       cases.set(id, taken)
       return takenOf(taken)
     },
