@@ -93,11 +93,11 @@ export function opener(deps: {
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
-      held = [],
+      parked = [],
       waiting = [],
       ready = [],
     } = Object.groupBy(wanted, ({ name }) =>
-      paused.has(name) ? 'held' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
+      paused.has(name) ? 'parked' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
       record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),
@@ -106,11 +106,11 @@ export function opener(deps: {
     const opened = await threads.open(state, {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
-      held: held.map(({ name }) => name),
+      parked: parked.map(({ name }) => name),
       // What changed while a protocol was off is judged by it when it is on again: nobody edits behind its back.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
-      final: checkpoint.final && [...waiting, ...held].every(({ subject }) => readsThread && subject !== 'thread'),
+      final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
     })
     for (const { record } of opening)
       if (opened.includes(record.id))

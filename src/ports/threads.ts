@@ -176,11 +176,11 @@ export interface ThreadStore {
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
-   * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
-   * due time when that one is published, a paused one (`held`) when it is resumed, and one that has judged the thread and is off
-   * here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
-   * nothing where nothing would be due after this and the thread has changed since it was read, or where comments have been
-   * deleted since then: it stays due.
+   * Opens cases on a thread as `state` shows it, one a protocol. A protocol whose case is still open (`waiting`) gets another
+   * due time when that one is published, a paused one (`parked`) when it is resumed, and one that has judged the thread and is
+   * off here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue` (null: none) unless
+   * more became due meanwhile. Does nothing where the thread has changed since it was read and nothing would be due after this,
+   * or where comments have been deleted since then: it stays due.
    * Returns the ids of the cases that were opened.
    */
   open(
@@ -188,7 +188,7 @@ export interface ThreadStore {
     opening: {
       cases: readonly { record: CaseRecord; seen: number }[]
       waiting: readonly string[]
-      held: readonly string[]
+      parked: readonly string[]
       absent?: readonly string[]
       nextDue: number | null
       final: boolean

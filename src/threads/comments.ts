@@ -35,7 +35,7 @@ interface Batch {
   /** Something was said, edited or deleted. */
   changed: boolean
   deleted: boolean
-  /** The final snapshot held a comment that was deleted. */
+  /** A comment was deleted that the final snapshot rests on. */
   superseded: boolean
   /** Something was said or edited after the final snapshot. */
   reopened: boolean

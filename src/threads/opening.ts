@@ -25,7 +25,7 @@ export function openCases(
     (protocol) => !isOpen(thread, protocol) && isNews(thread, protocol, read),
   )
   const behind = [...opening.waiting, ...(opening.absent ?? [])].filter((protocol) => isOpen(thread, protocol))
-  const parked = opening.held.filter((protocol) => paused.has(protocol))
+  const parked = opening.parked.filter((protocol) => paused.has(protocol))
   const { revisions, opened, busy } = openRevisions(thread, behind, opening.cases)
   const after: Thread = {
     ...thread,
@@ -35,7 +35,7 @@ export function openCases(
     final: thread.final || (opening.final && !busy),
   }
   // A case that was published, or a protocol that was resumed, since the thread was read: it stays due for that one.
-  const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.held.length
+  const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
     outcome: { opened, parkedFor: [...parked, ...absent] },

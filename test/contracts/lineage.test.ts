@@ -185,7 +185,7 @@ describe('a lineage', () => {
       const state = await threads.read(REF)
       if (state === null) throw new Error('no thread')
       const record = recordOf(1)
-      const opening = { cases: [{ record, seen: 1 }], waiting: [], held: [], nextDue: null, final: true }
+      const opening = { cases: [{ record, seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
       expect(await threads.open(state, opening)).toEqual([])
       expect(await lineage.beat()).toBeNull()
       expect(lineage.quiet).toBe(true)
@@ -259,7 +259,7 @@ describe('on data that a process does not know', () => {
     const open = async () => {
       const state = await threads.read(REF)
       if (state === null) throw new Error('the thread is not there')
-      const opening = { cases: [{ record: recordOf(1), seen: 1 }], waiting: [], held: [], nextDue: null, final: true }
+      const opening = { cases: [{ record: recordOf(1), seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
       return threads.open(state, opening)
     }
     return { lineage, threads, cases, open }

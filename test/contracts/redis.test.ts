@@ -488,8 +488,8 @@ describe('in Redis', () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
     const opening = { cases: [], waiting: [], nextDue: null, final: false }
-    await stores.threads.open(state, { ...opening, held: ['hate'] })
-    await stores.threads.open(state, { ...opening, held: [], absent: ['hate'] })
+    await stores.threads.open(state, { ...opening, parked: ['hate'] })
+    await stores.threads.open(state, { ...opening, parked: [], absent: ['hate'] })
     expect(await client.pttl(stores.keys.held('hate'))).toBe(NEVER)
   })
 
@@ -497,7 +497,7 @@ describe('in Redis', () => {
     await openCase(stores, p1, { final: true })
     await said1('c2')
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: true })
     expect(await stores.threads.due(T0, 10)).toEqual([])
     expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
     expect(await stores.threads.due(0, 10)).toEqual([p1])
@@ -518,7 +518,7 @@ describe('in Redis', () => {
       const state = await readThread(stores, p2)
       const record = recordOf(state, 'rumor', { revision: state.base + 1, id: `rumor~p2~r${state.base + 1}` })
       const cases = [{ record, seen: state.version }]
-      const opened = await stores.threads.open(state, { cases, waiting: [], held: [], nextDue: null, final: true })
+      const opened = await stores.threads.open(state, { cases, waiting: [], parked: [], nextDue: null, final: true })
       expect(opened).toEqual([record.id])
       const retractions: number[] = []
       await stores.threads.deletePost(p2, (protocol, revision) => {
@@ -606,14 +606,14 @@ describe('in Redis', () => {
 
   it('a thread whose final snapshot nobody judged expires as well', async () => {
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
   })
 
   it('a thread that a paused protocol owes a verdict does not expire, and does once that is published', async () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
-    const held = { cases: [], waiting: [], held: ['hate'], nextDue: null, final: true }
+    const held = { cases: [], waiting: [], parked: ['hate'], nextDue: null, final: true }
     await stores.threads.open(state, held)
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     await judgeOnce(stores, p1, { final: true })
@@ -628,7 +628,7 @@ describe('in Redis', () => {
     const rules = { ...RULES, reopen: false, perAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const state = await readThread(stores, p2)
-    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
     expect(await stores.threads.putComments(p2, [said('late', { author: 'x' })], T0, rules)).toEqual(['late'])
     const { keys } = stores
     for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2)), keys.authors(memberOf(p2))])
@@ -726,7 +726,7 @@ describe('in Redis', () => {
       const state = await readThread(stores, p1)
       await client.zadd(stores.keys.due, 0, memberOf(p1))
       const unanswered = { ...state, generation: state.generation + 1 }
-      await stores.threads.open(unanswered, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+      await stores.threads.open(unanswered, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
       expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     })
 

@@ -885,7 +885,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     describe('pauses', () => {
-      const held = { cases: [], waiting: [], held: ['rumor'], nextDue: null, final: false }
+      const held = { cases: [], waiting: [], parked: ['rumor'], nextDue: null, final: false }
 
       it('a protocol for everybody, until it is resumed', async () => {
         expect(await stores.threads.paused()).toEqual(new Set())
@@ -929,7 +929,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     describe('a protocol that is off, and has judged the thread', () => {
-      const absent = { cases: [], waiting: [], held: [], absent: ['hate'], nextDue: null, final: false }
+      const absent = { cases: [], waiting: [], parked: [], absent: ['hate'], nextDue: null, final: false }
       beforeEach(async () => {
         await putPost()
       })
@@ -972,7 +972,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const opened = await stores.threads.open(state, {
           cases,
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -1001,7 +1001,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a revision once, however many open it from the same state', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual(['rumor~p1~r1'])
         const { epoch } = await takeCase(stores, 'rumor~p1~r1')
         expect(await stores.threads.open(state, opening)).toEqual([])
@@ -1016,7 +1016,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const record = await openCase(stores, p1)
         await put([said('c1')])
         const state = await readThread(stores, p1)
-        const opening = { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false }
+        const opening = { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await isDue(FOREVER)).toBe(false)
         await concludeCase(stores, record)
@@ -1037,7 +1037,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const second = {
           cases: [seenBy(state, 'rumor', { final: true })],
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: null,
           final: true,
         }
@@ -1056,7 +1056,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state.revisions.get('rumor')?.openId).not.toBeNull()
         await concludeCase(stores, record)
         await publishAll(stores)
-        await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false })
+        await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false })
         expect(await isDue(FOREVER)).toBe(true)
       })
 
@@ -1072,7 +1072,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.open(state, {
           cases: [seenBy(state)],
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -1083,7 +1083,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await put([said('between')])
-        const last = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true }
+        const last = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: true }
         expect(await stores.threads.open(state, last)).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const again = await readThread(stores, p1)
@@ -1098,7 +1098,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1')])
         const state = await readThread(stores, p1)
         await put([said('c2')])
-        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
+        await stores.threads.open(state, {
+          cases: [seenBy(state)],
+          waiting: [],
+          parked: [],
+          nextDue: null,
+          final: true,
+        })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -1108,7 +1114,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost(p1, { text: 'second' })
         const state = await readThread(stores, p1)
         await putPost(p1, { text: 'third' })
-        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
+        await stores.threads.open(state, {
+          cases: [seenBy(state)],
+          waiting: [],
+          parked: [],
+          nextDue: null,
+          final: true,
+        })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -1144,7 +1156,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await stores.threads.deletePost(p1, retractionOf(p1))
-        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: T0 + HOUR, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
         expect(await isDue(FOREVER)).toBe(false)
@@ -1157,7 +1169,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1'), said('c2')])
         const before = await readThread(stores, p1)
         await put([unsaid('c1')])
-        const opening = { waiting: [], held: [], nextDue: T0 + HOUR, final: false }
+        const opening = { waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(before, { cases: [seenBy(before)], ...opening })).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const after = await readThread(stores, p1)

@@ -114,7 +114,7 @@ async function open(protocol = made(), change: { final?: boolean; pressed?: bool
     openedAt: clock.now,
   })
   const seen = versionSeenBy(protocol, state)
-  const nothing = { waiting: [], held: [], nextDue: null, final: change.final === true }
+  const nothing = { waiting: [], parked: [], nextDue: null, final: change.final === true }
   const [id] = await stores.threads.open(state, { cases: [{ record, seen }], ...nothing })
   if (id === undefined) throw new Error('not opened')
   return id

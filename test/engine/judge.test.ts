@@ -95,7 +95,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   const [id = ''] = await stores.threads.open(state, {
     cases: [{ record, seen: state.version }],
     waiting: [],
-    held: [],
+    parked: [],
     nextDue: null,
     final: false,
   })

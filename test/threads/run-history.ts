@@ -62,7 +62,7 @@ export function runOn(
       seen: state.version,
     }))
     const opening = {
-      ...{ cases, waiting: step.waiting.filter((one) => !step.cases.includes(one)), held: step.parked },
+      ...{ cases, waiting: step.waiting.filter((one) => !step.cases.includes(one)), parked: step.parked },
       ...{ absent: step.absent, final: step.final, nextDue: step.next ? clock.now + HOUR + step.thread : null },
     }
     return threads.open(state, opening)

@@ -228,7 +228,7 @@ export function redisThreads(
       return state
     },
 
-    async open(state, { cases, waiting, held, absent = [], nextDue, final }) {
+    async open(state, { cases, waiting, parked, absent = [], nextDue, final }) {
       const member = memberOf(state.ref)
       const opened = await scripts.openCases(
         keys.thread(member),
@@ -249,7 +249,7 @@ export function redisThreads(
         cases[0]?.record.openedAt ?? 0,
         settings.keepThreadMs,
         waiting.join(' '),
-        held.join(' '),
+        parked.join(' '),
         ...stamp(),
         String(state.deletions),
         absent.join(' '),
