@@ -41,7 +41,7 @@ export function backpressure(deps: {
     if (!paused && most > 1) {
       paused = true
       const over = measured.filter(({ share }) => share > 1)
-      report('intake:paused', { strains: over.map(({ by }) => by), reason: over.map(({ says }) => says).join('; ') })
+      report('intake:paused', { signals: over.map(({ by }) => by), reason: over.map(({ says }) => says).join('; ') })
     } else if (paused && most < settings.resumeAtShare) {
       paused = false
       report('intake:resumed', {})

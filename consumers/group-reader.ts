@@ -125,7 +125,7 @@ export function groupReader(deps: {
         life = undefined
         clearTimeout(own.commitTimer)
         downSince ??= clock()
-        report('trouble:met', { where: 'kafka consumer', error })
+        report('error', { where: 'kafka consumer', error })
         letGo()
         setTimeout(() => {
           void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
@@ -279,7 +279,7 @@ export function groupReader(deps: {
         await own.consumer.commitOffsets(offsets.map(([, offset]) => offset))
         for (const [key, offset] of offsets) if (own.handled.get(key) === offset) own.handled.delete(key)
       } catch (error) {
-        report('trouble:met', { where: 'kafka commit', error })
+        report('error', { where: 'kafka commit', error })
         if (!closing) commitSoon(own, COMMIT_AGAIN_MS)
       }
     })

@@ -161,7 +161,7 @@ export function publisher(deps: {
             try {
               await once(SENT_AT_ONCE)
             } catch (error) {
-              report('trouble:met', { where: 'publisher', error })
+              report('error', { where: 'publisher', error })
               if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
             }
         }
@@ -250,7 +250,7 @@ export function publisher(deps: {
         }
         for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await takeOnce(entry)
       } catch (error) {
-        report('trouble:met', { where: 'publisher', error })
+        report('error', { where: 'publisher', error })
         if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
@@ -274,8 +274,7 @@ export function publisher(deps: {
       const last = await Promise.allSettled(
         all.map(({ parcels, once }) => (parcels.length === 0 ? undefined : once(parcels.length))),
       )
-      for (const one of last)
-        if (one.status === 'rejected') report('trouble:met', { where: 'publisher', error: one.reason })
+      for (const one of last) if (one.status === 'rejected') report('error', { where: 'publisher', error: one.reason })
       await outbox.leave(name)
     },
   }

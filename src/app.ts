@@ -51,7 +51,7 @@ import { every, type Loop } from './loop.ts'
 import type { Outbox, OutboxEntry } from './ports/cases.ts'
 import type { Model } from './ports/model.ts'
 import type { StageBacklog } from './ports/queues.ts'
-import { broadcast, type Listener, type Report } from './ports/report.ts'
+import { broadcast, type ErrorPlace, type Listener, type Report } from './ports/report.ts'
 import { makeProtocols } from './protocols/make.ts'
 import { storeWatch } from './store-watch.ts'
 
@@ -104,7 +104,7 @@ async function assemble(
   // The metrics need the protocols, the protocols a fence, the fence Redis: events before that reach the log alone.
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
-    broadcast(listeners, (error) => log('trouble:met', { where: 'listener', error }))(name, event)
+    broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
 
   // Redis: one connection that fails fast for intake, a patient one for everything that works off what was accepted.
   const keys = keysUnder(settings.redis.prefix)
@@ -202,9 +202,9 @@ async function assemble(
     orphanLetter: orphanLetter(report),
   })
 
-  const loops = new Map<string, Loop>()
-  const loop = (name: string, ms: number, task: () => Promise<unknown>) => {
-    const started = every(ms, task, (error) => report('trouble:met', { where: name, error }))
+  const loops = new Map<ErrorPlace, Loop>()
+  const loop = (name: ErrorPlace, ms: number, task: () => Promise<unknown>) => {
+    const started = every(ms, task, (error) => report('error', { where: name, error }))
     loops.set(name, started)
     return started
   }
@@ -321,7 +321,7 @@ async function assemble(
     const running = new Set(loops.keys())
     const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
     await Promise.race([Promise.all(ended), sleep(LOOP_ENDS_MS, undefined, { ref: false })])
-    for (const name of running) report('trouble:met', { where: name, error: new Error('it does not end') })
+    for (const name of running) report('error', { where: name, error: new Error('it does not end') })
   })
 
   const http = await serveHttp(settings.http, {

@@ -47,7 +47,7 @@ export function storeWatch(deps: {
     if (now === refused) return
     refused = now
     if (now) report('store:full', { advice: FULL })
-    else report('store:roomy', {})
+    else report('store:writable', {})
   }
 
   async function untilRoom(task: () => Promise<unknown>, alive: () => Promise<void>): Promise<void> {

@@ -69,7 +69,7 @@ describe('the watch over the store', () => {
     expect(told).toEqual(['store:full'])
     expect((await watch.strain()).share).toBe(Number.POSITIVE_INFINITY)
     await watch.look()
-    expect(told).toEqual(['store:full', 'store:roomy'])
+    expect(told).toEqual(['store:full', 'store:writable'])
     expect((await watch.strain()).share).toBe(0)
   })
 

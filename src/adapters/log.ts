@@ -10,11 +10,11 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:lost': 'error',
   'store:recovered': 'info',
   'store:full': 'error',
-  'store:roomy': 'info',
+  'store:writable': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',
-  'trouble:met': 'error',
+  error: 'error',
   'service:started': 'info',
   'key:unset': 'warn',
   'key:changed': 'warn',
@@ -22,9 +22,11 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:stopping': 'info',
   'service:stopped': 'info',
 }
-/** Whatever Redis has no memory for, it is one trouble: each script of each worker has words of its own for it. */
+/** What `error` is called in the log: alerts and operators search for this name. */
+const ERROR_IN_LOG = 'trouble:met'
+/** That Redis has no memory left is one error, whichever script or worker met it: only the rest of the message differs. */
 const NO_MEMORY = /^OOM /
-/** The same trouble is told once in this time, with the number of times that it was not. */
+/** The same error is logged once in this time, with the number of times that it was left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
 
@@ -55,14 +57,14 @@ export function logListener(level: string, now: () => number): Listener {
   return (name, event) => {
     const loudness = LEVELS[name] ?? 'debug'
     if (!log.isLevelEnabled(loudness)) return
-    if (name === 'trouble:met') {
-      const { where, error } = event as Events['trouble:met']
+    if (name === 'error') {
+      const { where, error } = event as Events['error']
       const described = describe(error)
       // A lock that lapses is seldom alone: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
       const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
       if (silent !== null)
-        log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
+        log[loudness]({ event: ERROR_IN_LOG, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
       return
     }
     if (name === 'verdict:published')

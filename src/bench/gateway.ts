@@ -88,7 +88,7 @@ export async function gatewayBench(
   const { child: arrivals } = await startBeside('arrivals', [], signal)
   const troubles: unknown[] = []
   const report: Report = (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
+    if (name === 'error' && 'error' in event) troubles.push(event.error)
   }
   const redis = connect(settings.redis, report, 'patient')
   try {
@@ -249,7 +249,7 @@ function* numbered(asks: readonly Ask[]): Generator<Ask> {
 
 /** The scoring of twenty comments, each time others. */
 function batches(environment: Readonly<Record<string, string | undefined>>): Generator<Ask> {
-  return firstRounds(environment, ({ pieces }) => pieces !== undefined)
+  return firstRounds(environment, ({ batch }) => batch !== undefined)
 }
 
 function* firstRounds(

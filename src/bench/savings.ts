@@ -160,7 +160,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   const clock = Date.now
   const troubles: unknown[] = []
   const report: Report = (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
+    if (name === 'error' && 'error' in event) troubles.push(event.error)
   }
   const changed: Settings = {
     ...settings,

@@ -52,7 +52,7 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
     (name, event) => {
       if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
       else if (name === 'case:opened') tick.opened++
-      else if (name === 'trouble:met') tick.troubles++
+      else if (name === 'error') tick.troubles++
       else if (name === 'kafka:lag') {
         const { topic, messages } = event as Events['kafka:lag']
         lags.set(topic, messages)

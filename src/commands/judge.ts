@@ -80,8 +80,7 @@ export async function judgeFile(
   const { terminal } = io
   const counts = { verdicts: 0, undecided: 0, refused: 0, unrouted: 0 }
   const complain: Report = (name, event) => {
-    if (name === 'trouble:met' && 'error' in event)
-      terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
+    if (name === 'error' && 'error' in event) terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
     // Comments that a protocol does not read are none of its subjects.
     if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== TOPICS.comments)
       if (event.outcome === 'unrouted') counts.unrouted += event.count

@@ -27,7 +27,7 @@ export async function produce(
 ): Promise<Produced> {
   const { clientId, compression } = settings.kafka
   const kafka = kafkaClient(settings.kafka, clientId, (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) io.terminal.say(String(event.error))
+    if (name === 'error' && 'error' in event) io.terminal.say(String(event.error))
   })
   await checkBrokers(settings.kafka)
   await makeTopics(kafka, settings)

@@ -9,7 +9,7 @@ import { printable, printableJson, type Terminal } from './terminal.ts'
 export async function readingClient(settings: Settings, terminal: Terminal) {
   const told = new Set<string>()
   const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, (name, event) => {
-    if (name !== 'trouble:met' || !('error' in event)) return
+    if (name !== 'error' || !('error' in event)) return
     const said = printable(event.error instanceof Error ? event.error.message : String(event.error), 300)
     // What kafkajs tries again it complains of each time.
     if (told.has(said)) return

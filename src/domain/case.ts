@@ -75,9 +75,9 @@ export const journalEntry = z.object({
   /** Time this ask was held back by somebody's Retry-After, in ms. */
   heldMs: z.number(),
   memo: z.boolean(),
-  /** Set where the pieces of a question were answered by several models: the model of each. */
+  /** Set where several models answered items of a batch: the model of each item. */
   models: z.array(z.string()).optional(),
-  /** Set where a question in pieces was not sent as it stands: the pieces sent, call by call. */
+  /** Set where a batch was not sent as it stands: the items sent, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })
 export type JournalEntry = z.infer<typeof journalEntry>

@@ -1,4 +1,4 @@
-/** Why an ask, a case or a message could not be brought to its end. A closed list: it becomes metric labels. */
+/** Why an ask, a case or a message could not be finished. A closed list: these are values of metric labels. */
 export type FailureCode =
   | 'unreadable'
   | 'refused'
@@ -13,6 +13,9 @@ export type FailureCode =
   | 'budget'
   | 'library'
   | 'image'
+
+/** How one call to a model ended: with a readable answer, with a named failure, or with an unexpected error. */
+export type CallOutcome = 'answered' | 'error' | FailureCode
 
 /** It will not work however often it is tried. */
 export class PermanentError extends Error {

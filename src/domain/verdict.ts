@@ -134,7 +134,7 @@ const turn = z.object({
   memo: z.boolean(),
   /** What it was asked about, where that is several things under one question: their ids, in the order of their numbers. */
   about: z.array(z.string()).optional(),
-  /** Set where only some pieces of the question were sent, the others being known: their numbers from 0, call by call. */
+  /** Set where only some items of a batch were sent, the others being known: their numbers from 0, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })
 export type Turn = z.infer<typeof turn>

@@ -147,7 +147,7 @@ export function transcriptOf(
     return {
       round: asked.round,
       stage: entry.stage,
-      role: asked.ask.part === undefined ? entry.role : `${entry.role} (${asked.ask.part})`,
+      role: asked.ask.label === undefined ? entry.role : `${entry.role} (${asked.ask.label})`,
       model: entry.model,
       messages: sent(asked, entry).map((message, at) => once(seen, message, { turn: index, message: at })),
       answer: entry.answer,

@@ -175,13 +175,13 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
     if (entry === undefined || entry.failed !== undefined) continue
     const question = questionOf(ask)
     whole.set(question, [...(whole.get(question) ?? []), { from: key, entry }])
-    const { pieces, about } = ask
-    if (pieces === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
-    for (let nth = 0; nth < pieces.count; nth++) {
-      const answer = pieces.take(entry.answer, nth)
+    const { batch, about } = ask
+    if (batch === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
+    for (let nth = 0; nth < batch.count; nth++) {
+      const answer = batch.pick(entry.answer, nth)
       const model = entry.models?.[nth] || entry.model
       if (answer !== undefined)
-        single.set(questionOf(pieces.only([nth])), { answer, model, startedAt: entry.startedAt })
+        single.set(questionOf(batch.subset([nth])), { answer, model, startedAt: entry.startedAt })
     }
   }
 
@@ -191,12 +191,12 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
       // Each is used once: what was asked twice was paid for twice.
       const same = whole.get(questionOf(ask))?.shift()
       if (same !== undefined) return same
-      const { pieces } = ask
-      if (pieces === undefined) return null
-      const known = Array.from({ length: pieces.count }, (_, nth) => single.get(questionOf(pieces.only([nth]))))
+      const { batch } = ask
+      if (batch === undefined) return null
+      const known = Array.from({ length: batch.count }, (_, nth) => single.get(questionOf(batch.subset([nth]))))
       const [first] = known
       if (first === undefined || known.includes(undefined)) return null
-      const answer = pieces.join(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
+      const answer = batch.merge(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
       const models = known.map((one) => one?.model ?? '')
       const entry: JournalEntry = {
         ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },

@@ -251,11 +251,11 @@ export function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, hel
   return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
 }
 
-/** The messages of an ask as they went out; of pieces, only those that were sent. What was known stands as it was asked. */
+/** The messages of an ask as they went out; of a batch, only the items that were sent. What was known stands as it was asked. */
 function sentAs({ ask }: KeyedAsk, { sent }: JournalEntry): ChatMessage[] {
-  const { pieces } = ask
-  if (sent === undefined || sent.length === 0 || pieces === undefined) return withFormat(ask)
-  return sent.flatMap((some) => withFormat(pieces.only(some)))
+  const { batch } = ask
+  if (sent === undefined || sent.length === 0 || batch === undefined) return withFormat(ask)
+  return sent.flatMap((some) => withFormat(batch.subset(some)))
 }
 
 /** A script that waits for the answers of its round. */
@@ -289,7 +289,7 @@ function stand(
     progress ??= begin(scriptOf(protocol, taken.record))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
-    report('trouble:met', { where: `script ${protocol.name}`, error })
+    report('error', { where: `script ${protocol.name}`, error })
     const why = `the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`
     return givenUp(
       why,

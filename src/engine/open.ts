@@ -72,7 +72,7 @@ export function opener(deps: {
         if (alone.size <= MOST_ALONE) break
         alone.delete(oldest)
       }
-      report('trouble:met', { where: `opening ${name}`, error })
+      report('error', { where: `opening ${name}`, error })
       return []
     }
   }

@@ -8,7 +8,7 @@ export type Reading<Answer> =
   | { readonly readable: false; readonly why: string }
 
 /** What a reply says: an answer, or the name of what it is instead. */
-export type Heard<Answer> =
+export type ReplyReading<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | {
       readonly readable: false
@@ -20,7 +20,7 @@ export type Heard<Answer> =
 export function readReply<Answer>(
   { text, finish }: Pick<ModelReply, 'text' | 'finish'>,
   schema: z.ZodType<Answer>,
-): Heard<Answer> {
+): ReplyReading<Answer> {
   if (finish === 'refusal') return { readable: false, code: 'refused', why: 'the model refused' }
   if (finish === 'content-filter')
     return { readable: false, code: 'content-filter', why: "the endpoint's filter stopped it" }

@@ -9,7 +9,18 @@ export interface Amount {
 export const NOTHING: Amount = { tokens: 0, usd: 0 }
 
 /** What a budget is for: one verdict, one tenant for a while, or everything for a while. */
-export type BudgetScope = 'verdict' | 'tenant' | 'total'
+export const BUDGET_SCOPES = ['verdict', 'tenant', 'total'] as const
+export type BudgetScope = (typeof BUDGET_SCOPES)[number]
+
+export const BUDGET_UNITS = ['tokens', 'usd'] as const
+export type BudgetUnit = (typeof BUDGET_UNITS)[number]
+
+/**
+ * Why a budget has no room. `in-flight`: there would be room if calls in flight took less than their bounds. `spent`: there
+ * is none. `too-large`: the call's bound alone is above the whole budget.
+ */
+export const REFUSAL_REASONS = ['in-flight', 'spent', 'too-large'] as const
+export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
 /** The most that may be spent; null where there is no limit of that kind. */
 export interface BudgetLimit {
@@ -45,12 +56,8 @@ export interface Purchase {
 export interface Refused {
   readonly granted: false
   readonly scope: BudgetScope
-  readonly unit: 'tokens' | 'usd'
-  /**
-   * `in-flight`: there is room if calls in flight take less than their bounds. `spent`: there is none. `too-large`: the
-   * bound alone is above the whole budget.
-   */
-  readonly why: 'in-flight' | 'spent' | 'too-large'
+  readonly unit: BudgetUnit
+  readonly why: RefusalReason
   /** When to ask again, in ms. Null where no waiting helps: a verdict's budget is spent, or the call is too large. */
   readonly renewsInMs: number | null
 }

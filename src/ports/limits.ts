@@ -8,6 +8,10 @@ export interface LimitsOf {
   readonly inFlight?: number
 }
 
+/** What a limit is for: one model, or one tenant. */
+export const LIMIT_KINDS = ['model', 'tenant'] as const
+export type LimitKind = (typeof LIMIT_KINDS)[number]
+
 export interface LimitScope {
   readonly name: string
   readonly limits: LimitsOf

@@ -110,13 +110,13 @@ function fakeKafka() {
 
 function setUp() {
   const { kafka, consumers, world } = fakeKafka()
-  const troubles: Events['trouble:met'][] = []
+  const troubles: Events['error'][] = []
   const reader = groupReader({
     kafka,
     settings: SETTINGS,
     clock: Date.now,
     report: (name, event) => {
-      if (name === 'trouble:met') troubles.push(event as Events['trouble:met'])
+      if (name === 'error') troubles.push(event as Events['error'])
     },
   })
   const last = () => {

@@ -67,7 +67,7 @@ function setUp(
       async close() {},
     },
     clock: () => wall,
-    report: (name, event) => void (name === 'trouble:met' && 'where' in event && troubles.push(event.where)),
+    report: (name, event) => void (name === 'error' && 'where' in event && troubles.push(event.where)),
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },

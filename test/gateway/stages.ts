@@ -75,9 +75,9 @@ const rumorReplies =
   (words: Words): Replies =>
   ({ ask, order }: Asked) => {
     if (ask.stage === 'subjectivity') return { reason: 'r', answer: 'No' }
-    if (ask.stage !== 'stance') return { reasoning: words.argument, answer: ask.part === 'oppose' ? 'Fake' : 'Real' }
+    if (ask.stage !== 'stance') return { reasoning: words.argument, answer: ask.label === 'oppose' ? 'Fake' : 'Real' }
     const score = (comment: number) => ({ comment, reason: 'r', score: comment % 2 === 1 ? 0.5 : -0.5 })
-    return ask.part === undefined
+    return ask.label === undefined
       ? { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 }
       : { scores: [1, 2, 3].map(score) }
   }

@@ -22,7 +22,7 @@ let near: Kafka
 let topic: string
 let writer: TopicWriter
 let reader: TopicReader
-let troubles: Events['trouble:met'][] = []
+let troubles: Events['error'][] = []
 const read: string[] = []
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ beforeEach(async () => {
     },
     clock: Date.now,
     report: (name, event) => {
-      if (name === 'trouble:met') troubles.push(event as Events['trouble:met'])
+      if (name === 'error') troubles.push(event as Events['error'])
     },
   })
   await reader.start(async ({ messages }) => {

@@ -363,7 +363,7 @@ describe('a failed ask', () => {
 
 describe('an answer', () => {
   const askOf = (aspect: Aspect): Ask => {
-    const asked = run(made(), subject(), GOOD).asked.find(({ ask }) => ask.part === aspect)
+    const asked = run(made(), subject(), GOOD).asked.find(({ ask }) => ask.label === aspect)
     if (asked === undefined) throw new Error(`nothing asks for ${aspect}`)
     return asked.ask
   }

@@ -75,7 +75,7 @@ export function calls(asked: readonly Asked[]): string[] {
 }
 
 function line({ round, order, ask }: Asked): string {
-  const part = ask.part === undefined ? '' : ` (${ask.part})`
+  const part = ask.label === undefined ? '' : ` (${ask.label})`
   return `${round}.${order} ${ask.stage} ${ask.role}${part}`
 }
 

@@ -47,7 +47,7 @@ function reply({ ask, order }: Asked): unknown {
     { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
     { scores: [1, 2].map((comment) => ({ comment, reason: 'r', score: comment === 1 ? 0.5 : -0.5 })) },
     { reason: 'r', answer: 'No' },
-    { reasoning: 'r', answer: ask.part === 'oppose' ? 'Fake' : 'Real' },
+    { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' },
     { reason: 'r', label: 'Offensive' },
     { reason: 'r', label: 'Hate Speech' },
     { reason: 'r', label: 'hate' },

@@ -71,7 +71,7 @@ function cast(spoken: {
     const stanceOn = (text = '') => spoken.scores?.[text] ?? (Number(text.replace(/\D/g, '')) % 2 === 1 ? 0.5 : -0.5)
     switch (ask.stage) {
       case 'stance':
-        return ask.part === undefined
+        return ask.label === undefined
           ? score(stanceOn(shown[0]?.[1]))
           : scores(...shown.map(([, text]) => stanceOn(text)))
       case 'subjectivity':
@@ -79,7 +79,7 @@ function cast(spoken: {
       case 'judge':
         return spoken.judge ?? real('J')
       default:
-        return next(ask.part, ask.part === 'oppose' ? spoken.oppose : spoken.support)
+        return next(ask.label, ask.label === 'oppose' ? spoken.oppose : spoken.support)
     }
   }
 }
@@ -246,7 +246,7 @@ describe('the defaults', () => {
     [41, ['batch 1', 'batch 2', 'batch 3']],
   ])('score %i comments in batches of at most 20', (n, parts) => {
     const { asked } = run(made(), thread(n), cast({}))
-    expect(asked.filter(({ ask }) => ask.stage === 'stance').map(({ ask }) => ask.part)).toEqual(parts)
+    expect(asked.filter(({ ask }) => ask.stage === 'stance').map(({ ask }) => ask.label)).toEqual(parts)
   })
 
   test('ask every question at temperature 0.2', () => {
@@ -341,8 +341,8 @@ describe('what is asked', () => {
   test('nothing of one side’s comments is ever shown to the other, and what is scored 0 to neither', () => {
     for (const { ask } of asked.filter(({ round }) => round > 0)) {
       const words = wordsOf(ask.messages)
-      if (ask.part === 'support') expect(words).not.toMatch(/nay>/)
-      if (ask.part === 'oppose') expect(words).not.toMatch(/yea>/)
+      if (ask.label === 'support') expect(words).not.toMatch(/nay>/)
+      if (ask.label === 'oppose') expect(words).not.toMatch(/yea>/)
       expect(words).not.toContain('moon')
     }
   })
@@ -824,7 +824,7 @@ describe('a failed ask', () => {
   ])('of stances: with %i of 16 scored it is decided by %s', (count, decidedBy) => {
     const few = { scores: scores(...Array.from({ length: count }, () => 0.5)).scores }
     const { conclusion } = run(made(), thread(16), ({ ask }) =>
-      ask.part === 'again 1' ? failed : ask.stage === 'stance' ? few : ask.stage === 'subjectivity' ? no : fake(),
+      ask.label === 'again 1' ? failed : ask.stage === 'stance' ? few : ask.stage === 'subjectivity' ? no : fake(),
     )
     expect(conclusion.ruling.decidedBy).toBe(decidedBy)
     expect(conclusion.ruling.degraded).toContain(`thin evidence: ${count} of 16 comments have a score`)
@@ -832,7 +832,7 @@ describe('a failed ask', () => {
 
   test('of half of the stances is no thin evidence yet', () => {
     const { conclusion } = run(made(), thread(4), ({ ask }) =>
-      ask.part === 'again 1'
+      ask.label === 'again 1'
         ? failed
         : ask.stage === 'stance'
           ? scores(1, 1)
@@ -1374,7 +1374,7 @@ describe('the vanilla question of Table 1', () => {
     expect(one).toMatchObject({
       stage: 'opinion',
       role: 'debater',
-      part: 'vanilla',
+      label: 'vanilla',
       temperature: 0.2,
       maxTokens: 321,
     })

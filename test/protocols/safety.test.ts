@@ -423,7 +423,7 @@ describe('an image', () => {
   test('that comes with its description needs no call, and is shown like one that a vision model saw', () => {
     const media: Media = [{ kind: 'image', description: SEEN }, image(URL_B)]
     const { asked, ruling } = run({}, { describe: [{ description: 'B' }] }, { text: '', media })
-    expect(inStage(asked, 'describe').map(({ ask }) => ask.part)).toEqual(['image 2'])
+    expect(inStage(asked, 'describe').map(({ ask }) => ask.label)).toEqual(['image 2'])
     expect(shownIn(asked, 'strict')).toContain(
       `The post has no text.\n\n${DESCRIBED}\n\nImage 2, described by a vision model:\n<image 2|B>`,
     )

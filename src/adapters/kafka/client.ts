@@ -41,7 +41,7 @@ export function kafkaClient(at: KafkaSettings, clientId: string, report: Report)
     logCreator:
       () =>
       ({ namespace, log }) => {
-        report('trouble:met', {
+        report('error', {
           where: `kafkajs ${namespace}`,
           error: new Error(`${log.message}: ${String(log.error ?? '')}`),
         })

@@ -60,7 +60,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
             retryStrategy: retry,
           }),
         )
-  client.on('error', (error: unknown) => report('trouble:met', { where: 'redis', error }))
+  client.on('error', (error: unknown) => report('error', { where: 'redis', error }))
   return client as Redis
 }
 

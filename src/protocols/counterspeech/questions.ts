@@ -51,7 +51,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
       ...asked,
       stage: 'steps',
       role: 'steps-writer',
-      part: aspect,
+      label: aspect,
       messages: render('steps', { criterion: criterionOf(aspect) }),
       answer: stepsAnswer,
     }),
@@ -65,7 +65,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         ...asked,
         stage: 'score',
         role: 'scorer',
-        part: aspect,
+        label: aspect,
         messages: steps === undefined ? render('score-without-steps', values) : render('score', { ...values, steps }),
         answer: SCORE_ANSWERS[aspect],
       }

@@ -84,7 +84,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   })
   const turn = (side: Side, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),
-    part: side,
+    label: side,
     messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
     answer: turnAnswer,
   })
@@ -114,14 +114,14 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
       const values = { criteria: criteriaOf(perspective), examples, text, labels }
       return {
         ...asked('perspective', 'perspective'),
-        part: perspective.name,
+        label: perspective.name,
         messages: [...system, ...render(SHOWN[settings.show], values)],
         answer: perspective.answer,
       }
     },
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
-      part: 'zero-shot',
+      label: 'zero-shot',
       messages: [...system, ...render('zero-shot', { text })],
       answer: zeroShotAnswer,
     }),
@@ -171,7 +171,7 @@ function listed(blocks: readonly string[]): string {
 /** The words that are judged: the post's text, and what its images are said to show. */
 export function wordsOf(post: Post): string {
   const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
-  return [post.text, ...images].filter((part) => part.trim() !== '').join('\n')
+  return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
 }
 
 /** Whether anything is known in words of what the image shows. */

@@ -62,10 +62,10 @@ export function* stances(
   }
 }
 
-function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, part: string): Ask {
+function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, label: string): Ask {
   const comments = batch.flatMap(({ comments: [first] }) => first ?? [])
   const [only] = comments
-  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, part)
+  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
 }
 
 interface ReadScores {

@@ -83,7 +83,7 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
         alt === null ? `The author says nothing of what image ${number} shows.` : captioned(number, alt, fence)
       return {
         ...asked('describe', 'describer'),
-        part: `image ${number}`,
+        label: `image ${number}`,
         messages: [...system, ...pointingAt(url, render('describe', { caption }))],
         answer: description,
       }
