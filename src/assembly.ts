@@ -15,7 +15,7 @@ import { verdictId } from './domain/verdict.ts'
 import { commentEraser, MOST_DEADLINES } from './engine/erase.ts'
 import { farewell, type JudgeSettings, versionsOf } from './engine/judge.ts'
 import type { OpenerSettings } from './engine/open.ts'
-import { judgesBesides, type Router } from './engine/routes.ts'
+import { judgesCrossKind, type Router } from './engine/routes.ts'
 import type { Protocol } from './engine/script.ts'
 import type { GatewayParts, GatewaySettings } from './gateway/gateway.ts'
 import type { BudgetSettings } from './ports/budgets.ts'
@@ -230,7 +230,7 @@ export function farewellOf(protocols: readonly Protocol[], clock: () => number) 
         tenant: ref.tenant,
         subjectId: ref.postId,
         revision: number,
-        besides: protocol !== undefined && judgesBesides(protocol, ref.kind),
+        crossKind: protocol !== undefined && judgesCrossKind(protocol, ref.kind),
       })
     const now = clock()
     const { verdict, transcript } = farewell({

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { cut } from './cut.ts'
-import { parted } from './parted.ts'
+import { neutralized } from './neutralized.ts'
 
 /**
  * Puts untrusted text into a prompt as data: its own block, under a nonce that its author can't foresee (a keyed hash of
@@ -34,7 +34,7 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   const block = (kind: string, text: string): Block => {
     const digest = createHmac('sha256', key).update(`${kind}\0${text}`).digest()
     const place = digest.readUInt32BE(NONCE_BYTES) / 2 ** 32
-    const kept = cut(parted(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
+    const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
     return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {

@@ -159,10 +159,10 @@ export function verdictId(of: {
   tenant: string
   subjectId: string
   revision: number
-  /** A reply among the subjects of a protocol whose own are posts. */
-  besides?: boolean
+  /** Cross-kind: a reply among the subjects of a protocol that judges posts. */
+  crossKind?: boolean
 }): string {
-  const subjects = of.besides === true ? `${of.protocol}/reply` : of.protocol
+  const subjects = of.crossKind === true ? `${of.protocol}/reply` : of.protocol
   const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
   return `${scope}~${of.subjectId}~r${of.revision}`
 }

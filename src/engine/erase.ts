@@ -10,7 +10,7 @@ import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { named, versionsOf } from './judge.ts'
 import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
-import { judgesBesides } from './routes.ts'
+import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 /** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
@@ -71,8 +71,8 @@ export function commentEraser(deps: {
   function idsIn(ref: ThreadRef): (name: string, revision: number) => string {
     return (name, revision) => {
       const protocol = protocols.get(name)
-      const besides = protocol !== undefined && judgesBesides(protocol, ref.kind)
-      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, besides })
+      const crossKind = protocol !== undefined && judgesCrossKind(protocol, ref.kind)
+      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, crossKind })
     }
   }
 

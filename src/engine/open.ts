@@ -9,7 +9,7 @@ import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } 
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { versionsOf } from './judge.ts'
-import { judgesBesides, type Router, seenBy } from './routes.ts'
+import { judgesCrossKind, type Router, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
@@ -127,9 +127,9 @@ export function opener(deps: {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
     const revision = (before?.revision ?? state.base) + 1
-    const besides = judgesBesides(protocol, kind)
+    const crossKind = judgesCrossKind(protocol, kind)
     const id = (number: number) =>
-      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, besides })
+      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, crossKind })
     const openedAt = clock()
     return {
       id: id(revision),

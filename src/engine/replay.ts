@@ -24,7 +24,7 @@ export interface Progress {
 
 /** A case's script, as every process begins it. */
 export function scriptOf(protocol: Protocol, { subject, carry, pressed, tenant }: CaseRecord): Script {
-  return protocol.script(subject, carry, { pressed, tenant })
+  return protocol.script(subject, carry, { overloaded: pressed, tenant })
 }
 
 /** Starts a script: it stands before its first round. */

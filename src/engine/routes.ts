@@ -85,7 +85,7 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
 }
 
 /** Whether a subject of this kind is none of the protocol's own, which a route has led to it. */
-export function judgesBesides({ subject }: Protocol, kind: SubjectKind): boolean {
+export function judgesCrossKind({ subject }: Protocol, kind: SubjectKind): boolean {
   return kind === 'reply' && subject !== 'reply'
 }
 

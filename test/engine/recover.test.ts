@@ -12,13 +12,13 @@ const PROTOCOLS = [
   { name: 'counterspeech', subject: 'reply' as const },
 ]
 
-function verdictOf(change: Partial<Verdict> & { besides?: boolean; decidedAt?: number } = {}): Verdict {
-  const { besides = false, decidedAt = T0, ...own } = change
+function verdictOf(change: Partial<Verdict> & { crossKind?: boolean; decidedAt?: number } = {}): Verdict {
+  const { crossKind = false, decidedAt = T0, ...own } = change
   const { protocol = 'rumor', tenant = 'default', subjectId = 'p', revision = 1 } = own
   const at = new Date(decidedAt).toISOString()
   return {
     schema: 1,
-    id: verdictId({ protocol, tenant, subjectId, revision, besides }),
+    id: verdictId({ protocol, tenant, subjectId, revision, crossKind }),
     ...{ protocol, tenant, subjectId, revision },
     final: true,
     supersedes: null,
@@ -65,7 +65,7 @@ describe('the revisions that were published', () => {
     for (const one of [
       verdictOf(),
       verdictOf({ protocol: 'counterspeech' }),
-      verdictOf({ protocol: 'hate', besides: true }),
+      verdictOf({ protocol: 'hate', crossKind: true }),
     ])
       found.take(one)
     expect([...found.subjects.keys()]).toEqual(['default/post:p', 'default/reply:p'])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { fences } from '../../src/domain/fence.ts'
-import { parted } from '../../src/domain/parted.ts'
+import { neutralized } from '../../src/domain/neutralized.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { answer } from '../../src/stack/understudy/answer.ts'
@@ -46,7 +46,7 @@ describe.each([...STAGES, ...OTHERWISE, ...IN_PAPER])('an attack on $name', (sta
   test.each(stage.places)('in the place of the %s stays in its block, and orders nothing', (place) => {
     for (const { text } of ATTACKS) {
       const attacked = prompts(stage, { ...BENIGN, [place]: text })
-      const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(parted(text)) })
+      const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(neutralized(text)) })
       expect(attacked.length).toBe(calm.length)
       let reached = 0
       for (const [index, messages] of attacked.entries()) {

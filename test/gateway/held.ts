@@ -1,4 +1,4 @@
-// What must hold of a prompt, whoever wrote the words in it. Knows nothing of how words are parted.
+// What must hold of a prompt, whoever wrote the words in it. Knows nothing of how words are neutralized.
 
 interface Block {
   readonly label: string

@@ -105,7 +105,7 @@ const textOf = ({ content }: Message) =>
   typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('\n')
 /** The repair question names what was wrong with an answer, in words of ours. */
 const withoutWhy = (line: string) => line.replace(/(?<=could not be read )\([\w :.,]+\)/, '')
-/** What must never reach a model, not even parted: who wrote, and what moderators noted. */
+/** What must never reach a model, not even neutralized: who wrote, and what moderators noted. */
 const HIDDEN: readonly Place[] = ['author', 'note']
 const CANARY = 'nobody-may-read-this'
 

@@ -6,7 +6,7 @@ import { fences } from '../../src/domain/fence.ts'
 import { lots } from '../../src/domain/lot.ts'
 import type { Comment, Post, Snapshot } from '../../src/domain/thread.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
-import type { Circumstances, Conclusion } from '../../src/engine/script.ts'
+import type { Conclusion, PinnedContext } from '../../src/engine/script.ts'
 import { jsonSchema } from '../../src/gateway/format.ts'
 import { readReply } from '../../src/gateway/read-answer.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
@@ -84,13 +84,8 @@ function cast(spoken: {
   }
 }
 
-const run = (
-  protocol: Rumor,
-  subject: Snapshot,
-  replies: Replies,
-  carry: unknown = null,
-  circumstances?: Circumstances,
-) => drive(protocol.script(subject, carry, circumstances), replies)
+const run = (protocol: Rumor, subject: Snapshot, replies: Replies, carry: unknown = null, context?: PinnedContext) =>
+  drive(protocol.script(subject, carry, context), replies)
 
 /** What the next revision is handed: it has been through JSON. */
 const carried = ({ carry }: Conclusion): unknown => JSON.parse(JSON.stringify(carry))
@@ -211,7 +206,7 @@ describe('the preset `paper`', () => {
     }))
     const protocol = paper({ k: 30, perAuthor: 3, foldNearIdentical: true })
     const { asked, conclusion } = run(protocol, thread(copies), cast({ support: [real()], oppose: [fake()] }), null, {
-      pressed: true,
+      overloaded: true,
     })
     expect(asked).toHaveLength(30 + 1 + 2 + 4 + 1)
     expect(conclusion.ruling).toMatchObject({ scores: { support: 0, oppose: 30 }, degraded: [] })
@@ -1022,7 +1017,7 @@ describe('a later revision', () => {
     })
 
     test('keeps its decision under load, and still says what went wrong on the way to it', () => {
-      const { asked, conclusion } = run(made(), thread(1), [], carried(before.conclusion), { pressed: true })
+      const { asked, conclusion } = run(made(), thread(1), [], carried(before.conclusion), { overloaded: true })
       expect(asked).toEqual([])
       expect(conclusion.ruling.degraded).toEqual(lost)
       expect(carried(conclusion)).toEqual(carried(before.conclusion))
@@ -1214,10 +1209,10 @@ describe('what of the texts was not read', () => {
 })
 
 describe('under load', () => {
-  const pressed: Circumstances = { pressed: true }
+  const overloaded: PinnedContext = { overloaded: true }
   const differing = { support: [real()], oppose: [fake()] }
   const under = (subject: Snapshot, settings: Partial<RumorSettings> = {}, carry: unknown = null) =>
-    run(made(settings), subject, cast(differing), carry, pressed)
+    run(made(settings), subject, cast(differing), carry, overloaded)
 
   test('fewer rounds are held before the judge is asked, and it is said', () => {
     const { asked, conclusion } = under(thread(4))
@@ -1267,7 +1262,7 @@ describe('under load', () => {
 
   test('what was drawn for one tenant tells nothing of another whose post has the same id', () => {
     const scoredFor = (tenant: string) => {
-      const { asked } = run(made(), thread(100), cast(differing), null, { pressed: true, tenant })
+      const { asked } = run(made(), thread(100), cast(differing), null, { overloaded: true, tenant })
       return wordsOf(asked.find(({ ask }) => ask.stage === 'stance')?.ask.messages ?? [])
     }
     expect(scoredFor('a')).toEqual(scoredFor('a'))
@@ -1282,12 +1277,12 @@ describe('under load', () => {
   })
 
   test('nothing is said where nothing was left out', () => {
-    const { conclusion } = run(made(), thread(4), cast({}), null, pressed)
+    const { conclusion } = run(made(), thread(4), cast({}), null, overloaded)
     expect(conclusion.ruling).toMatchObject({ decidedBy: 'consensus', degraded: [] })
   })
 
-  test.each<Circumstances | undefined>([undefined, { pressed: false }])('%o is none', (circumstances) => {
-    const calm = run(made(), thread(50), cast(differing), null, circumstances)
+  test.each<PinnedContext | undefined>([undefined, { overloaded: false }])('%o is none', (context) => {
+    const calm = run(made(), thread(50), cast(differing), null, context)
     expect(calm.asked.map(({ ask }) => ask.stage).filter((stage) => stage === 'debate')).toHaveLength(4)
     expect(calm.conclusion.ruling.degraded).toEqual([])
     expect(calm.conclusion.ruling.evidence.support).toHaveLength(20)
@@ -1310,7 +1305,7 @@ describe('under load', () => {
   describe('and then', () => {
     test('a decision that still holds is kept, however deep it was gone into', () => {
       const deep = run(made(), thread(40), cast(differing))
-      const { asked, conclusion } = run(made(), thread(40), [], carried(deep.conclusion), pressed)
+      const { asked, conclusion } = run(made(), thread(40), [], carried(deep.conclusion), overloaded)
       expect(asked).toEqual([])
       expect(conclusion.ruling).toEqual(deep.conclusion.ruling)
     })

@@ -1,4 +1,4 @@
-import { parted } from '../../domain/parted.ts'
+import { neutralized } from '../../domain/neutralized.ts'
 import { ASPECTS, type Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -42,7 +42,7 @@ export function readSteps(
 
 /** Steps that a model has written, as one text. They are to be followed, and so stand in no fence. */
 export function numbered(steps: readonly string[]): string {
-  return steps.map((step, index) => `${index + 1}. ${parted(step.replace(/\s+/g, ' '))}`).join('\n')
+  return steps.map((step, index) => `${index + 1}. ${neutralized(step.replace(/\s+/g, ' '))}`).join('\n')
 }
 
 /** The comment at a file's head is for people. */

@@ -7,9 +7,9 @@ export interface Depth extends Pick<RumorSettings, 'rounds' | 'k' | 'sampleSize'
 }
 
 /** The settings' depth, or what is left of it under load. */
-export function depthOf(settings: RumorSettings, pressed: boolean): Depth {
+export function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
   const { rounds, k, sampleSize, pressedRounds, pressedK, pressedComments } = settings
-  const atMost = (full: number, limit: number | null) => (pressed && limit !== null ? Math.min(full, limit) : full)
+  const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)
   return {
     rounds: atMost(rounds, pressedRounds),
     k: atMost(k, pressedK),

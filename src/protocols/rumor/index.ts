@@ -34,13 +34,13 @@ export const rumor = {
       promptsHash: prompts.hash,
       settingsHash,
       withoutComments,
-      script: (subject, carry, circumstances) => {
+      script: (subject, carry, context) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
         return s2mad(snapshot.parse(subject), before, {
           ...{ settings, prompts, fence, lot, under },
-          pressed: circumstances?.pressed === true,
-          tenant: circumstances?.tenant ?? '',
+          overloaded: context?.overloaded === true,
+          tenant: context?.tenant ?? '',
         })
       },
     }

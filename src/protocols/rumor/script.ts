@@ -3,7 +3,7 @@ import type { Fence } from '../../domain/fence.ts'
 import type { Lot } from '../../domain/lot.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
-import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
@@ -36,12 +36,12 @@ export function* s2mad(
     fence: Fence
     lot: Lot
     under: string
-    pressed: boolean
+    overloaded: boolean
     tenant: string
   },
 ): Script {
   const { settings } = parts
-  const depth = depthOf(settings, parts.pressed)
+  const depth = depthOf(settings, parts.overloaded)
   const lotOf = lotIn(parts.lot, parts.tenant, post.id)
   const tie = tieOf(settings, lotOf)
   const ask = questions(post, parts)
@@ -68,7 +68,7 @@ export function* s2mad(
     wanted,
     known.scores,
     ask,
-    { ...settings, oneScorer: settings.oneScorer && !parts.pressed },
+    { ...settings, oneScorer: settings.oneScorer && !parts.overloaded },
     askKind ? ask.subjectivity() : undefined,
   )
   degraded.push(...stance.degraded)
@@ -95,7 +95,7 @@ export function* s2mad(
   const holds = (sides: Sides) =>
     before !== null &&
     settings.keepUnlessEvidenceChanged &&
-    stillHolds(before, evidenceHash(post, sides, kind), parts.pressed)
+    stillHolds(before, evidenceHash(post, sides, kind), parts.overloaded)
   // A decision that still holds costs nothing, whatever the load.
   const full = sidesOf(settings)
   const sides = holds(full) ? full : sidesOf(depth)
@@ -256,7 +256,7 @@ function undecided(...why: string[]): Reached & { degraded: string[] } {
 }
 
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): Part<Reached> {
+function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): SubScript<Reached> {
   const comments = [
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),
@@ -280,8 +280,8 @@ function fixedKind(settings: RumorSettings): PromptKind {
 }
 
 /** Whether the decision before rests on what the debaters would be shown now, and was not kept from its end. */
-function stillHolds({ decision: { label, again }, evidence }: RumorCarry, shown: string, pressed: boolean): boolean {
-  return label !== null && (pressed || !again) && evidence === shown
+function stillHolds({ decision: { label, again }, evidence }: RumorCarry, shown: string, overloaded: boolean): boolean {
+  return label !== null && (overloaded || !again) && evidence === shown
 }
 
 function sizeOf({ support, oppose }: Sides): number {

@@ -1,6 +1,6 @@
 import { type Answered, type Ask, failure } from '../../domain/ask.ts'
 import type { FailureCode } from '../../domain/errors.ts'
-import { type Part, round } from '../../engine/script.ts'
+import { round, type SubScript } from '../../engine/script.ts'
 import type { Utterance } from './near-identical.ts'
 import type { Questions } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -31,7 +31,7 @@ export function* stances(
   ask: Questions,
   { batchSize, oneScorer }: Pick<RumorSettings, 'batchSize' | 'oneScorer'>,
   beside: Ask | undefined,
-): Part<Stances> {
+): SubScript<Stances> {
   const batches = chunks(wanted, batchSize)
   const asks = batches.map((batch, index) => stanceOf(batch, ask, batchSize, `batch ${index + 1}`))
   const answers = yield* round([...asks, ...(beside === undefined ? [] : [beside])])
@@ -41,7 +41,7 @@ export function* stances(
   const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
     [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
   const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
-  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.spoilt.flatMap(parted)]
+  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.spoilt.flatMap(halves)]
   const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
   const repeated = readScores(again, more)
 
@@ -82,7 +82,7 @@ interface ReadScores {
 const SPOILT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
 
 /** A batch in as many parts as each has members, so that one comment costs few others their score, and few calls. */
-function parted(batch: readonly Utterance[]): (readonly Utterance[])[] {
+function halves(batch: readonly Utterance[]): (readonly Utterance[])[] {
   return chunks(batch, Math.floor(Math.sqrt(batch.length)))
 }
 

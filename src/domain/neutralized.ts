@@ -1,13 +1,13 @@
 /**
- * Text without what could pass for structure, reading as it did: control and format characters (bidirectional marks and
- * zero-width characters among them) go, line ends become one kind, and whatever looks like a fence line, a fence's code, or
- * a token or a role's head of a chat template ({@link TEMPLATES}) gets a space inside. What a person or a model has said is
- * handed to a model in this form only. Done twice it is as done once.
+ * Text without anything that a model could take for structure, and otherwise unchanged for a reader: control and format
+ * characters (among them bidirectional marks and zero-width characters) are removed, line ends become one kind, and whatever
+ * looks like a fence line, a fence's nonce, or a token or a role's head of a chat template ({@link TEMPLATES}) gets a space
+ * inside. What a person or a model has said is handed to a model in this form only. Idempotent.
  *
- * What text looks like is judged as by a reader who folds look-alikes and compatible forms (NFKD) and sees neither marks nor
- * what is invisible: no server's normalisation makes a token of it.
+ * What looks like a token is decided after folding look-alikes and compatible forms (NFKD) and dropping marks and invisible
+ * characters, so that no server's normalisation can make a token of it.
  */
-export function parted(text: string): string {
+export function neutralized(text: string): string {
   const shown = text
     .toWellFormed()
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
@@ -17,22 +17,22 @@ export function parted(text: string): string {
   return SUSPECT.test(folded(shown)) ? spaced(shown) : shown
 }
 
-/** One after a character chooses how it is drawn; more draw nothing, and may spell what nobody sees. */
+/** One variation selector after a character chooses how it is drawn; further ones draw nothing, and can carry hidden text. */
 const SELECTORS = /(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu
 
-/** Elements of HTML that people write and no template has; `<s>` begins a text for many models, `<img>` an image. */
+/** HTML elements that people write and no template uses. Not `<s>`, which begins a text for many models, nor `<img>`. */
 const HTML =
   'a|abbr|b|blockquote|br|code|dd|del|div|dl|dt|em|font|h[1-6]|hr|i|ins|kbd|li|mark|ol|p|pre|q|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul'
 const TAG = String.raw`(?=[\p{N}_:!=-]{0,200}\p{L})[\p{L}\p{N}_:!=-]{1,400}`
 const ATTRIBUTE = String.raw`\s{1,9}[\p{L}_:-]{1,40}\s?=[^<>\n]{0,200}`
-/** Who speaks, at the head of a line, in templates that are plain words. */
+/** Role names that begin a line, in templates made of plain words. */
 const ROLES =
   '(?:human|user|assistant|system|developer|bot|ai|instruct(?:ion)?|gpt-?4 correct (?:user|assistant)|问|答)'
 const HEADS = 'instructions?|input|output|response|human|user|assistant|system|bot|ai|end'
 const BRACKETED =
   'gmask|smask|bos|eos|sep|cls|pad|unk|mask|eot|eod|eop|sop|inst|system|assistant|user|human|bot|developer|think|unused\\d{1,6}|round \\d{1,4}'
 
-/** What stands in the templates of models, by families, in a folded text: each match ends where the space goes. */
+/** Tokens of chat templates by family, to be found in folded text: the space is put at the end of each match. */
 const TEMPLATES: Readonly<Record<string, RegExp>> = {
   'angle brackets that double, as fence lines begin and end: <<SYS>>': /[<‹](?=[<‹])|[>›](?=[>›])/g,
   'bars in angle brackets: <|im_start|>': /[<‹](?=\|)|\|(?=[>›])/g,
@@ -47,21 +47,21 @@ const TEMPLATES: Readonly<Record<string, RegExp>> = {
   'joined words in square brackets: [TOOL_CALLS]': /\[(?=\/?[\p{L}\p{N}]{1,40}(?:_[\p{L}\p{N}]{1,40}){1,8}\])/gu,
   'known words in square brackets: [gMASK], [unused9]': new RegExp(String.raw`\[(?=\/?(?:${BRACKETED})\])`, 'gi'),
   "a role's head: Human:": new RegExp(String.raw`^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}(?=:)`, 'gim'),
-  "a part's head: ###Instruction": new RegExp(String.raw`^[ \t]{0,8}#(?=#{1,5} ?(?:${HEADS})\b)`, 'gim'),
+  "a section's head: ###Instruction": new RegExp(String.raw`^[ \t]{0,8}#(?=#{1,5} ?(?:${HEADS})\b)`, 'gim'),
 }
-/** What holds a fence's code, which is parted in its middle. */
-const CODE_LENGTH = 16
-const CODES = new RegExp(`[0-9a-f]{${CODE_LENGTH},}`, 'gi')
+/** A fence's nonce, which gets a space in its middle. */
+const NONCE_LENGTH = 16
+const NONCES = new RegExp(`[0-9a-f]{${NONCE_LENGTH},}`, 'gi')
 
-/** Without any of these a text has no match: most are let through by it. */
+/** A text that matches none of these has no match in any family: most texts need no further look. */
 const SUSPECT = new RegExp(
-  String.raw`[<[|~]|[<‹>›]{2}|##|[0-9a-f]{${CODE_LENGTH}}|^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}:`,
+  String.raw`[<[|~]|[<‹>›]{2}|##|[0-9a-f]{${NONCE_LENGTH}}|^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}:`,
   'im',
 )
 
-/** The text with a space wherever a family of {@link TEMPLATES} wants one. */
+/** The text with a space inside each match of {@link TEMPLATES} and each possible nonce. */
 function spaced(text: string): string {
-  // Where each character of the folded text comes from: look-alikes may be longer or shorter than what they are read as.
+  // From where in the text each character of the folded text comes: folding may change a character's length.
   let plain = ''
   const from: number[] = []
   let at = 0
@@ -77,10 +77,10 @@ function spaced(text: string): string {
       const place = from[index + match.length]
       if (place !== undefined) places.add(place)
     }
-  for (const { index, 0: run } of plain.matchAll(CODES)) {
-    // Of digits alone only as many as a code has: others are ids and numbers.
-    if (run.length !== CODE_LENGTH && !/[a-f]/i.test(run)) continue
-    for (let half = CODE_LENGTH / 2; half < run.length; half += CODE_LENGTH / 2) places.add(from[index + half] ?? 0)
+  for (const { index, 0: run } of plain.matchAll(NONCES)) {
+    // Digits alone count only in exactly a nonce's length: others are ids and numbers.
+    if (run.length !== NONCE_LENGTH && !/[a-f]/i.test(run)) continue
+    for (let half = NONCE_LENGTH / 2; half < run.length; half += NONCE_LENGTH / 2) places.add(from[index + half] ?? 0)
   }
   let made = ''
   let done = 0
@@ -91,7 +91,7 @@ function spaced(text: string): string {
   return made + text.slice(done)
 }
 
-/** The text as it is read by who folds look-alikes and sees neither marks nor what is invisible. */
+/** The text with look-alikes and compatible forms folded, without marks and invisible characters. */
 function folded(text: string): string {
   if (ASCII.test(text)) return text
   return text
@@ -104,8 +104,8 @@ function folded(text: string): string {
 const ASCII = /^[\u0000-\u007f]*$/
 
 /**
- * Brackets, bars and letters of other scripts by what they are read as, where Unicode's own folding does not say so. Angle
- * brackets of other scripts are quotation marks too: as such they double, and hold bars, and no word is a token in them.
+ * Brackets, bars and letters of other scripts by what they look like, where Unicode's own folding does not say so. Angle
+ * brackets of other scripts serve as quotation marks too, so they count only where they double or hold a bar, not around a word.
  */
 const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
   [

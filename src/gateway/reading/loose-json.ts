@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** What stands without quotes where a value belongs: `Fake`, `80%`, `NaN`. It is no string. */
+/** A value without quotes that is no JSON: `Fake`, `80%`, `NaN`. It is not taken for a string. */
 export class Bare {
   readonly text: string
   constructor(text: string) {
@@ -15,7 +15,7 @@ export type Parsed =
   | { readonly ok: true; readonly value: unknown; readonly end: number }
   | { readonly ok: false; readonly why: string }
 
-/** Stands for `"Fake" or "Real"`, the form of an answer repeated instead of filled in. */
+/** In place of `"Fake" or "Real"`: the answer's format repeated instead of filled in. */
 const EITHER = new Bare('...')
 
 const OPENS_OBJECT =
@@ -58,7 +58,7 @@ const ESCAPES = new Map([
 class Malformed extends Error {}
 
 /**
- * The JSON value that begins at `start`, in linear time. Besides JSON it takes what can mean one thing only: keys without
+ * The JSON value that begins at `start`, in linear time. It also accepts what is no JSON but can mean only one thing: keys without
  * quotes, single, curved and full-width quotes, full-width punctuation, line ends in strings, comments, commas before an
  * end, and a decimal comma in an object (`"score": 0,8`). A quote inside a string that is not escaped ends the string,
  * whatever follows. A key that comes twice with two values is malformed.
@@ -107,9 +107,10 @@ export function looseJson(text: string, start: number): Parsed {
       const key = CLOSING.has(text.charAt(at)) ? string() : (match(IDENTIFIER)?.[0] ?? malformed())
       skip()
       if (!next(':：')) malformed()
-      const held = value(depth + 1, true)
-      if (key in made && !isDeepStrictEqual(made[key], held)) throw new Malformed('a key comes twice, with two values')
-      made[key] = held
+      const content = value(depth + 1, true)
+      if (key in made && !isDeepStrictEqual(made[key], content))
+        throw new Malformed('a key comes twice, with two values')
+      made[key] = content
       skip()
       if (!next(',，') && !'}｝'.includes(text.charAt(at) || '?')) malformed()
     }
@@ -193,13 +194,13 @@ export function isObject(value: unknown): value is LooseObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Bare)
 }
 
-/** Whether a value, or one in it, only holds a place: `...` instead of an answer. */
-export function holdsPlaces(value: unknown): boolean {
-  if (value instanceof Bare) return isPlace(value.text)
-  if (typeof value === 'string') return isPlace(value)
-  return typeof value === 'object' && value !== null && Object.values(value).some(holdsPlaces)
+/** Whether a value is a placeholder, or has one in it: `...` instead of an answer. */
+export function hasPlaceholder(value: unknown): boolean {
+  if (value instanceof Bare) return isPlaceholder(value.text)
+  if (typeof value === 'string') return isPlaceholder(value)
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasPlaceholder)
 }
 
-function isPlace(text: string): boolean {
+function isPlaceholder(text: string): boolean {
   return /^(?:\.{3}|…)$/.test(text)
 }

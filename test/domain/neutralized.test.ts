@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { parted } from '../../src/domain/parted.ts'
+import { neutralized } from '../../src/domain/neutralized.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
 import { TOKENS, tokensIn } from '../gateway/held.ts'
 
@@ -33,7 +33,7 @@ const hostile = fc
   )
   .map((pieces) => pieces.join(''))
 
-describe('a parted text', () => {
+describe('a neutralized text', () => {
   test('holds no token of a template, whole or after a server has normalised it', () => {
     for (const token of TOKENS)
       for (const text of [
@@ -43,10 +43,10 @@ describe('a parted text', () => {
         [...token].join('\u200b'),
         [...token].join('\ufe0f'),
       ])
-        expect(tokensIn(parted(text)), text).toEqual([])
+        expect(tokensIn(neutralized(text)), text).toEqual([])
     fc.assert(
       fc.property(hostile, (text) => {
-        expect(tokensIn(parted(text))).toEqual([])
+        expect(tokensIn(neutralized(text))).toEqual([])
       }),
       { numRuns: 5_000 },
     )
@@ -55,18 +55,18 @@ describe('a parted text', () => {
   test('has the same characters as before, in the same order, but for spaces and what nobody sees', () => {
     const shown = (text: string) =>
       text.replace(/[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').normalize('NFC')
-    for (const { text } of ATTACKS) expect(shown(parted(text))).toBe(shown(text.toWellFormed()))
+    for (const { text } of ATTACKS) expect(shown(neutralized(text))).toBe(shown(text.toWellFormed()))
     fc.assert(
       fc.property(hostile, (text) => {
-        expect(shown(parted(text))).toBe(shown(text.toWellFormed()))
+        expect(shown(neutralized(text))).toBe(shown(text.toWellFormed()))
       }),
     )
   })
 
-  test('stays as it is when it is parted again', () => {
+  test('stays as it is when it is neutralized again', () => {
     fc.assert(
       fc.property(hostile, (text) => {
-        expect(parted(parted(text))).toBe(parted(text))
+        expect(neutralized(neutralized(text))).toBe(neutralized(text))
       }),
       { numRuns: 5_000 },
     )
@@ -89,7 +89,7 @@ describe('a parted text', () => {
       ' '.repeat(9),
     ]) {
       const began = performance.now()
-      parted(piece.repeat(200_000 / piece.length))
+      neutralized(piece.repeat(200_000 / piece.length))
       expect(performance.now() - began).toBeLessThan(5_000)
     }
   })
@@ -103,7 +103,7 @@ describe('a parted text', () => {
     '{"answer": "Fake", "list": ["a", "b"], "scores": [{"comment": 1}]} {{claim}} `a|b` a || b',
     '\u{1f468}\u200d\u{1f469}\u200d\u{1f467} \u2764\ufe0f ¯\\_(ツ)_/¯ (╯°□°)╯︵ ┻━┻ ~~struck~~ |x| = 3',
   ])('is the text itself where it is ordinary: %s', (text) => {
-    expect(parted(text)).toBe(text.normalize('NFC'))
+    expect(neutralized(text)).toBe(text.normalize('NFC'))
   })
 })
 
@@ -130,6 +130,6 @@ describe.skipIf(!existsSync(DATA))('of what people really wrote (public data bes
         .replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
         .replace(/[^\P{Cc}\n\t]|(?!\u200d)\p{Cf}/gu, '')
         .normalize('NFC')
-    expect(texts.filter((text) => parted(text) !== plain(text)).length).toBeLessThanOrEqual(most)
+    expect(texts.filter((text) => neutralized(text) !== plain(text)).length).toBeLessThanOrEqual(most)
   })
 })
