@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../config/schema.ts'
-import { ageOfNextDue, backlogStrains, backpressure } from '../consumers/backpressure.ts'
+import { ageOfNextDue, backlogSignals, backpressure } from '../consumers/backpressure.ts'
 import { groupReader } from '../consumers/group-reader.ts'
 import { intake } from '../consumers/intake.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
@@ -287,7 +287,7 @@ async function assemble(
     await taking.start()
     later(() => reader.close())
     loop('stream marks', 1_000, taking.watch)
-    const strains = backlogStrains({
+    const signals = backlogSignals({
       countDue: dueCases.countDue,
       nextDueAgeMs: ageOfNextDue({ threads, streamNow: dueCases.now, maxOpen: settings.cases.maxOpen, clock }),
       outbox,
@@ -295,8 +295,8 @@ async function assemble(
       clock,
       settings: settings.intake,
     })
-    strains.push(watch.strain)
-    loop('backpressure', 500, backpressure({ reader, strains, settings: settings.intake, report }))
+    signals.push(watch.pressure)
+    loop('backpressure', 500, backpressure({ reader, signals, settings: settings.intake, report }))
   }
 
   loop('backlog', 1_000, async () => {

@@ -11,11 +11,11 @@ export interface Ask<Answer = unknown> {
   readonly stage: string
   /** Who speaks, which is also the key under which the settings choose a model: `scorer`, `debater`, … */
   readonly role: string
-  /** Told apart in transcripts where one role speaks more than once in a round: `support`, `batch 2`, … */
+  /** Tells asks apart in transcripts where one role speaks more than once in a round: `support`, `batch 2`, … */
   readonly label?: string
   /** Empty where the library is asked. */
   readonly messages: readonly ChatMessage[]
-  /** What a readable answer looks like. Reasoning stands before the label, so that a model reasons first. */
+  /** The schema of a readable answer. Reasoning comes before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
   readonly temperature: number
   /** Longest answer, in tokens. */
@@ -48,7 +48,7 @@ export interface Batch<Answer> {
  */
 export interface Lookup {
   readonly text: string
-  /** Set where intake left out a part of the text: the marks in it are ours, and it is still known by what is left. */
+  /** Set where intake shortened the text: the marks in it are ours, and it is still recognised by what is left. */
   readonly cut?: true
   /** The language that the author says it is in (BCP 47), if any. */
   readonly lang?: string
@@ -73,7 +73,7 @@ export type Answered<Answer> =
     }
   | { readonly ok: false; readonly code: string; readonly detail: string }
 
-/** The name of a failure, as it stands in `degraded`. */
+/** A failure in words, for `degraded`. */
 export function failure({ code, detail }: Extract<Answered<unknown>, { ok: false }>): string {
   return `${code} (${detail})`
 }

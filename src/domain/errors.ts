@@ -21,7 +21,7 @@ export type CallOutcome = 'answered' | 'error' | FailureCode
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
-  /** Set where another model may do better: with this question, or because this model answers none. */
+  /** Set where another model may do better: with this question, or because this model answers none at all. */
   readonly elsewhere: 'question' | 'model' | undefined
   constructor(code: FailureCode, message: string, options: ErrorOptions & { elsewhere?: 'question' | 'model' } = {}) {
     super(message, options)
@@ -30,11 +30,11 @@ export class PermanentError extends Error {
   }
 }
 
-/** It may work later. Only the queue retries; nothing that throws this has retried by itself. */
+/** It may work later. Only the queue retries: code that throws this has not retried by itself. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError'
   readonly code: FailureCode
-  /** Wait this long at least, in ms; undefined leaves it to the queue's back-off. */
+  /** Shortest wait before the next try, in ms; undefined leaves it to the queue's back-off. */
   readonly delayMs: number | undefined
   /** False for a wait that somebody else imposed (Retry-After): it costs no attempt. */
   readonly costsAttempt: boolean

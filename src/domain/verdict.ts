@@ -78,7 +78,7 @@ const timing = z.object({
   decidedAt: z.string(),
   /** Sum over rounds of the slowest answer in each, in ms: what no pipeline could have saved. */
   modelMs: z.number(),
-  /** receivedAt → decidedAt, less modelMs and imposed holds, in ms. */
+  /** receivedAt → decidedAt, less modelMs and imposed waits, in ms. */
   overheadMs: z.number(),
 })
 
@@ -109,7 +109,7 @@ const chatMessage = z.object({
 })
 export type ChatMessage = z.infer<typeof chatMessage>
 
-/** A message in a transcript: its text where it stands for the first time, else where that is. */
+/** A message in a transcript: with its text at its first occurrence, afterwards with a pointer to that. */
 const recordedMessage = z.union([
   chatMessage,
   z.object({ role: chatMessage.shape.role, sameAs: z.object({ turn: z.number().int(), message: z.number().int() }) }),

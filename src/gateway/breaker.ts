@@ -3,19 +3,19 @@ import type { Clock } from '../ports/clock.ts'
 import type { BreakerState } from '../ports/report.ts'
 
 export interface BreakerSettings {
-  /** How many of the latest calls are looked at. */
+  /** How many of the latest calls count. */
   readonly window: number
-  /** With fewer calls than this nothing is concluded from them. */
+  /** The breaker does not open on fewer calls than this. */
   readonly minCalls: number
   /** Opens when at least this share of them failed, 0 to 1. */
   readonly failureShare: number
-  /** How long it stays open the first time, in ms; twice as long after each probe that failed… */
+  /** How long it stays open the first time, in ms; twice as long after each failed probe… */
   readonly coolDownMs: number
   /** …but no longer than this. */
   readonly maxCoolDownMs: number
   /** Calls at once while it is half-open. */
   readonly probes: number
-  /** Closes after so many of them went well. */
+  /** Successful probes after which it closes. */
   readonly successes: number
 }
 
@@ -44,8 +44,8 @@ export interface Preferred {
 }
 
 /**
- * Keeps calls away from models that don't answer: per model closed, open for a while after many failures, then half-open
- * for a few probes. It knows what this process has seen and nothing else, and starts closed.
+ * Circuit breakers, one a model: closed, open for a while after many failures, then half-open for a few probes. They count
+ * only what this process has seen, and start closed.
  */
 export interface Breaker {
   /** A pass to call this model. It must be given back, whatever happens: {@link withPass} does. */
@@ -60,9 +60,8 @@ export interface Breaker {
 }
 
 /**
- * Runs `work` with a pass to call this model, and gives the pass back at its end: where no call was made, or none was noted,
- * it says nothing of the model. Where the model may not be called, it is `refused` that is run, with the time until it may
- * be, in ms.
+ * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass for which no call was noted says
+ * nothing about the model. Where the model may not be called, runs `refused` instead, with the time until it may be, in ms.
  */
 export async function withPass<Result>(
   breakers: Pick<Breaker, 'allow' | 'note'>,
@@ -83,12 +82,12 @@ export async function withPass<Result>(
 /** The endpoint answered, even if nobody can use what it said. */
 const WORKED: ReadonlySet<PassEnd> = new Set<PassEnd>(['answered', 'unreadable', 'refused', 'content-filter'])
 /**
- * The endpoint did not answer. What is not in either set says nothing of it: a busy endpoint (`rate-limited`) is alive and
- * the limits see to it; a wrong key or request (`rejected`) must fail with its name at once, and not be waited for.
+ * The endpoint did not answer. Ends in neither set say nothing about it: a busy endpoint (`rate-limited`) works and is left to
+ * the limits; a wrong key or request (`rejected`) must fail with its name at once instead of being waited for.
  */
 const FAILED: ReadonlySet<PassEnd> = new Set<PassEnd>(['unavailable', 'timeout'])
 
-/** A state is known by its identity: a pass that was given under an earlier one counts no more. */
+/** Compared by identity: a pass that was given in an earlier state counts no more. */
 type State =
   | { readonly is: 'closed'; readonly out: Set<Pass>; readonly failures: boolean[] }
   | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
@@ -155,7 +154,7 @@ export function breaker(deps: {
     })
     const [first] = inTurn
     if (first === undefined) throw new Error('a chain without models')
-    // The first may be half-open: its probes come from those who would rather have it.
+    // The first may be half-open: its probes come from asks that prefer it.
     const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
     const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
     if (chosen !== undefined) return { model: chosen.model, retryInMs: 0 }

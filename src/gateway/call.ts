@@ -35,12 +35,12 @@ export interface Answered {
 export interface Calls {
   /**
    * Makes one call. Its upper bound is set aside first and replaced by the real usage afterwards. Throws `CallDeferred` where
-   * it must wait, at no attempt's cost, and `PermanentError` where no waiting helps; besides, what the model throws.
+   * it must wait, at no attempt's cost, and `PermanentError` where no waiting helps; also what the model throws.
    */
   call(ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards): Promise<Answered>
   /**
-   * Runs what must be done before a call can be made, while the call has room; throws like `call` where it has none. What was
-   * set aside is given back, and the call sets it aside anew.
+   * Runs `task`, which prepares a call, while the call has room; throws like `call` where it has none. The room is given back
+   * at the end, and the call itself reserves it again.
    */
   withRoom<Result>(
     ask: Ask,
@@ -111,7 +111,7 @@ export function modelCalls(deps: {
           const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'
           counted = !FREE.has(outcome) || outcome === 'rate-limited'
           if (FREE.has(outcome)) spent = NOTHING
-          // With another to ask, a model that is not there is left alone; without, each ask fails with its name at once.
+          // A missing model opens its breaker only where another can be asked; else each ask is to fail with its name at once.
           const absent = context.others && error instanceof PermanentError && error.elsewhere === 'model'
           flight.ended(outcome, { absent })
           throw error
@@ -127,7 +127,7 @@ export function modelCalls(deps: {
         reserved.check()
         return await task()
       } finally {
-        // Waited for: the call would else find its own room taken.
+        // Awaited, or the call could find its own room still taken.
         await reserved.release()
       }
     },

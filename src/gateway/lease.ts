@@ -8,7 +8,7 @@ import type { Report } from '../ports/report.ts'
 export interface LeaseSettings {
   /** How long an answer is known, in ms. */
   readonly keepMs: number
-  /** How long nobody else asks after the last heartbeat of who asks, in ms. */
+  /** How long a question is an asker's alone after its last heartbeat, in ms. */
   readonly leaseMs: number
   /** Longest entry, in bytes: a longer one is kept without its raw text, else not at all. */
   readonly maxBytes: number
@@ -16,7 +16,7 @@ export interface LeaseSettings {
 
 /** One caller's right to ask questions, against all processes: one pays for a question as long as its lease lives. */
 export interface Lease {
-  /** By key what is known, or the right to ask, or that somebody else is asking. */
+  /** For each key its answer, or the right to ask, or that somebody else is asking. */
   look(keys: readonly string[]): Promise<readonly Looked[]>
   /** Runs `work` and extends the leases of these questions until it has ended. */
   during<Result>(keys: readonly string[], work: () => Promise<Result>): Promise<Result>

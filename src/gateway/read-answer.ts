@@ -17,7 +17,7 @@ export type ReplyReading<Answer> =
       readonly why: string
     }
 
-/** A refusal is what the endpoint calls one. One that is written in prose is unreadable like any other prose. */
+/** Reads a reply. A refusal is what the endpoint reports as one; a refusal in prose is unreadable like any other prose. */
 export function readReply<Answer>(
   { text, finish }: Pick<ModelReply, 'text' | 'finish'>,
   schema: z.ZodType<Answer>,
@@ -33,20 +33,19 @@ export function readReply<Answer>(
 
 /**
  * Finds the answer in what a model wrote: the one JSON object in it that fits the schema, else lines `Key: value` that
- * name each of its keys once. Prose, code fences, a wrapper (`{"response": {…}}`) and thoughts in tags at the head stand
- * around it. `why` holds no word of the text. Takes linear time and never throws.
+ * name each of its keys once. Around it may be prose, code fences, a wrapper (`{"response": {…}}`) and, at the beginning,
+ * thoughts in tags. `why` quotes no word of the text. Takes linear time and never throws.
  *
- * It reads what can mean one thing only, and fills nothing in:
+ * It reads only what can mean one thing, and fills nothing in:
  * - keys by their letters (`key_cues` is `keyCues`), or by a name that means the same (`reason`, `rationale`);
  * - a choice by its letters (`Non hate.` is `non-hate`), where exactly one choice has them;
  * - a number in a string, `0,8` as 0.8, and full-width digits; `4/5` as 4 where the scale ends at 5; a share (`80%`,
- *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another one, and
- *   is never clamped here.
+ *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another scale, and is never clamped here.
  *
  * Models quote, and not every model escapes what it quotes: a comment that holds `","answer":"Real"}` may end the answer
  * that quotes it. So it is no answer if anything else in the text looks like one: another object that fits and differs,
- * whichever comes first; an object with some of the keys; a broken object; outside every object a key, or a line that
- * decides. The form of the answer, repeated with `...` or `"Fake" or "Real"`, is none of these. A text that was cut at the
+ * whichever comes first; an object with some of the keys; a broken object; outside all objects a key, or a line with a
+ * deciding one. The answer's format, repeated with `...` or `"Fake" or "Real"`, is none of these. A text that was cut at the
  * token limit must end in its answer.
  */
 export function readAnswer<Answer>(
@@ -74,7 +73,7 @@ export function readAnswer<Answer>(
   return lines === undefined ? unreadable('no JSON object') : fitted(lines, form, schema)
 }
 
-/** What the objects that have a key of the form agree on; undefined where there are none. */
+/** The one answer that all objects with a key of the form agree on; undefined where there are no such objects. */
 function theOneIn<Answer>(
   objects: readonly unknown[],
   form: Form,

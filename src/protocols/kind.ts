@@ -15,7 +15,7 @@ export interface ProtocolParts {
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }
 
-/** What a paper's own runs were made with. Models retire: where others are set, these are named beside them. */
+/** The models of a paper's own runs. Models are retired: where the settings have others, commands name both. */
 export interface PaperModels {
   readonly roles: Readonly<Record<string, string>>
   /** Of the shelves, where the paper names one. */

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { neutralized } from '../../src/domain/neutralized.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
-import { TOKENS, tokensIn } from '../gateway/held.ts'
+import { TOKENS, tokensIn } from '../gateway/fenced-blocks.ts'
 
 /** Pieces of tokens, and what hides between them. */
 const hostile = fc

@@ -7,7 +7,7 @@ import { withFormat } from '../../src/gateway/format.ts'
 import { answer } from '../../src/stack/understudy/answer.ts'
 import { drive } from '../protocols/drive.ts'
 import { ATTACKS } from './attacks.ts'
-import { read, tokensIn } from './held.ts'
+import { read, tokensIn } from './fenced-blocks.ts'
 import { BENIGN, fence, IN_PAPER, OTHERWISE, STAGES, type Stage, settings, type Words } from './stages.ts'
 
 const { maxChars: MAX, maxCommentChars: MAX_OF_MANY } = settings.fences

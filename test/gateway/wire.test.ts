@@ -8,7 +8,7 @@ import type { ChatMessage } from '../../src/domain/verdict.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { ATTACKS } from './attacks.ts'
-import { read, TOKENS, tokensIn } from './held.ts'
+import { read, TOKENS, tokensIn } from './fenced-blocks.ts'
 import { BENIGN, OTHERWISE, type Place, STAGES, type Stage, type Words } from './stages.ts'
 
 // Both sides of the wire: what our client sends, as a server gets it, and what a server sends that is against us.

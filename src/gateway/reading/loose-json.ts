@@ -57,6 +57,50 @@ const ESCAPES = new Map([
 
 class Malformed extends Error {}
 
+/** A position in a text that advances as the text is read. */
+class Cursor {
+  readonly text: string
+  at: number
+  constructor(text: string, at: number) {
+    this.text = text
+    this.at = at
+  }
+
+  malformed(): never {
+    throw new Malformed(this.at >= this.text.length ? 'an object that is cut off' : 'an object that is malformed')
+  }
+
+  get char(): string {
+    return this.text.charAt(this.at)
+  }
+
+  /** Matches a sticky pattern here and advances past it. */
+  match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.text)
+    if (found !== null) this.at = pattern.lastIndex
+    return found
+  }
+
+  /** Whether one of `chars` comes next; advances past it. */
+  next(chars: string): boolean {
+    if (this.at >= this.text.length || !chars.includes(this.char)) return false
+    this.at++
+    return true
+  }
+
+  /** Advances past white space and comments. */
+  skip(): void {
+    const orEnd = (found: number, length = 0) => (found === -1 ? this.text.length : found + length)
+    for (;;) {
+      this.match(SPACE)
+      if (this.text.startsWith('//', this.at)) this.at = orEnd(this.text.indexOf('\n', this.at))
+      else if (this.text.startsWith('/*', this.at)) this.at = orEnd(this.text.indexOf('*/', this.at + 2), 2)
+      else return
+    }
+  }
+}
+
 /**
  * The JSON value that begins at `start`, in linear time. It also accepts what is no JSON but can mean only one thing: keys without
  * quotes, single, curved and full-width quotes, full-width punctuation, line ends in strings, comments, commas before an
@@ -64,128 +108,103 @@ class Malformed extends Error {}
  * whatever follows. A key that comes twice with two values is malformed.
  */
 export function looseJson(text: string, start: number): Parsed {
-  let at = start
-  const malformed = (): never => {
-    throw new Malformed(at >= text.length ? 'an object that is cut off' : 'an object that is malformed')
-  }
-  const match = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = at
-    const found = pattern.exec(text)
-    if (found !== null) at = pattern.lastIndex
-    return found
-  }
-  /** Whether one of `chars` comes next; goes on behind it. */
-  const next = (chars: string): boolean => {
-    if (at >= text.length || !chars.includes(text.charAt(at))) return false
-    at++
-    return true
-  }
-  const skip = () => {
-    for (;;) {
-      match(SPACE)
-      if (text.startsWith('//', at)) at = orEnd(text.indexOf('\n', at))
-      else if (text.startsWith('/*', at)) at = orEnd(text.indexOf('*/', at + 2), 2)
-      else return
-    }
-  }
-  const orEnd = (found: number, length = 0) => (found === -1 ? text.length : found + length)
-
-  function value(depth: number, inObject: boolean): unknown {
-    if (depth > DEEPEST) throw new Malformed('objects too deep in one another')
-    skip()
-    if (next('{｛')) return object(depth)
-    if (next('[［')) return array(depth)
-    if (CLOSING.has(text.charAt(at))) return alternatives(string())
-    return bare(inObject)
-  }
-
-  function object(depth: number): LooseObject {
-    const made: LooseObject = Object.create(null)
-    for (;;) {
-      skip()
-      if (next('}｝')) return made
-      const key = CLOSING.has(text.charAt(at)) ? string() : (match(IDENTIFIER)?.[0] ?? malformed())
-      skip()
-      if (!next(':：')) malformed()
-      const content = value(depth + 1, true)
-      if (key in made && !isDeepStrictEqual(made[key], content))
-        throw new Malformed('a key comes twice, with two values')
-      made[key] = content
-      skip()
-      if (!next(',，') && !'}｝'.includes(text.charAt(at) || '?')) malformed()
-    }
-  }
-
-  function array(depth: number): unknown[] {
-    const made: unknown[] = []
-    for (;;) {
-      skip()
-      if (next(']］')) return made
-      made.push(value(depth + 1, false))
-      skip()
-      if (!next(',，') && !']］'.includes(text.charAt(at) || '?')) malformed()
-    }
-  }
-
-  function string(): string {
-    const opening = text.charAt(at++)
-    const closing = CLOSING.get(opening) ?? ''
-    let made = ''
-    let from = at
-    for (; at < text.length; at++) {
-      const char = text.charAt(at)
-      if (char === '\\') {
-        made += text.slice(from, at++) + escaped()
-        from = at + 1
-      } else if (closing.includes(char) && !isApostrophe(char)) {
-        made += text.slice(from, at++)
-        return made
-      }
-    }
-    return malformed()
-  }
-
-  /** Between two letters no string can end. */
-  function isApostrophe(char: string): boolean {
-    return (char === "'" || char === '’') && LETTER.test(text.charAt(at - 1)) && LETTER.test(text.charAt(at + 1))
-  }
-
-  function escaped(): string {
-    const char = text.charAt(at)
-    if (char === 'u') {
-      const code = text.slice(at + 1, at + 5)
-      if (!/^[0-9a-fA-F]{4}$/.test(code)) malformed()
-      at += 4
-      return String.fromCharCode(Number.parseInt(code, 16))
-    }
-    // A backslash before anything else was meant as one, or for the quote behind it.
-    return ESCAPES.get(char) ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
-  }
-
-  function alternatives(first: string): string | Bare {
-    if (match(OR) === null) return first
-    do string()
-    while (match(OR) !== null)
-    return EITHER
-  }
-
-  function bare(inObject: boolean): unknown {
-    const token = (match(BARE)?.[0] ?? malformed()).trim()
-    if (inObject && /^-?\d{1,17}$/.test(token)) {
-      const decimals = match(DECIMALS)
-      if (decimals !== null) return Number(`${token}.${decimals[1]}`)
-    }
-    if (NUMBER.test(token)) return Number(token)
-    if (token === 'true' || token === 'false') return token === 'true'
-    return token === 'null' ? null : new Bare(token)
-  }
-
+  const cursor = new Cursor(text, start)
   try {
-    return { ok: true, value: value(0, false), end: at }
+    return { ok: true, value: readValue(cursor, 0, false), end: cursor.at }
   } catch (error) {
     if (error instanceof Malformed) return { ok: false, why: error.message }
     throw error
   }
+}
+
+function readValue(cursor: Cursor, depth: number, inObject: boolean): unknown {
+  if (depth > DEEPEST) throw new Malformed('objects too deep in one another')
+  cursor.skip()
+  if (cursor.next('{｛')) return readObject(cursor, depth)
+  if (cursor.next('[［')) return readArray(cursor, depth)
+  if (CLOSING.has(cursor.char)) return alternatives(cursor, readString(cursor))
+  return readBare(cursor, inObject)
+}
+
+function readObject(cursor: Cursor, depth: number): LooseObject {
+  const made: LooseObject = Object.create(null)
+  for (;;) {
+    cursor.skip()
+    if (cursor.next('}｝')) return made
+    const key = CLOSING.has(cursor.char) ? readString(cursor) : (cursor.match(IDENTIFIER)?.[0] ?? cursor.malformed())
+    cursor.skip()
+    if (!cursor.next(':：')) cursor.malformed()
+    const content = readValue(cursor, depth + 1, true)
+    if (key in made && !isDeepStrictEqual(made[key], content)) throw new Malformed('a key comes twice, with two values')
+    made[key] = content
+    cursor.skip()
+    if (!cursor.next(',，') && !'}｝'.includes(cursor.char || '?')) cursor.malformed()
+  }
+}
+
+function readArray(cursor: Cursor, depth: number): unknown[] {
+  const made: unknown[] = []
+  for (;;) {
+    cursor.skip()
+    if (cursor.next(']］')) return made
+    made.push(readValue(cursor, depth + 1, false))
+    cursor.skip()
+    if (!cursor.next(',，') && !']］'.includes(cursor.char || '?')) cursor.malformed()
+  }
+}
+
+function readString(cursor: Cursor): string {
+  const { text } = cursor
+  const closing = CLOSING.get(text.charAt(cursor.at++)) ?? ''
+  let made = ''
+  let from = cursor.at
+  for (; cursor.at < text.length; cursor.at++) {
+    const { char } = cursor
+    if (char === '\\') {
+      made += text.slice(from, cursor.at++) + readEscaped(cursor)
+      from = cursor.at + 1
+    } else if (closing.includes(char) && !isApostrophe(cursor)) {
+      made += text.slice(from, cursor.at++)
+      return made
+    }
+  }
+  return cursor.malformed()
+}
+
+/** Between two letters no string can end. */
+function isApostrophe({ text, at, char }: Cursor): boolean {
+  return (char === "'" || char === '’') && LETTER.test(text.charAt(at - 1)) && LETTER.test(text.charAt(at + 1))
+}
+
+/** The character behind a backslash; leaves the cursor at its last character. */
+function readEscaped(cursor: Cursor): string {
+  const { char } = cursor
+  if (char === 'u') {
+    const code = cursor.text.slice(cursor.at + 1, cursor.at + 5)
+    if (!/^[0-9a-fA-F]{4}$/.test(code)) cursor.malformed()
+    cursor.at += 4
+    return String.fromCharCode(Number.parseInt(code, 16))
+  }
+  // A backslash before anything else was meant as one, or for the quote behind it.
+  return ESCAPES.get(char) ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
+}
+
+function alternatives(cursor: Cursor, first: string): string | Bare {
+  if (cursor.match(OR) === null) return first
+  do readString(cursor)
+  while (cursor.match(OR) !== null)
+  return EITHER
+}
+
+function readBare(cursor: Cursor, inObject: boolean): unknown {
+  const token = (cursor.match(BARE)?.[0] ?? cursor.malformed()).trim()
+  if (inObject && /^-?\d{1,17}$/.test(token)) {
+    const decimals = cursor.match(DECIMALS)
+    if (decimals !== null) return Number(`${token}.${decimals[1]}`)
+  }
+  if (NUMBER.test(token)) return Number(token)
+  if (token === 'true' || token === 'false') return token === 'true'
+  return token === 'null' ? null : new Bare(token)
 }
 
 const LETTER = /\p{L}/u

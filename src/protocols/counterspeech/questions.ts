@@ -5,7 +5,7 @@ import { SCORE_ANSWERS, type Score, stepsAnswer, type WrittenSteps } from './ans
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. The four aspects' are their criteria. */
+/** The prompt files of this protocol and the placeholders in each. The four aspects' files are their criteria. */
 export const COUNTERSPEECH_PROMPTS = {
   system: [],
   relevance: [],

@@ -23,7 +23,7 @@ import type { HateSettings } from './settings.ts'
 /** What decided, and how; `wrong` says in words what went wrong on the way. */
 type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
 
-/** Where a perspective stands and why. */
+/** A perspective's stance, and why. */
 interface Stance {
   readonly perspective: Perspective
   readonly side: Side
@@ -170,7 +170,7 @@ function* zeroShot(ask: Questions, settings: HateSettings): SubScript<Decision> 
   return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
 }
 
-/** The shelves that are looked through; none where no example is shown to anybody. */
+/** The shelves to be searched; none where no examples are shown. */
 export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
   if (decide === 'zero-shot' || show === 'criteria') return []
   return [...new Set(perspectives.map(({ shelf }) => shelf))]

@@ -7,7 +7,7 @@ import type { Prompts } from '../prompts.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
 import type { RumorSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. */
+/** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {
   system: [],
   stance: ['claim', 'comment'],
@@ -40,7 +40,7 @@ export interface Questions {
   judge(support: View, oppose: View): Ask<View>
   /** Table 1, the model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
-  /** A side's comments as they stand in its prompt; says so where there are none. */
+  /** A side's comments as text for its prompt, also where there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
 

@@ -16,11 +16,11 @@ import type { RumorSettings } from './settings.ts'
 import { draw, halve, lotIn, type Sides, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
 
-/** A decision, its last three fields where there is something to say. */
+/** A decision; its last three fields may be left out where there is nothing to say. */
 type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
   Partial<Pick<Decision, 'degraded' | 'again' | 'models'>>
 
-/** With fewer of the comments scored than this share the evidence is called thin. */
+/** With a smaller share of the comments scored than this the evidence is called thin. */
 const THIN = 0.5
 
 /**
@@ -75,7 +75,7 @@ export function* s2mad(
   const subjectivity = beside as Answered<{ answer: 'Yes' | 'No' }> | undefined
   const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, degraded)
 
-  // Who weighs, and on which side (equations 2 and 3).
+  // Which comments count, and on which side (equations 2 and 3).
   const heard = settings.stance
     ? [...scores].map(([utterance, { value }]) => ({ utterance, score: value }))
     : utterances.map((utterance) => ({ utterance, score: null }))
@@ -96,7 +96,7 @@ export function* s2mad(
     before !== null &&
     settings.keepUnlessEvidenceChanged &&
     stillHolds(before, evidenceHash(post, sides, kind), parts.overloaded)
-  // A decision that still holds costs nothing, whatever the load.
+  // A decision that still holds costs nothing, also under overload.
   const full = sidesOf(settings)
   const sides = holds(full) ? full : sidesOf(depth)
   if (sizeOf(sides) < sizeOf(full))
@@ -163,18 +163,18 @@ export function* s2mad(
 
   const cutShort = rounds < settings.rounds && !(settings.stopAtConsensus && agreed(views))
   const shortened = cutShort ? [`under load: ${rounds} of ${settings.rounds} rounds of debate`] : []
-  const held = { rounds, again: cutShort, degraded: shortened }
+  const debate = { rounds, again: cutShort, degraded: shortened }
   const models = { debater: debaters[1].model }
 
   // Consensus or judge (lines 17–21, equation 5).
   if (agreed(views)) {
     const rationale = `Both debaters: ${views[0].answer}. On the supporting side: ${views[0].reasoning} On the opposing side: ${views[1].reasoning}`
-    return conclude({ ...held, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
+    return conclude({ ...debate, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
   }
   const [judged] = yield* round([ask.judge(views[0], views[1])])
   if (!judged.ok) return conclude({ ...undecided(...shortened, `judge failed: ${failure(judged)}`), rounds, models })
   return conclude({
-    ...held,
+    ...debate,
     label: labelOf(judged.answer),
     rationale: judged.answer.reasoning,
     decidedBy: 'judge',
@@ -218,7 +218,7 @@ function nothingToJudge(): Conclusion {
   }
 }
 
-/** A debater and its conversation so far: its opening, its replies, what it was told of the other's. */
+/** A debater and its conversation so far: its opening, its own replies, and the other's as it was shown them. */
 interface Debater {
   readonly side: Side
   conversation: ChatMessage[]
@@ -231,7 +231,7 @@ function debater(side: Side, conversation: ChatMessage[]): Debater {
   return { side, conversation, view: null, model: '' }
 }
 
-/** Takes a reply into the conversation. A failed reply leaves the debater at its last readable view, and is named. */
+/** Adds a reply to the conversation. After a failed reply the debater keeps its last readable view, and the failure is named. */
 function hear(speaker: Debater, reply: Answered<View>, lost: string[], told: readonly ChatMessage[] = []): View {
   if (reply.ok) {
     const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }
@@ -279,7 +279,7 @@ function fixedKind(settings: RumorSettings): PromptKind {
   return settings.promptKind === 'subjective' ? 'subjective' : 'objective'
 }
 
-/** Whether the decision before rests on what the debaters would be shown now, and was not kept from its end. */
+/** Whether the previous decision rests on what the debaters would be shown now, and its debate was not cut short. */
 function stillHolds({ decision: { label, again }, evidence }: RumorCarry, shown: string, overloaded: boolean): boolean {
   return label !== null && (overloaded || !again) && evidence === shown
 }

@@ -75,8 +75,8 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
 const NO_BRIEF = 'There is no brief.'
 
 /**
- * Each image that has an address is described, all at once, unless it comes with its description; what nobody could look at
- * stays without one.
+ * Has each image that has an address and no description described, all at once; what could not be looked at stays without
+ * one.
  */
 function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): SubScript<Picture[]> {
   const pictures = picturesOf(post, settings.maxImages)
@@ -110,7 +110,7 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
   }))
 }
 
-/** The supporter's brief, and the precedents that it speaks of. */
+/** The supporter's brief, and the precedents that it compares with. */
 function* briefed(
   input: string,
   words: string,
