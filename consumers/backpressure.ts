@@ -15,19 +15,17 @@ export interface BackpressureSettings {
   readonly resumeAtShare: number
 }
 
-/** How close one part of the backlog is to its limit. */
+/** How near something is to the most that is allowed of it (`share`: 1 is the most), and that in words. */
 export interface PressureSignal {
   /** Of which kind it is, for metrics. */
   readonly by: PressureKind
-  /** Of the limit: above 1 intake pauses. */
   readonly share: number
-  /** The same in words, for the log. */
   readonly says: string
 }
 
 /**
  * Pauses intake while any part of the backlog is too deep or too old, so that both stay bounded; Kafka holds the rest. It
- * goes on by itself when all are below `resumeAtShare`. A signal that can't be measured leaves everything as it is.
+ * goes on by itself when all are below `resumeAtShare`. If one can't be measured, everything stays as it is.
  */
 export function backpressure(deps: {
   reader: Pick<TopicReader, 'setPaused'>
@@ -38,7 +36,7 @@ export function backpressure(deps: {
   const { reader, signals, settings, report } = deps
   let paused = false
   return async () => {
-    const measured = await Promise.all(signals.map((signal) => signal()))
+    const measured = await Promise.all(signals.map((measure) => measure()))
     const most = Math.max(...measured.map(({ share }) => share))
     if (!paused && most > 1) {
       paused = true

@@ -56,18 +56,18 @@ it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, s
     (much) => ({ stages: [waiting(1), waiting(60 * much)] }),
     'the oldest job of stance has waited 61 s',
   ],
-])('pauses while %s, says so, and goes on by itself at half of that', async (_, pressure, reason) => {
+])('pauses while %s, says so, and goes on by itself at half of that', async (_, measured, reason) => {
   const { world, said, press, isPaused } = setUp()
-  Object.assign(world, pressure(1))
+  Object.assign(world, measured(1))
   await press()
   expect(isPaused()).toBe(false)
-  Object.assign(world, pressure(1.02))
+  Object.assign(world, measured(1.02))
   await press()
   expect(isPaused()).toBe(true)
-  Object.assign(world, pressure(0.6))
+  Object.assign(world, measured(0.6))
   await press()
   expect(isPaused()).toBe(true)
-  Object.assign(world, pressure(0.4))
+  Object.assign(world, measured(0.4))
   await press()
   expect(isPaused()).toBe(false)
   expect(said).toEqual([expect.stringContaining('intake:paused'), 'intake:resumed'])
