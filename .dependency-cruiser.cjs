@@ -53,7 +53,7 @@ module.exports = {
       comment: 'A client library is met in one place, so that it can be swapped or mended there.',
       severity: 'error',
       from: {
-        pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/stack/', '^src/commands/', '^src/bench/'],
+        pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/commands/', '^src/tools/'],
       },
       to: {
         path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',

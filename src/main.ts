@@ -4,9 +4,7 @@ import { duration } from '../config/schema.ts'
 import type { Pace } from '../producers/replay.ts'
 import { unexpected } from './adapters/log.ts'
 import { ROLES, type Role } from './app.ts'
-import { type BenchOptions, runBench } from './bench/run.ts'
 import { type Chosen, INPUTS, type Input, listDeadLetters, replayDeadLetters } from './commands/dead-letters.ts'
-import { demo } from './commands/demo.ts'
 import { doctor } from './commands/doctor.ts'
 import { judgeFile } from './commands/judge.ts'
 import {
@@ -41,8 +39,10 @@ import { verdicts } from './commands/verdicts.ts'
 import { OperatorError } from './domain/errors.ts'
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from './domain/messages.ts'
 import { FORMATS, type Format, faultIn } from './evaluation/formats.ts'
-import { FAULTS, type Fault } from './stack/understudy/faults.ts'
 import { stopRequests } from './stop-requests.ts'
+import { type BenchOptions, runBench } from './tools/bench/run.ts'
+import { demo } from './tools/demo/demo.ts'
+import { FAULTS, type Fault } from './tools/understudy/faults.ts'
 
 const io = terminal(process.stdout, process.stderr)
 const environment = process.env

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { startStack } from '../stack/stack.ts'
-import type { UnderstudyOptions } from '../stack/understudy/server.ts'
+import { startStack } from '../tools/stack/stack.ts'
+import type { UnderstudyOptions } from '../tools/understudy/server.ts'
 import type { Terminal } from './terminal.ts'
 
 /** `gavel stack`: local servers and the understudy, kept up until the signal. */

@@ -1,7 +1,7 @@
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
 import { snapshot } from '../../src/domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
-import type { CallRecord } from '../../src/stack/understudy/call-log.ts'
+import type { CallRecord } from '../../src/tools/understudy/call-log.ts'
 import type { Asked } from './asked.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'

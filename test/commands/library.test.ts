@@ -14,7 +14,7 @@ import {
   tellImport,
 } from '../../src/commands/library.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
-import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 
 const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')
 

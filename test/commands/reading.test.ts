@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../src/assembly.ts'
 import { readTopic } from '../../src/commands/read-topic.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

@@ -8,7 +8,7 @@ import { showProposal } from '../../src/commands/learn.ts'
 import { type Touched, takeBackItem, touchedBy } from '../../src/commands/touched.ts'
 import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
 import { contentId, type Proposal } from '../../src/ports/library.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 
 const POISON = 'knives are always safe'
 const ID = contentId(POISON)

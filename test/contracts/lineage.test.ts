@@ -10,8 +10,8 @@ import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import { StandsStill } from '../../src/ports/cases.ts'
 import type { ThreadRules } from '../../src/ports/threads.ts'
-import type { LocalServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { tell } from '../support/pipeline.ts'
 
 const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }

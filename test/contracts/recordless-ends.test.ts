@@ -8,7 +8,7 @@ import { kafkaClient } from '../../src/adapters/kafka/client.ts'
 import { rangesOf, readRanges } from '../../src/commands/read-range.ts'
 import { readTopic } from '../../src/commands/read-topic.ts'
 import type { TopicReader } from '../../src/ports/topic.ts'
-import { type LocalKafka, startKafka } from '../../src/stack/servers/kafka.ts'
+import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { tell } from '../support/pipeline.ts'
 import { collector } from './topics.ts'
 

@@ -11,8 +11,8 @@ import { redisMarks } from '../../src/adapters/redis/threads.ts'
 import { makeTopics } from '../../src/app.ts'
 import { topicsOf } from '../../src/assembly.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter, type Outcome } from '../../src/domain/messages.ts'
-import { type MemoryKafka, startMemoryKafka } from '../../src/stack/servers/memory-kafka.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { type MemoryKafka, startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

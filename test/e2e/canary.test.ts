@@ -15,7 +15,7 @@ import { makeTopics } from '../../src/app.ts'
 import { topicsOf } from '../../src/assembly.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

@@ -6,7 +6,7 @@ import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../src/assembly.ts'
 import { readTopic, type TopicRecord } from '../../src/commands/read-topic.ts'
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

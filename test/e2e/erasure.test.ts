@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { libraryOf } from '../../src/assembly.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import { dice } from '../chaos/dice.ts'
 import {
   environmentOn,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
-import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import {
   environmentOn,
   eventually,

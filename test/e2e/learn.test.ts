@@ -13,7 +13,7 @@ import { touchedBy as tellTouched } from '../../src/commands/touched.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import type { Proposal } from '../../src/ports/library.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   allFinal,
   clientOf,

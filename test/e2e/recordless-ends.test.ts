@@ -9,7 +9,7 @@ import { topicsOf } from '../../src/assembly.ts'
 import { replayDeadLetters } from '../../src/commands/dead-letters.ts'
 import { recover } from '../../src/commands/recover.ts'
 import { verdicts } from '../../src/commands/verdicts.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

@@ -2,11 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkBrokers } from '../../src/adapters/kafka/client.ts'
 import { checkRedis, connect, serversOf } from '../../src/adapters/redis/connect.ts'
 import { doctor, type Finding } from '../../src/commands/doctor.ts'
-import { type ApacheKafka, startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
-import { type LocalServer, type RestartableServer, UnavailableError } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
-import type { Stack } from '../../src/stack/stack.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
+import {
+  type LocalServer,
+  type RestartableServer,
+  UnavailableError,
+} from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
 import {

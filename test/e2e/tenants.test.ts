@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { libraryOf } from '../../src/assembly.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   environmentOn,
   eventually,

@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import { ledgerOf } from '../../src/bench/ledger.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { ledgerOf } from '../../src/tools/bench/ledger.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   allFinal,
   environmentOn,

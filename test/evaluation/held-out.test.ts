@@ -9,7 +9,7 @@ import { dropShelf, importShelf, SHELF_FORMATS, type ShelfFormat } from '../../s
 import { found } from '../../src/domain/library.ts'
 import { transcript, verdict } from '../../src/domain/verdict.ts'
 import { type Format, fileMessages } from '../../src/evaluation/formats.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 
 /** One item: words that no other has, so that it is known wherever it is shown. */
 const words = (item: number, count: number) => Array.from({ length: count }, (_, at) => `t${item}w${at}`).join(' ')

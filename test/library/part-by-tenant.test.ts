@@ -7,7 +7,7 @@ import { memoryLibrary, memoryStorage } from '../../src/adapters/memory/library.
 import { ownerOf } from '../../src/library/names.ts'
 import type { Storage, Version } from '../../src/library/storage.ts'
 import { contentId, type Library } from '../../src/ports/library.ts'
-import { embed } from '../../src/stack/understudy/embeddings.ts'
+import { embed } from '../../src/tools/understudy/embeddings.ts'
 import { signal, wordEmbedder } from '../contracts/library.ts'
 
 const BOUNDS = {

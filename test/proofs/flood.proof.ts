@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../src/assembly.ts'
-import { past, sentence, threads } from '../../src/bench/load.ts'
-import { serve, sum } from '../../src/bench/service.ts'
-import type { Tick } from '../../src/bench/worker.ts'
 import { readTopic } from '../../src/commands/read-topic.ts'
 import { type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { FileMessage } from '../../src/evaluation/formats.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { past, sentence, threads } from '../../src/tools/bench/load.ts'
+import { serve, sum } from '../../src/tools/bench/service.ts'
+import type { Tick } from '../../src/tools/bench/worker.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import { protocolsOn, startServers, tell } from '../support/pipeline.ts'
 
 /** Comments on the one post; GAVEL_PROOF_COMMENTS=1000000 is the whole of it. */

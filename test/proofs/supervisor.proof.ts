@@ -7,7 +7,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
 import type { Events } from '../../src/ports/report.ts'
 import type { TopicReader, TopicWriter } from '../../src/ports/topic.ts'
-import { type LocalKafka, startKafka } from '../../src/stack/servers/kafka.ts'
+import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { type BlackHole, blackHoleBefore } from '../support/black-hole.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 

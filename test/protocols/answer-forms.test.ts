@@ -6,7 +6,7 @@ import { fences } from '../../src/domain/fence.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
-import { answer } from '../../src/stack/understudy/answer.ts'
+import { answer } from '../../src/tools/understudy/answer.ts'
 import { drive, plainLot } from './drive.ts'
 
 /** The fields of each answer in the order in which they are asked for, by protocol and stage; of lists, those of an entry. */

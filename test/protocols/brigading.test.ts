@@ -14,7 +14,7 @@ import { utterancesOf, weigh } from '../../src/protocols/rumor/brigading.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
-import { answer } from '../../src/stack/understudy/answer.ts'
+import { answer } from '../../src/tools/understudy/answer.ts'
 import { tell } from '../support/pipeline.ts'
 import { drive, plainLot } from './drive.ts'
 

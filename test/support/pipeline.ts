@@ -16,8 +16,8 @@ import type { Terminal } from '../../src/commands/terminal.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { Format } from '../../src/evaluation/formats.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { type Stack, startStack } from '../../src/stack/stack.ts'
-import type { UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import type { UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 
 /** Tells what matters for reading a test's output, the loud reason of a skip among it. */
 export function tell(line: string): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Queue, WaitingChildrenError, Worker } from 'bullmq'
-import { connect, type RedisSettings } from '../adapters/redis/connect.ts'
+import { connect, type RedisSettings } from '../../adapters/redis/connect.ts'
 
 /** Cases of the baseline, and the asks of each of its three rounds: those of a rumor verdict. */
 const CASES = 1_000

@@ -1,7 +1,7 @@
+import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../understudy/server.ts'
 import { type LocalKafka, startKafka } from './servers/kafka.ts'
 import type { Say } from './servers/local-server.ts'
 import { startRedis } from './servers/redis.ts'
-import { startUnderstudy, type Understudy, type UnderstudyOptions } from './understudy/server.ts'
 
 /** Running local servers, and the settings that point to them. */
 export interface Stack {

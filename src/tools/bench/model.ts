@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Model, ModelRequest } from '../ports/model.ts'
-import { answered, contentOf, MODEL } from '../stack/understudy/answer.ts'
-import type { JsonSchema } from '../stack/understudy/json-schema.ts'
-import { readQuestion } from '../stack/understudy/question.ts'
+import type { Model, ModelRequest } from '../../ports/model.ts'
+import { answered, contentOf, MODEL } from '../understudy/answer.ts'
+import type { JsonSchema } from '../understudy/json-schema.ts'
+import { readQuestion } from '../understudy/question.ts'
 
 /**
  * A model of set latency for the bench. In a rumor debate it answers by the form that is asked for, without reading: the

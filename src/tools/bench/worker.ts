@@ -1,6 +1,6 @@
-import { loadSettings } from '../../config/load.ts'
-import { ROLES, type Role, startApp } from '../app.ts'
-import type { Events } from '../ports/report.ts'
+import { loadSettings } from '../../../config/load.ts'
+import { ROLES, type Role, startApp } from '../../app.ts'
+import type { Events } from '../../ports/report.ts'
 import { benchModel } from './model.ts'
 
 // The service under load, in a process of its own: told what to be by its arguments, it tells what happens ten times a

@@ -1,5 +1,5 @@
-import type { Transcript } from '../domain/verdict.ts'
-import type { CallRecord } from '../stack/understudy/call-log.ts'
+import type { Transcript } from '../../domain/verdict.ts'
+import type { CallRecord } from '../understudy/call-log.ts'
 
 /** What the model's own log says against what the transcripts say, call by call. */
 export interface Ledger {
