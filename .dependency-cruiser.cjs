@@ -1,4 +1,4 @@
-/** Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, consumers, producers ← app ← commands. */
+/** Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, consumers, producers ← app ← commands ← tools. */
 const only = (from, may, comment) => ({
   name: `${from.replaceAll('/', '-')}-imports`,
   comment,
@@ -17,7 +17,7 @@ module.exports = {
       to: { circular: true },
     },
     only('src/domain', [], 'Facts depend on nothing.'),
-    only('src/ports', ['src/domain/'], 'Wishes speak of facts only.'),
+    only('src/ports', ['src/domain/'], 'Ports speak of facts only.'),
     only('src/threads', ['src/domain/', 'src/ports/'], 'Pure, so that every clock and order can be tried.'),
     only('src/gateway', ['src/domain/', 'src/ports/'], 'Knows asks and models, and no engine.'),
     only('src/library', ['src/domain/', 'src/ports/'], 'What shelves promise holds over any storage.'),
@@ -26,6 +26,47 @@ module.exports = {
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
       'Names no protocol and no client library.',
     ),
+    only('src/evaluation', ['src/domain/', 'src/ports/'], 'Files and data sets are read without a service.'),
+    {
+      name: 'stack-and-understudy-know-no-service',
+      comment: 'Servers and a stand-in for a model must not share the mistakes of what is tried against them.',
+      severity: 'error',
+      from: { path: '^src/tools/(stack|understudy)/', pathNot: '^src/tools/stack/command\\.ts$' },
+      to: { path: '^(src|consumers|producers|config)/', pathNot: '^src/tools/(stack|understudy)/' },
+    },
+    {
+      name: 'tools-are-beside-the-product',
+      comment: 'Bench, demo, local servers and understudy are loaded only when they are asked for.',
+      severity: 'error',
+      from: { path: '^(src|consumers|producers|config)/', pathNot: '^src/tools/' },
+      to: { path: '^src/tools/', dynamic: false },
+    },
+    {
+      name: 'commands-are-the-surface',
+      comment: 'The service is run by commands and knows none.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/main\\.ts$', '^src/commands/', '^src/tools/'],
+      },
+      to: { path: '^src/commands/' },
+    },
+    {
+      name: 'main-starts-fast',
+      comment: 'What a command needs is loaded when it runs: `--help` must not wait for every client library.',
+      severity: 'error',
+      from: { path: '^src/main\\.ts$' },
+      to: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: [
+          '^src/commands/(all|command|terminal)\\.ts$',
+          '^src/domain/(errors|error-line)\\.ts$',
+          '^src/stop-requests\\.ts$',
+        ],
+        dynamic: false,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
     {
       name: 'protocols-are-pure',
       comment: 'A protocol reads like its paper: no port, no adapter, no other protocol.',

@@ -9,8 +9,9 @@ import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { lots } from '../domain/lot.ts'
 import { makeProtocols } from '../protocols/make.ts'
+import type { Command } from './command.ts'
 import { otherModels } from './paper-models.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable } from './terminal.ts'
 
 /** One thing looked at: how it is, and what to do where it is not well. */
 export interface Finding {
@@ -22,10 +23,14 @@ export interface Finding {
 
 const WAIT_MS = 10_000
 
-/** `gavel doctor`: looks at everything that a running service needs. Resolves to whether nothing is broken. */
-export async function doctor(settings: Settings, options: { json: boolean }, terminal: Terminal): Promise<boolean> {
-  const findings = (
-    await Promise.all([
+/** `gavel doctor`: looks at everything that a running service needs. Ends with an `OperatorError` if something is broken. */
+export const command: Command<object, readonly Finding[]> = {
+  options: [],
+  json: true,
+  help: 'Asks each model one tiny question, which costs a few tokens.\n\nExample:\n  $ gavel doctor',
+  async run({ settings: read }) {
+    const settings = read()
+    const findings = await Promise.all([
       protocolsFinding(settings),
       keyFinding(settings),
       redisFindings(settings),
@@ -34,15 +39,18 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
       paperFindings(settings),
       libraryFindings(settings),
     ])
-  ).flat()
-  if (options.json) terminal.out(JSON.stringify(findings))
-  else
-    for (const { what, state, detail, todo } of findings) {
-      const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
-      terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
-      if (todo !== undefined) terminal.out(`         → ${todo}`)
-    }
-  return findings.every(({ state }) => state !== 'broken')
+    return findings.flat()
+  },
+  print(findings, { json, terminal }) {
+    if (json) terminal.out(JSON.stringify(findings))
+    else
+      for (const { what, state, detail, todo } of findings) {
+        const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
+        terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
+        if (todo !== undefined) terminal.out(`         → ${todo}`)
+      }
+    if (findings.some(({ state }) => state === 'broken')) throw new OperatorError('Something is broken; see above.')
+  },
 }
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
@@ -131,13 +139,13 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
   let client: ReturnType<typeof connect> | undefined
   try {
     client = connect(settings.redis, () => {}, 'impatient')
-    await within(checkRedis(client, settings.redis))
+    await withTimeout(checkRedis(client, settings.redis))
     const servers = serversOf(client)
     return (
       await Promise.all(
         servers.map(async (server) => {
           const name = servers.length === 1 ? 'Redis' : `Redis ${server.options.host}:${server.options.port}`
-          return serverFindings(name, await within(server.info()))
+          return serverFindings(name, await withTimeout(server.info()))
         }),
       )
     ).flat()
@@ -183,9 +191,9 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   try {
     await checkBrokers(settings.kafka)
     admin = kafkaClient(settings.kafka, clientId, () => {}).admin({ retry: { retries: 1 } })
-    await within(admin.connect())
-    const cluster = await within(admin.describeCluster())
-    const present = new Set(await within(admin.listTopics()))
+    await withTimeout(admin.connect())
+    const cluster = await withTimeout(admin.describeCluster())
+    const present = new Set(await withTimeout(admin.listTopics()))
     const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
     return [
       { what: 'Kafka', state: 'well', detail: `${cluster.brokers.length} brokers` },
@@ -278,7 +286,7 @@ function broken(what: string, error: unknown, todo: string): Finding {
   return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }
 }
 
-async function within<Result>(work: Promise<Result>): Promise<Result> {
+async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${WAIT_MS / 1000} s`)), WAIT_MS)

@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { intake } from '../../consumers/intake.ts'
 import { imageLoader } from '../adapters/images.ts'
@@ -17,15 +18,16 @@ import {
 } from '../assembly.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { type Lot, lots } from '../domain/lot.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { verdict } from '../domain/verdict.ts'
 import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
+import type { Protocol } from '../engine/script.ts'
+import { FILE_TOPICS, feeding, subjectsOf } from '../evaluation/file-topics.ts'
 import {
   type BadLine,
-  type FileMessage,
   type Format,
   faultIn,
   fileMessages,
@@ -34,14 +36,16 @@ import {
 } from '../evaluation/formats.ts'
 import { heldOut } from '../evaluation/held-out.ts'
 import { gateway } from '../gateway/gateway.ts'
-import type { Outbox, OutboxEntry } from '../ports/cases.ts'
+import type { OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
-import { startUnderstudy } from '../tools/understudy/server.ts'
+import type { Command, Invocation } from './command.ts'
+import { durationMs, formatOption } from './options.ts'
 import { otherModels } from './paper-models.ts'
-import { printable, printableJson, type Terminal } from './terminal.ts'
-import { line } from './verdicts.ts'
+import { counted, printable, printableJson } from './terminal.ts'
+import { verdictLine } from './verdict-line.ts'
+import { withModel } from './with-model.ts'
 
 export interface Judged {
   readonly verdicts: number
@@ -55,6 +59,7 @@ export interface JudgeOptions {
   readonly protocol: string
   readonly format: Format
   readonly transcript: boolean
+  /** Whether verdicts are printed as JSON. */
   readonly json: boolean
   /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
   readonly finalAge: number
@@ -62,52 +67,72 @@ export interface JudgeOptions {
   readonly keepNearDuplicates?: boolean
 }
 
-/** Messages handled at once. */
-const BATCH = 500
-const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
-const TOPIC_OF = { post: TOPICS.posts, comment: TOPICS.comments, counterspeech: TOPICS.counterspeech } as const
+interface Options extends Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates'> {
+  readonly transcript?: boolean
+  readonly finalAge?: number
+}
+
+/** `gavel judge`: a file's subjects, judged in this process. */
+export const command: Command<Options, Judged> = {
+  options: [
+    new Option('--protocol <name>', 'by which protocol').makeOptionMandatory(),
+    formatOption(),
+    new Option(
+      '--final-age <duration>',
+      'leave out comments that came later after their post than this, as a stream does (24h, 90m); without it threads are judged whole',
+    ).argParser(durationMs),
+    new Option('--transcript', 'the whole argument of each verdict'),
+    new Option(
+      '--keep-near-duplicates',
+      'of labelled texts: may find near-duplicates of themselves on the shelves, as in production',
+    ),
+  ],
+  json: true,
+  help: [
+    'No case finds its own item on a shelf. In a labelled format it finds no near-duplicate of its text either (edit',
+    'similarity over words above 0.8): a label that stands beside the same words would be no judgement.',
+    '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
+  ].join('\n'),
+  run({ args: [file = ''], options, json, settings, ...io }) {
+    const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
+    return judgeFile(settings(), file, { ...options, finalAge, transcript, json }, io)
+  },
+  print({ verdicts, undecided, refused, unrouted }, { options: { protocol }, terminal }) {
+    terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
+    if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)
+  },
+}
+
+type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
 
 /**
- * `gavel judge`: the whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: every subject's
- * final snapshot is judged. Without a model in the settings the understudy answers, and it is said.
+ * The whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: every subject's final snapshot is
+ * judged. Without a model in the settings the understudy answers, and it is said.
  */
-export async function judgeFile(
-  settings: Settings,
-  file: string,
-  options: JudgeOptions,
-  io: { terminal: Terminal; signal: AbortSignal },
-): Promise<Judged> {
+export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
   const { terminal } = io
   const counts = { verdicts: 0, undecided: 0, refused: 0, unrouted: 0 }
   const complain: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event)
       terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
     // Comments that a protocol does not read are none of its subjects.
-    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== TOPICS.comments)
+    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
       if (event.outcome === 'unrouted') counts.unrouted += event.count
   }
-  const understudy = settings.openai.apiKey === '' ? await startUnderstudy() : undefined
-  if (understudy !== undefined) terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
-  const endpoint = {
-    ...settings.openai,
-    ...(understudy && { baseUrl: understudy.settings.OPENAI_BASE_URL, apiKey: understudy.settings.OPENAI_API_KEY }),
-  }
-  try {
-    await judgeWith({ ...settings, openai: endpoint }, file, options, io, { report: complain, counts })
-    return counts
-  } finally {
-    await understudy?.close()
-  }
+  await withModel(settings, terminal, (reachable) =>
+    judgeWith(reachable, file, options, io, { report: complain, counts }),
+  )
+  return counts
 }
 
 async function judgeWith(
   given: Settings,
   file: string,
   options: JudgeOptions,
-  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
+  io: JudgeIo,
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
-  const clock = Date.now
+  const { terminal } = io
   // A stream ends a thread at an age; a file holds it whole.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
   const secret = settings.fences.key || 'one run'
@@ -124,6 +149,35 @@ async function judgeWith(
     PROTOCOLS.filter(({ name }) => name === options.protocol),
   ))
     terminal.say(line)
+  const service = serviceOver(settings, file, options, { protocols, secret, lot, report })
+  try {
+    await service.taking.start()
+    const skipped: BadLine[] = []
+    const messages = fileMessages(file, options.format, (bad) => skipped.push(bad))
+    await service.feed.all(subjectsOf(messages, skipped, service.descriptions))
+    for (const bad of skipped) terminal.say(faultIn(file, bad))
+    counts.refused += skipped.filter(({ read }) => read !== true).length
+    await collect(service, counts, { ...options, file }, io)
+  } finally {
+    await service.close()
+  }
+}
+
+interface Parts {
+  readonly protocols: readonly Protocol[]
+  readonly secret: string
+  readonly lot: Lot
+  readonly report: Report
+}
+
+/** The service on the memory twins, whose topics are fed from a file. */
+function serviceOver(
+  settings: Settings,
+  file: string,
+  options: JudgeOptions,
+  { protocols, secret, lot, report }: Parts,
+) {
+  const clock = Date.now
   const { threads, cases, outbox, marks } = memoryStores(clock)
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
@@ -155,15 +209,14 @@ async function judgeWith(
     }),
   )
 
-  // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
-  // every subject of the file: the routes are for streams.
+  // Who names a protocol means every subject of the file: the routes are for streams.
   const routes = router(protocols, {}, lot)
-  const feed = feeding()
+  const topics = memoryTopics()
   const descriptions = new Map<string, readonly string[]>()
   const taking = intake({
-    reader: feed.reader,
+    reader: topics.reader,
     // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
-    intakes: intakesOf(TOPICS, {
+    intakes: intakesOf(FILE_TOPICS, {
       settings,
       threads,
       cases,
@@ -182,18 +235,6 @@ async function judgeWith(
     clock,
     report,
   })
-  await taking.start()
-  const skipped: BadLine[] = []
-  await feed.all(
-    subjectsOf(
-      fileMessages(file, options.format, (bad) => skipped.push(bad)),
-      skipped,
-      descriptions,
-    ),
-  )
-  for (const bad of skipped) terminal.say(faultIn(file, bad))
-  counts.refused += skipped.filter(({ read }) => read !== true).length
-
   const dueCases = opener({
     routes,
     threads,
@@ -205,21 +246,22 @@ async function judgeWith(
     settings: { ...openerSettings(settings, null), clock: { idleAfter: 0, atEnd: 'finish' } },
     orphanLetter: orphanLetter(report),
   })
-  try {
-    await collect(
-      async () => {
-        await taking.watch()
-        return dueCases.openDue()
-      },
-      outbox,
-      counts,
-      { ...options, file, lineOf: feed.lineOf },
-      { terminal, signal },
-      async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
-    )
-  } finally {
-    await queues.close(0)
-    await library.close()
+  return {
+    taking,
+    feed: feeding(topics.send),
+    descriptions,
+    outbox,
+    /** Opens what is due: when the file has been read, every due time has come. */
+    async openDue(): Promise<void> {
+      await taking.watch()
+      await dueCases.openDue()
+    },
+    /** How many cases are open or due. */
+    left: async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
+    async close(): Promise<void> {
+      await queues.close(0)
+      await library.close()
+    },
   }
 }
 
@@ -229,41 +271,18 @@ function isLabelled(format: Format): boolean {
   return LABELLED_FORMATS.some((known) => known === format)
 }
 
-/**
- * The messages that are subjects, or parts of one; the others are told to `skipped`, and what a vision model saw, which is no
- * part of a message, to `described`, by the post's id.
- */
-async function* subjectsOf(
-  messages: AsyncIterable<FileMessage>,
-  skipped: BadLine[],
-  described: Map<string, readonly string[]>,
-) {
-  for await (const { type, descriptions, ...message } of messages) {
-    if (descriptions !== undefined) described.set(message.key, descriptions)
-    if (type === 'feedback') skipped.push({ line: message.line, why: 'is feedback, for "gavel learn"' })
-    else yield { ...message, topic: TOPIC_OF[type] }
-  }
-}
-
 /** Prints what comes out until nothing is open or due any more. */
 async function collect(
-  openDue: () => Promise<number>,
-  outbox: Outbox,
+  { outbox, feed, openDue, left }: Pick<ReturnType<typeof serviceOver>, 'outbox' | 'feed' | 'openDue' | 'left'>,
   counts: Counts,
-  options: {
-    file: string
-    lineOf: ReturnType<typeof feeding>['lineOf']
-    transcript: boolean
-    json: boolean
-  },
-  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
-  left: () => Promise<number>,
+  options: Pick<JudgeOptions, 'transcript' | 'json'> & { readonly file: string },
+  { terminal, signal }: JudgeIo,
 ): Promise<void> {
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
       const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
       counts.refused++
-      terminal.say(`${options.file}:${options.lineOf(topic, offset)} ${reason}: ${printable(detail, 200)}; left out`)
+      terminal.say(`${options.file}:${feed.lineOf(topic, offset)} ${reason}: ${printable(detail, 200)}; left out`)
       return
     }
     if (entry.kind !== 'verdict') throw new Error('there is an entry that nobody here wrote')
@@ -277,7 +296,7 @@ async function collect(
           : printableJson(entry.verdict),
       )
     else {
-      terminal.out(line(decided))
+      terminal.out(verdictLine(decided))
       if (options.transcript) terminal.out(printableJson(JSON.stringify(JSON.parse(entry.transcript), null, 2)))
     }
   }
@@ -288,36 +307,5 @@ async function collect(
     await outbox.done(entries)
     terminal.progress(`${counts.verdicts} judged`)
     if (entries.length === 0 && (await left()) + (await outbox.size()) === 0) break
-  }
-}
-
-/** Topics that are fed from a file, and the lines from which their records came. */
-function feeding() {
-  const topics = memoryTopics()
-  const lines = new Map<string, number>()
-  return {
-    reader: topics.reader,
-    /** The line of the file, from 1, that a record was made of. */
-    lineOf: (topic: string, offset: string) => lines.get(`${topic}/${offset}`),
-    /** Posts before comments in each part of the file, as a stream has them mostly. */
-    async all(messages: AsyncIterable<Omit<FileMessage, 'type'> & { topic: string }>): Promise<void> {
-      let pending: (Omit<FileMessage, 'type'> & { topic: string })[] = []
-      const flush = async () => {
-        const byTopic = Map.groupBy(pending, ({ topic }) => topic)
-        pending = []
-        for (const topic of Object.values(TOPICS)) {
-          const part = byTopic.get(topic) ?? []
-          if (part.length === 0) continue
-          const records = part.map(({ key, value }) => ({ key, value: Buffer.from(JSON.stringify(value)) }))
-          const offsets = await topics.send(topic, records)
-          for (const [at, { line }] of part.entries()) lines.set(`${topic}/${offsets[at]}`, line)
-        }
-      }
-      for await (const message of messages) {
-        pending.push(message)
-        if (pending.length >= BATCH) await flush()
-      }
-      await flush()
-    },
   }
 }

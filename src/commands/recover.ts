@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Option } from 'commander'
 import type { KafkaMessage } from 'kafkajs'
 import type { Settings } from '../../config/schema.ts'
 import type { AnyIntake, ReadOk } from '../../consumers/intake.ts'
@@ -35,10 +36,12 @@ import type { StreamMark } from '../ports/threads.ts'
 import type { Incoming } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { advanceMark, UNREAD } from '../threads/stream-clock.ts'
+import type { Command } from './command.ts'
+import { time } from './options.ts'
 import { type Range, rangesOf, readRanges } from './read-range.ts'
 import { jsonOf } from './read-topic.ts'
+import { readingClient } from './reading-client.ts'
 import { counted, type Terminal } from './terminal.ts'
-import { readingClient } from './verdicts.ts'
 
 /** What a recovery found and did; of a dry run, what it would do. */
 export interface Recovered {
@@ -64,8 +67,29 @@ const HEARD_BY_ALL_MS = 1_000
 const AT_ONCE = 50
 const PROGRESS_EVERY = 1_000
 
+interface RecoverOptions {
+  readonly since?: number
+  readonly dryRun?: boolean
+}
+
+/** `gavel recover`: brings back what Redis has lost, and tells what that was. */
+export const command: Command<RecoverOptions, Recovered> = {
+  options: [
+    new Option(
+      '--since <time>',
+      'take up only what was sent since then (ISO 8601), where Redis still has what is older',
+    ).argParser(time),
+    new Option('--dry-run', 'only say what would be done'),
+  ],
+  json: true,
+  help: 'Services that run wait for it and go on by themselves. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',
+  run: ({ options: { since, dryRun = false }, settings, ...io }) =>
+    recover(settings(), { since: since ?? null, dryRun }, io),
+  print: (done, { json, terminal }) => tellRecovered(done, { json }, { terminal }),
+}
+
 /**
- * `gavel recover`: after Redis was emptied or lost its last writes. Revisions come back from the verdicts topic, what was
+ * After Redis was emptied or lost its last writes. Revisions come back from the verdicts topic, what was
  * accepted from the input topics, from `since` (ms since 1970) or the beginning of what they keep; what its last verdict has
  * seen is not judged again. Meanwhile no process takes messages in or opens a case. Changes nothing when it is run again.
  */
@@ -400,7 +424,7 @@ export async function recover(
 }
 
 /** The result in words. */
-export function tellRecovered(done: Recovered, options: { json: boolean }, io: { terminal: Terminal }): void {
+function tellRecovered(done: Recovered, options: { json: boolean }, io: { terminal: Terminal }): void {
   const { terminal } = io
   if (options.json) {
     terminal.out(JSON.stringify(done))

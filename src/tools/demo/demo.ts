@@ -6,11 +6,11 @@ import { loadSettings, PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { startApp } from '../../app.ts'
 import { topicsOf } from '../../assembly.ts'
-import { importShelf } from '../../commands/library.ts'
+import { importShelf } from '../../commands/library/import.ts'
 import { produce } from '../../commands/produce.ts'
 import { readTopic } from '../../commands/read-topic.ts'
+import { readingClient } from '../../commands/reading-client.ts'
 import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
-import { readingClient } from '../../commands/verdicts.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { fences } from '../../domain/fence.ts'
 import { lots } from '../../domain/lot.ts'
@@ -45,7 +45,7 @@ interface Tally {
 }
 
 /**
- * `gavel demo`: a breaking event, judged live. Brings what the machine lacks, fills the library's shelves, replays the sample
+ * A breaking event, judged live. Brings what the machine lacks, fills the library's shelves, replays the sample
  * event through the real service, shows each verdict as it leaves, and counts at the end from the topic what came out.
  * Resolves to whether nothing was lost and nothing came twice.
  */
@@ -161,7 +161,7 @@ function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal:
   }
 }
 
-/** What clients mutter on the way would only disturb the tale; what goes wrong is thrown. */
+/** Silences what clients log on the way; errors are thrown all the same. */
 function quiet(terminal: Terminal): Terminal {
   return { ...terminal, say() {}, progress() {} }
 }

@@ -1,55 +1,19 @@
+import { Option } from 'commander'
 import kafkajs, { type Kafka, type KafkaMessage } from 'kafkajs'
-import type { Settings } from '../../config/schema.ts'
-import { dateOf } from '../../consumers/read-message.ts'
-import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { CORRUPT_BATCH } from '../adapters/kafka/codecs.ts'
-import { topicsOf } from '../assembly.ts'
-import { entryOf } from '../domain/entry-of.ts'
-import { OperatorError } from '../domain/errors.ts'
-import { type DeadLetter, type DeadLetterReason, deadLetter } from '../domain/messages.ts'
-import type { TopicWriter } from '../ports/topic.ts'
-import { jsonOf, readTopic } from './read-topic.ts'
-import { REPLAYS, replayHeaders, replays } from './replayed.ts'
-import { counted, printable, printableJson, type Terminal } from './terminal.ts'
-import { readingClient } from './verdicts.ts'
-
-interface Io {
-  readonly terminal: Terminal
-  readonly signal: AbortSignal
-}
-
-/** Topics whose letters can be replayed, by the names that they have without a prefix. */
-export const INPUTS = ['posts', 'comments', 'counterspeech', 'feedback'] as const
-export type Input = (typeof INPUTS)[number]
-
-/** Which letters are meant; what is left out is no condition. */
-export interface Chosen {
-  readonly reason?: readonly DeadLetterReason[]
-  readonly topic?: readonly Input[]
-  /** When their message came, ms since 1970. */
-  readonly since?: number
-  readonly until?: number
-  /** Places as `list` prints them, or keys. */
-  readonly id?: readonly string[]
-}
-
-/** `gavel dead-letters list`: what could not be read or judged, and why. */
-export async function listDeadLetters(
-  settings: Settings,
-  options: { chosen: Chosen; json: boolean },
-  io: Io,
-): Promise<void> {
-  const all = await read(await readingClient(settings, io.terminal), settings, io)
-  const letters = all.filter(among(options.chosen, settings))
-  for (const letter of letters)
-    io.terminal.out(
-      options.json
-        ? printableJson(JSON.stringify(letter))
-        : `${printable(letter.at, 30)}  ${printable(placeOf(letter), 280)}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes${replayedSo(letter)})`,
-    )
-  if (all.length === 0) io.terminal.say('No dead letters stand on the topic.')
-  else if (letters.length === 0) io.terminal.say(`None of ${counted(all.length, 'dead letter')} is meant.`)
-}
+import { dateOf } from '../../../consumers/read-message.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { CORRUPT_BATCH } from '../../adapters/kafka/codecs.ts'
+import { topicsOf } from '../../assembly.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import type { DeadLetter } from '../../domain/messages.ts'
+import type { TopicWriter } from '../../ports/topic.ts'
+import type { Command, Invocation } from '../command.ts'
+import { readTopic } from '../read-topic.ts'
+import { readingClient } from '../reading-client.ts'
+import { replayHeaders, replays } from '../replayed.ts'
+import { counted, printable, printableJson, type Terminal } from '../terminal.ts'
+import { among, type Chosen, choosing, INPUTS, type LettersIo, placeOf, readLetters, stopIfAsked } from './letters.ts'
 
 /** What became of a letter in a replay, or would become of it. */
 const STATES = {
@@ -69,23 +33,43 @@ type State = keyof typeof STATES
 /** How many letters came to what, by reason. */
 export type Replay = Readonly<Partial<Record<State, Readonly<Record<string, number>>>>>
 
+interface ReplayOptions extends Chosen {
+  readonly again?: boolean
+  readonly dryRun?: boolean
+}
+
 /**
  * `gavel dead-letters replay`: reads the original of each letter and sends it to its topic again, with its headers, for a
  * service that can now read it. What was replayed is known by the copy that stands on the topic: it is sent again only if
- * `again` says so, and of a message that came back as a dead letter only the newest copy. Throws an `OperatorError` if Kafka
- * refused some of them.
+ * `again` says so, and of a message that came back as a dead letter only the newest copy. Ends with an `OperatorError` if
+ * Kafka refused some of them.
  */
-export async function replayDeadLetters(
-  settings: Settings,
-  options: { chosen: Chosen; again: boolean; dryRun: boolean; json: boolean },
-  io: Io,
-): Promise<Replay> {
-  const { terminal, signal } = io
+export const command: Command<ReplayOptions, Replay> = {
+  options: [
+    ...choosing(),
+    new Option('--again', 'also what was replayed before and did not come back'),
+    new Option('--dry-run', 'only say what would be sent'),
+  ],
+  json: true,
+  help: 'See docs/dead-letters.md.\n\nExamples:\n  $ gavel dead-letters replay --dry-run\n  $ gavel dead-letters replay --reason future --since 2026-05-01',
+  run: replay,
+  print(done, { options: { dryRun = false }, json, terminal }) {
+    tell(done, { dryRun, json }, terminal)
+    const refused = sum(done.refused)
+    if (refused > 0) throw new OperatorError(`Kafka refused ${counted(refused, 'message')}; see above.`)
+  },
+}
+
+/** Every letter that is meant is printed with what became of it. */
+async function replay({ options, json, settings: read, terminal, signal }: Invocation<ReplayOptions>): Promise<Replay> {
+  const settings = read()
+  const io = { terminal, signal }
+  const { again = false, dryRun = false } = options
   const kafka = await readingClient(settings, terminal)
   const inputs = new Set<string>(INPUTS.map((name) => topicsOf(settings)[name]))
-  const letters = await read(kafka, settings, io)
+  const letters = await readLetters(kafka, settings, io)
   const byPlace = new Map(letters.map((letter) => [placeOf(letter), letter]))
-  const isChosen = among(options.chosen, settings)
+  const isChosen = among(options, settings)
   const chosen = [...byPlace.values()].filter((letter) => isChosen(letter) && inputs.has(letter.topic))
   const originals = await fetchOriginals(kafka, chosen, io)
   const counts = new Map<State, Map<string, number>>()
@@ -102,10 +86,10 @@ export async function replayDeadLetters(
     if (entryOf(original.message.headers ?? {}, CORRUPT_BATCH) !== undefined) return 'corrupt'
     if (original.message.value === null) return 'empty'
     if ([...original.copies].some((place) => byPlace.has(`${letter.topic}/${place}`))) return 'came-back'
-    return original.copies.size > 0 && !options.again ? 'replayed' : 'sent'
+    return original.copies.size > 0 && !again ? 'replayed' : 'sent'
   }
 
-  const writer = options.dryRun ? null : await kafkaWriter(kafka, settings.kafka.compression)
+  const writer = dryRun ? null : await kafkaWriter(kafka, settings.kafka.compression)
   try {
     for (const letter of byPlace.values()) {
       let state = stateOf(letter)
@@ -115,19 +99,15 @@ export async function replayDeadLetters(
         state = await sendAgain(writer, letter, message, terminal)
       count(letter, state)
       if (state === 'not-chosen') continue
-      const [place, said] = [placeOf(letter), state === 'sent' && options.dryRun ? 'would be sent' : state]
-      if (options.json) terminal.out(printableJson(JSON.stringify({ place, reason: letter.reason, state: said })))
+      const [place, said] = [placeOf(letter), state === 'sent' && dryRun ? 'would be sent' : state]
+      if (json) terminal.out(printableJson(JSON.stringify({ place, reason: letter.reason, state: said })))
       else if (state === 'sent' || state === 'refused')
         terminal.out(`${printable(place, 280)}  ${letter.reason}  ${said}`)
     }
   } finally {
     await writer?.close()
   }
-  const done = Object.fromEntries([...counts].map(([state, reasons]) => [state, Object.fromEntries(reasons)])) as Replay
-  tell(done, options, terminal)
-  const refused = sum(done.refused)
-  if (refused > 0) throw new OperatorError(`Kafka refused ${counted(refused, 'message')}; see above.`)
-  return done
+  return Object.fromEntries([...counts].map(([state, reasons]) => [state, Object.fromEntries(reasons)])) as Replay
 }
 
 /** The copy goes where the original is: same topic, key and headers. */
@@ -182,43 +162,6 @@ function sum(of: Readonly<Record<string, number>> = {}): number {
   return Object.values(of).reduce((total, count) => total + count, 0)
 }
 
-function placeOf({ topic, partition, offset }: Pick<DeadLetter, 'topic' | 'partition' | 'offset'>): string {
-  return `${topic}/${partition}@${offset}`
-}
-
-function replayedSo({ headers }: DeadLetter): string {
-  const times = Number(headers[REPLAYS])
-  return times > 0 ? `, replayed ${times} ×` : ''
-}
-
-/** Whether a letter is one of those that are meant. */
-function among({ reason, topic, since, until, id }: Chosen, settings: Settings): (letter: DeadLetter) => boolean {
-  const topics = topic?.map((name) => topicsOf(settings)[name])
-  return (letter) =>
-    (reason?.includes(letter.reason) ?? true) &&
-    (topics?.includes(letter.topic) ?? true) &&
-    (since === undefined || Date.parse(letter.at) >= since) &&
-    (until === undefined || Date.parse(letter.at) < until) &&
-    (id === undefined || id.includes(placeOf(letter)) || (letter.key !== null && id.includes(letter.key)))
-}
-
-async function read(kafka: Kafka, settings: Settings, io: Io): Promise<DeadLetter[]> {
-  const letters: DeadLetter[] = []
-  const reading = { follow: false, signal: io.signal, say: io.terminal.say }
-  await readTopic(kafka, topicsOf(settings).deadLetters, reading, ({ message }) => {
-    const letter = deadLetter.safeParse(jsonOf(message))
-    if (letter.success) letters.push(letter.data)
-    else io.terminal.say(`offset ${message.offset} is no dead letter of schema 1`)
-  })
-  stopIfAsked(io)
-  return letters
-}
-
-/** Half of what stands there is no ground to send anything by. */
-function stopIfAsked({ signal }: Io): void {
-  if (signal.aborted) throw new OperatorError('Stopped before everything was read.')
-}
-
 interface Original {
   readonly message: KafkaMessage
   /** Where copies of it stand, and copies of these: `partition@offset`. */
@@ -226,7 +169,11 @@ interface Original {
 }
 
 /** The original messages by `topic/partition@offset`, where they still stand. */
-async function fetchOriginals(kafka: Kafka, letters: readonly DeadLetter[], io: Io): Promise<Map<string, Original>> {
+async function fetchOriginals(
+  kafka: Kafka,
+  letters: readonly DeadLetter[],
+  io: LettersIo,
+): Promise<Map<string, Original>> {
   const originals = new Map<string, Original>()
   for (const [topic, own] of Map.groupBy(letters, (letter) => letter.topic)) {
     const wanted = new Map(own.map(({ partition, offset, at }) => [`${partition}@${offset}`, at]))

@@ -1,0 +1,218 @@
+import type { Settings } from '../../../config/schema.ts'
+import { readToEnd } from '../../../consumers/feedback.ts'
+import { deadLetterOf, readMessage } from '../../../consumers/read-message.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { imageLoader } from '../../adapters/images.ts'
+import { openAiModel } from '../../adapters/openai/model.ts'
+import { makeTopics } from '../../app.ts'
+import { gatewaySettings, imageSettings, memoryGatewayParts, topicsOf } from '../../assembly.ts'
+import { CURATOR_PROMPTS, curation } from '../../curator/curate.ts'
+import { type Judged, type Learnt, learner } from '../../curator/learn.ts'
+import { deadReason, type End, type Learning, type Tally, tallying } from '../../curator/tally.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { fences } from '../../domain/fence.ts'
+import { lots } from '../../domain/lot.ts'
+import { type FeedbackMessage, feedbackMessage } from '../../domain/messages.ts'
+import { fileMessages } from '../../evaluation/formats.ts'
+import { gateway } from '../../gateway/gateway.ts'
+import type { Library } from '../../ports/library.ts'
+import type { Incoming } from '../../ports/topic.ts'
+import { makeProtocols, promptsOf } from '../../protocols/make.ts'
+import { readPrompts } from '../../protocols/prompts.ts'
+import { PROTOCOLS } from '../../protocols/registry.ts'
+import type { Invocation } from '../command.ts'
+import { judgedFile, judgedTopics } from '../judged.ts'
+import { isFailure, withLibrary } from '../library/with-library.ts'
+import { readingClient } from '../reading-client.ts'
+import { printable } from '../terminal.ts'
+import { withModel } from '../with-model.ts'
+
+type LearnIo = Pick<Invocation, 'terminal' | 'signal'>
+
+export interface LearnOptions {
+  /** Also cases that the verdict got right. */
+  readonly all: boolean
+  /** Whether what is proposed is left to the result, and not printed as it comes. */
+  readonly json: boolean
+}
+
+/** Messages, and bytes of them, that are held at once: each look for their verdicts reads a topic or a file from its beginning. */
+const PART = 10_000
+const PART_BYTES = 32 * 1024 * 1024
+/** Questions to the model at once. */
+const ASKED_AT_ONCE = 8
+
+/** `gavel learn FILE`: feedback of a file; verdicts are looked up in `judged`, or where it is not given on their topics. */
+export async function learnFile(
+  settings: Settings,
+  file: string,
+  options: LearnOptions & { readonly judged?: string },
+  io: LearnIo,
+): Promise<Learning> {
+  const { terminal, signal } = io
+  const { judged: judgedIn } = options
+  const judged =
+    judgedIn === undefined
+      ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
+      : judgedFile(judgedIn, (line) =>
+          terminal.say(`${judgedIn}:${line} is no verdict with its transcript; passed over`),
+        )
+  return learning(settings, options, io, async (learn, tally) => {
+    for await (const part of feedbackIn(file, tally)) {
+      if (signal.aborted) return
+      await learn(part, judged)
+    }
+  })
+}
+
+/**
+ * `gavel learn --topic`: the feedback topic, from where the group stands to its end. What could not be used goes to the dead
+ * letters, and offsets are committed last: what is cut off comes again, and a proposal that stands is not made twice.
+ */
+export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
+  const { terminal, signal } = io
+  const kafka = await readingClient(settings, terminal)
+  await makeTopics(kafka, settings)
+  const topics = topicsOf(settings)
+  const judged = judgedTopics(kafka, topics, terminal)
+  const writer = await kafkaWriter(kafka, settings.kafka.compression)
+  const reading = {
+    group: `${settings.kafka.group}-learn`,
+    topic: topics.feedback,
+    atOnce: PART,
+    atOnceBytes: PART_BYTES,
+    sessionTimeoutMs: settings.kafka.sessionTimeout,
+    say: terminal.say,
+  }
+  try {
+    return await learning(settings, options, io, (learn) =>
+      readToEnd(kafka, reading, signal, async (messages) => {
+        const ended = await learn(messages, judged)
+        if (signal.aborted) return false
+        const letters = ended.flatMap(({ from, end }) => {
+          const why = deadReason(end)
+          if (why === null) return []
+          const { key, letter } = deadLetterOf(from, why)
+          return [{ topic: topics.deadLetters, key, value: letter }]
+        })
+        await writer.send(letters)
+        return true
+      }),
+    )
+  } finally {
+    await writer.close()
+  }
+}
+
+interface Ended {
+  readonly from: Incoming
+  readonly end: End
+}
+type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
+
+/** Everything that learning takes, put together; `feed` hands it the messages. */
+async function learning(
+  settings: Settings,
+  options: LearnOptions,
+  io: LearnIo,
+  feed: (learn: Learn, tally: Tally) => Promise<void>,
+): Promise<Learning> {
+  const { terminal, signal } = io
+  const started = performance.now()
+  const tally = tallying()
+  return withModel(settings, terminal, (reachable) =>
+    withLibrary(settings, async (library) => {
+      const curator = learnerOf(reachable, options, library)
+      const learn: Learn = async (messages, judged) => {
+        const ended = await endsOf(messages, settings, (feedback) =>
+          curator.learn(feedback, judged, { signal, progress: (line) => terminal.progress(line) }),
+        )
+        for (const { from, end } of ended) {
+          tally.count(from, end)
+          if (!options.json && end.outcome === 'proposed') terminal.out(proposedLine(end))
+        }
+        return ended
+      }
+      try {
+        await feed(learn, tally)
+      } catch (error) {
+        if (!isFailure(error)) throw error
+        throw new OperatorError(
+          `The curator can't be asked: ${error.message}. What was proposed is kept; run it again to go on.`,
+          { cause: error },
+        )
+      }
+      return { ...tally.counts(), ...curator.spent(), seconds: (performance.now() - started) / 1000 }
+    }),
+  )
+}
+
+function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) {
+  const fence = fences(settings.fences.key || 'one run', settings.fences)
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  return learner({
+    protocols: makeProtocols(settings.protocols, fence, lots('learn')),
+    known: new Set(PROTOCOLS.map(({ name }) => name)),
+    library,
+    gateway: gateway({
+      model: openAiModel(settings.openai),
+      loadImage: imageLoader(imageSettings(settings)),
+      ...memoryGatewayParts(settings, Date.now),
+      settings: gatewaySettings(settings, 'one run'),
+      clock: Date.now,
+      report: () => {},
+    }),
+    curate: curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
+    clock: Date.now,
+    settings: {
+      all,
+      atOnce: ASKED_AT_ONCE,
+      deadlineMs: settings.cases.deadline,
+      patience: { attempts, backoffMs: backoff },
+    },
+  })
+}
+
+/** Reads the messages and has the readable ones learnt from; one end for each, in order. */
+async function endsOf(
+  messages: readonly Incoming[],
+  { intake }: Settings,
+  learn: (feedback: readonly FeedbackMessage[]) => Promise<Learnt[]>,
+): Promise<Ended[]> {
+  const limits = { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
+  const now = Date.now()
+  const read = messages.map((from) => readMessage(from, feedbackMessage, limits, now))
+  const learnt = (await learn(read.flatMap((one) => (one.ok ? [one.message] : [])))).values()
+  return read.map((one): Ended => {
+    const { from } = one
+    if (!one.ok) return { from, end: { outcome: 'unreadable', reason: one.reason, why: one.detail } }
+    const next = learnt.next()
+    if (next.done) throw new Error('feedback came to no end')
+    return { from, end: next.value }
+  })
+}
+
+/** A file's feedback in parts; messages of other types are passed over, and lines that are none are counted. */
+async function* feedbackIn(file: string, tally: Tally): AsyncGenerator<Incoming[]> {
+  let part: Incoming[] = []
+  let bytes = 0
+  const bad = ({ line, why }: { line: number; why: string }) =>
+    tally.count({ topic: file, partition: 0, offset: String(line) }, { outcome: 'unreadable', reason: 'not-json', why })
+  for await (const { type, key, line, value: message } of fileMessages(file, 'gavel', bad)) {
+    if (type !== 'feedback') continue
+    const value = Buffer.from(JSON.stringify(message))
+    part.push({ topic: file, partition: 0, offset: String(line), key, value, headers: {}, timestamp: 0 })
+    bytes += value.length
+    if (part.length < PART && bytes < PART_BYTES) continue
+    yield part
+    part = []
+    bytes = 0
+  }
+  if (part.length > 0) yield part
+}
+
+function proposedLine({ proposal, was }: Extract<End, { outcome: 'proposed' }>): string {
+  const { id, label, provenance } = proposal
+  const change = `${printable(was ?? 'no label', 30)} → ${printable(label, 30)}`
+  return `${id}  ${printable(provenance.verdictId, 80)}  ${change}  by ${printable(provenance.by, 40)}`
+}
