@@ -25,16 +25,11 @@ import { judge } from '../engine/judge.ts'
 import { opener } from '../engine/open.ts'
 import { router } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
+import { type BadLine, faultIn } from '../evaluation/file-message.ts'
 import { FILE_TOPICS, feeding, subjectsOf } from '../evaluation/file-topics.ts'
-import {
-  type BadLine,
-  type Format,
-  faultIn,
-  fileMessages,
-  LABELLED_FORMATS,
-  sourceIdOf,
-} from '../evaluation/formats.ts'
+import { type Format, fileMessages, sourceIdOf } from '../evaluation/formats.ts'
 import { heldOut } from '../evaluation/held-out.ts'
+import { LABELLED_FORMATS } from '../evaluation/labelled-sets.ts'
 import { gateway } from '../gateway/gateway.ts'
 import type { OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'

@@ -1,4 +1,4 @@
-import type { BadLine, FileMessage } from './formats.ts'
+import type { BadLine, FileMessage } from './file-message.ts'
 
 /** Messages handled at once. */
 const BATCH = 500

@@ -5,7 +5,9 @@ import { z } from 'zod'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { printable } from '../domain/printable.ts'
 import type { Item } from '../ports/library.ts'
-import { type BadLine, LABELLED_FORMATS, type LabelledFormat, labelledItems, sourceIdOf } from './formats.ts'
+import type { BadLine } from './file-message.ts'
+import { sourceIdOf } from './formats.ts'
+import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
 import { linesOf } from './lines.ts'
 
 /** What a shelf is filled from: a line or row for each item, or a public data set. */

@@ -1,4 +1,4 @@
-import type { FileMessage } from '../../evaluation/formats.ts'
+import type { FileMessage } from '../../evaluation/file-message.ts'
 
 /** Words that a comment is made of, so that texts differ in length and content. */
 const WORDS =

@@ -11,7 +11,7 @@ import { kafkaClient } from '../../adapters/kafka/client.ts'
 import { makeTopics } from '../../app.ts'
 import { topicsOf } from '../../assembly.ts'
 import { OperatorError } from '../../domain/errors.ts'
-import type { FileMessage } from '../../evaluation/formats.ts'
+import type { FileMessage } from '../../evaluation/file-message.ts'
 import { nodeEnvironment, nodeFlags } from '../../node-flags.js'
 import type { Tick } from './worker.ts'
 
