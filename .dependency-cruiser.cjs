@@ -26,6 +26,33 @@ module.exports = {
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
       'Names no protocol and no client library.',
     ),
+    only(
+      'src/curator',
+      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/engine/script'],
+      'Names no protocol: what there is to learn of a case its protocol says.',
+    ),
+    only(
+      'config',
+      ['src/domain/', 'src/ports/', 'src/engine/routes', 'src/protocols/registry'],
+      'Settings are checked before anything is made of them; each protocol brings the check of its own.',
+    ),
+    {
+      name: 'the-registry-names-the-protocols',
+      comment: 'Whoever wants a protocol asks the registry, so that a fifth is one folder and one line.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/protocols/all\\.ts$', '^src/protocols/[^/]+/', '^src/tools/'],
+      },
+      to: { path: '^src/protocols/[^/]+/' },
+    },
+    {
+      name: 'all-protocols-stand-in-the-registry',
+      comment: 'One list, read in one place.',
+      severity: 'error',
+      from: { pathNot: '^src/protocols/registry\\.ts$' },
+      to: { path: '^src/protocols/all\\.ts$' },
+    },
     only('src/evaluation', ['src/domain/', 'src/ports/'], 'Files and data sets are read without a service.'),
     {
       name: 'stack-and-understudy-know-no-service',

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { Lot } from '../domain/lot.ts'
 import type { Protocol } from '../engine/script.ts'
@@ -30,4 +31,9 @@ export interface ProtocolKind {
   readonly paperModels?: PaperModels
   /** Throws one error that names every fault in its files, a line each, as `FILE: fault`; FILE is a prompt's name, or a path from `config/`. */
   make(parts: ProtocolParts): Protocol
+  /**
+   * How its cases are learnt from; left out by a protocol that does not learn. `prompts` are the files of
+   * `config/prompts/curator/`, by name without `.md`.
+   */
+  curation?(parts: Pick<ProtocolParts, 'fence' | 'prompts'>): Curation
 }

@@ -1,5 +1,6 @@
 import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
+import type { Curation } from '../domain/curation.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
@@ -29,6 +30,14 @@ export function makeProtocols(
   })
   if (faults.length > 0) throw new OperatorError(`The protocols' files have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+/** How the cases of each protocol are learnt from, by its name; those that do not learn are left out. */
+export function makeCurations(fence: Fence, kinds: readonly ProtocolKind[] = PROTOCOLS): ReadonlyMap<string, Curation> {
+  const prompts = promptsOf('curator')
+  return new Map(
+    kinds.flatMap((kind) => (kind.curation === undefined ? [] : [[kind.name, kind.curation({ fence, prompts })]])),
+  )
 }
 
 /** A protocol's prompt files by name, without their ending. */

@@ -15,15 +15,14 @@ import { command as rejectProposals } from '../../src/commands/learn/reject.ts'
 import { command as showProposal } from '../../src/commands/learn/show.ts'
 import { command as libraryHistory } from '../../src/commands/library/history.ts'
 import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
-import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
 import { type Judged, type Learnt, learner } from '../../src/curator/learn.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type FeedbackMessage, feedbackMessage } from '../../src/domain/messages.ts'
+import { snapshot } from '../../src/domain/thread.ts'
 import { noUsage, transcript, verdict } from '../../src/domain/verdict.ts'
 import type { Gateway, Settled } from '../../src/gateway/gateway.ts'
 import type { Library } from '../../src/ports/library.ts'
-import { promptsOf } from '../../src/protocols/make.ts'
-import { readPrompts } from '../../src/protocols/prompts.ts'
+import { makeCurations } from '../../src/protocols/make.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { wordEmbedder } from '../contracts/library.ts'
 import { plainFence } from '../protocols/drive.ts'
@@ -76,7 +75,14 @@ describe('the learner', () => {
     async arguments(of) {
       found.arguments++
       return new Map(
-        of.map(({ id, subjectId }) => [id, { verdictId: id, words: `the words of ${subjectId}`, turns: [] }]),
+        of.map(({ id, subjectId }) => {
+          const subject = snapshot.parse({
+            post: { id: subjectId, text: `the words of ${subjectId}`, createdAt: 0 },
+            comments: [],
+            leftOut: 0,
+          })
+          return [id, { verdictId: id, subject, turns: [] }]
+        }),
       )
     },
   }
@@ -87,9 +93,9 @@ describe('the learner', () => {
       known: new Set(['safety', 'rumor', 'hate']),
       library,
       gateway,
-      curate: curation(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
+      curations: makeCurations(plainFence),
       clock: Date.now,
-      settings: { all, atOnce: 2, deadlineMs: 60_000, patience: { attempts: 3, backoffMs: 1 } },
+      settings: { all, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
   const io = () => ({ signal: stop.signal, progress: () => {} })
   const learn = (feedback: readonly FeedbackMessage[], by = make()) => by.learn(feedback, judged, io())

@@ -1,5 +1,4 @@
 import { loadSettings } from '../../config/load.ts'
-import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
 import { fences } from '../../src/domain/fence.ts'
 import { lots } from '../../src/domain/lot.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
@@ -7,6 +6,7 @@ import { undecided } from '../../src/domain/verdict.ts'
 import { round, type Script } from '../../src/engine/script.ts'
 import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
+import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
 import type { Asked, Replies } from '../protocols/drive.ts'
 
 // Every question that is put to a model, over words that strangers and models chose.
@@ -137,7 +137,7 @@ const counterspeechReplies =
 
 /** The curator's question about a case that is closed, over the words of a transcript. */
 function* curated(words: Words): Script {
-  const asked = curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
+  const asked = safetyCuration(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)).ask
   const turns = [
     { stage: 'brief', role: 'supporter', answer: { summary: words.briefSummary, patterns: words.patterns } },
     { stage: 'strict', role: 'strict', answer: { reasoning: words.argument, score: 0.5 } },

@@ -32,7 +32,7 @@ const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests:
   },
   safety: {
     sources: 'src/protocols/safety/**/*.ts',
-    tests: 'test/protocols/{safety,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests: 'test/protocols/{safety,curation,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
 }
 

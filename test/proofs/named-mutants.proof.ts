@@ -118,7 +118,7 @@ const MUTANTS: readonly Mutant[] = [
   unfenced('protocols/safety/questions.ts', "known('Its text', '', text)", 'text'),
   unfenced('protocols/safety/questions.ts', "fence('argument', said.reasoning)", 'said.reasoning'),
   unfenced('protocols/counterspeech/questions.ts', "fence('hate-speech', pair.hateSpeech)", 'pair.hateSpeech'),
-  unfenced('curator/curate.ts', "fence('argument', quoted(answer), index + 1)", 'quoted(answer)'),
+  unfenced('protocols/safety/curation.ts', "fence('argument', quoted(answer), index + 1)", 'quoted(answer)'),
 ]
 
 const copy = mkdtempSync(join(tmpdir(), 'gavel-mutants-'))

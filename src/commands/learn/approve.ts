@@ -1,6 +1,6 @@
 import { Option } from 'commander'
-import { patiently } from '../../curator/patiently.ts'
 import { uncontested } from '../../curator/proposals.ts'
+import { withRetry } from '../../curator/with-retry.ts'
 import type { LoggedChange } from '../../ports/library.ts'
 import type { Command } from '../command.ts'
 import { operator, withLibrary } from '../library/with-library.ts'
@@ -34,7 +34,7 @@ export const command: Command<ApproveOptions, Approved> = {
     if (ids.length > 0 === all) misused('give ids, or --all')
     return withLibrary(settings(), async (library) => {
       const { chosen, contested } = all ? uncontested(await library.proposals()) : { chosen: ids, contested: [] }
-      const changes = await patiently(() => library.approve(chosen, by, signal), RETRIES, {
+      const changes = await withRetry(() => library.approve(chosen, by, signal), RETRIES, {
         signal,
         waiting: (why, ms) => terminal.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
       })

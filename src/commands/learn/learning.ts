@@ -6,7 +6,6 @@ import { imageLoader } from '../../adapters/images.ts'
 import { openAiModel } from '../../adapters/openai/model.ts'
 import { makeTopics } from '../../app.ts'
 import { gatewaySettings, imageSettings, memoryGatewayParts, topicsOf } from '../../assembly.ts'
-import { CURATOR_PROMPTS, curation } from '../../curator/curate.ts'
 import { type Judged, type Learnt, learner } from '../../curator/learn.ts'
 import { deadReason, type End, type Learning, type Tally, tallying } from '../../curator/tally.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -17,8 +16,7 @@ import { fileMessages } from '../../evaluation/formats.ts'
 import { gateway } from '../../gateway/gateway.ts'
 import type { Library } from '../../ports/library.ts'
 import type { Incoming } from '../../ports/topic.ts'
-import { makeProtocols, promptsOf } from '../../protocols/make.ts'
-import { readPrompts } from '../../protocols/prompts.ts'
+import { makeCurations, makeProtocols } from '../../protocols/make.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Invocation } from '../command.ts'
 import { judgedFile, judgedTopics } from '../judged.ts'
@@ -162,13 +160,13 @@ function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) 
       clock: Date.now,
       report: () => {},
     }),
-    curate: curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
+    curations: makeCurations(fence),
     clock: Date.now,
     settings: {
       all,
       atOnce: ASKED_AT_ONCE,
       deadlineMs: settings.cases.deadline,
-      patience: { attempts, backoffMs: backoff },
+      retries: { attempts, backoffMs: backoff },
     },
   })
 }

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RetryLaterError } from '../domain/errors.ts'
 
-export interface Patience {
-  /** Tries in all; waits that somebody else imposed cost none. */
+export interface Retries {
+  /** Attempts in all; one that was put off by a wait that somebody else imposed (Retry-After) does not count. */
   readonly attempts: number
-  /** The wait before the second try, in ms; it doubles from then on. */
+  /** The wait before the second attempt, in ms; it doubles from then on. */
   readonly backoffMs: number
 }
 
 /**
- * Does again what can't be done now: no queue stands behind a command. `work` is told the number of its attempt, from 1.
- * Throws the last `RetryLaterError` when every try was in vain or the signal is aborted.
+ * Retries what can't be done now, for no queue stands behind a command. `work` is told the number of its attempt, from 1.
+ * Throws the last `RetryLaterError` when every attempt has failed or the signal is aborted.
  */
-export async function patiently<Result>(
+export async function withRetry<Result>(
   work: (attempt: number) => Promise<Result>,
-  { attempts, backoffMs }: Patience,
+  { attempts, backoffMs }: Retries,
   { signal, waiting }: { signal: AbortSignal; waiting: (why: string, ms: number) => void },
 ): Promise<Result> {
   for (let attempt = 1; ; ) {

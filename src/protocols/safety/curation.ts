@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import type { Ask } from '../domain/ask.ts'
-import type { Fence } from '../domain/fence.ts'
-import type { Turn } from '../domain/verdict.ts'
-import type { Prompts } from '../protocols/prompts.ts'
-import { said, saidList } from '../protocols/said.ts'
+import type { ClosedCase, ClosedTurn, Curation } from '../../domain/curation.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Snapshot } from '../../domain/thread.ts'
+import type { Prompts } from '../prompts.ts'
+import { said, saidList } from '../said.ts'
+import { description } from './answers.ts'
+import { picturesOf, wordsOf } from './input.ts'
 
 /** The curator's prompt files and the places in each. */
 export const CURATOR_PROMPTS = {
@@ -11,29 +13,21 @@ export const CURATOR_PROMPTS = {
   curate: ['subject', 'turns', 'verdict', 'truth', 'outcome'],
 } as const
 
-type Label = 'unsafe' | 'safe'
+const LABELS = ['unsafe', 'safe'] as const
 
-/** A case whose true label is known, with the whole argument that led to its verdict. */
-export interface ClosedCase {
-  /** The post in words. */
-  readonly subject: string
-  /** The transcript's, in order; what the library answered is passed over. */
-  readonly turns: readonly Pick<Turn, 'stage' | 'role' | 'answer' | 'failed'>[]
-  /** Null where nothing could be decided. */
-  readonly verdict: Label | null
-  readonly truth: Label
-}
-
-/** What the case library keeps of a case: the lesson, and no word on whom it was about. */
-export const curationAnswer = z.object({
+export const lessonAnswer = z.object({
   reasoning: said,
   keyCues: saidList(z.array(said).min(1).max(8)),
   summary: said,
 })
-export type Curation = z.infer<typeof curationAnswer>
 
-/** Asks in hindsight for what decided a case (section 3.4 of Aetheria): its key cues, and a summary to serve as a precedent. */
-export function curation(fence: Fence, prompts: Prompts): (closed: ClosedCase) => Ask<Curation> {
+/** How Aetheria learns from its cases (section 3.4). */
+export function safetyCuration(fence: Fence, prompts: Prompts): Curation {
+  return { labels: LABELS, words: wordsInHindsight, ask: question(fence, prompts) }
+}
+
+/** Asks in hindsight for what decided a case: its key cues, and a summary to serve as a precedent. */
+function question(fence: Fence, prompts: Prompts): Curation['ask'] {
   return ({ subject, turns, verdict, truth }) => ({
     stage: 'curate',
     role: 'curator',
@@ -47,7 +41,7 @@ export function curation(fence: Fence, prompts: Prompts): (closed: ClosedCase) =
         outcome: outcome(verdict, truth),
       }),
     ],
-    answer: curationAnswer,
+    answer: lessonAnswer,
     temperature: 0,
     maxTokens: 700,
   })
@@ -72,10 +66,34 @@ function quoted(answer: unknown): string {
   return JSON.stringify(Object.fromEntries(fields.toSorted((one, other) => lengthOf(one) - lengthOf(other))))
 }
 
-function outcome(verdict: Label | null, truth: Label): string {
+function outcome(verdict: string | null, truth: string): string {
   if (verdict === null) return 'The panel came to no verdict.'
   if (verdict === truth) return 'The panel was right.'
   return verdict === 'unsafe'
     ? 'A false alarm: the panel called something harmful that is not.'
     : 'A miss: the panel let something harmful pass.'
+}
+
+/** The post's text, and of each image what is best known of it, also of those that `maxImages` left out. */
+function wordsInHindsight({ post }: Snapshot, turns: readonly ClosedTurn[]): string {
+  const seen = descriptions(turns)
+  const pictures = picturesOf(post, Number.POSITIVE_INFINITY)
+  const described = pictures.map((picture) => ({
+    ...picture,
+    description: seen.get(picture.number) ?? picture.description,
+  }))
+  return wordsOf(post, described)
+}
+
+/** What the vision model saw, by the image's number. */
+function descriptions(turns: readonly ClosedTurn[]): ReadonlyMap<number, string> {
+  return new Map(
+    turns.flatMap(({ stage, role, answer }): [number, string][] => {
+      const number = /\(image (\d+)\)$/.exec(role)?.[1]
+      const read = description.safeParse(answer)
+      return stage === 'describe' && number !== undefined && read.success
+        ? [[Number(number), read.data.description]]
+        : []
+    }),
+  )
 }
