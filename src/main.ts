@@ -9,33 +9,33 @@ import { stopRequests } from './stop-requests.ts'
 
 const io = terminal(process.stdout, process.stderr)
 const environment = process.env
-// Whoever read the results has had enough (`gavel verdicts | head`): that is no failure.
+// The reader closed the pipe early (`gavel verdicts | head`): that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
 })
 
-/** The first request to stop lets the command end what it has in hand; the second one ends the process at once. */
+/** The first request to stop lets the command finish its current work; the second one ends the process at once. */
 const { signal, stopped } = stopRequests(process, performance.now.bind(performance), () => process.exit(130))
 
-/** Ends the process once its reader has everything: what waits for a slow one would be lost. */
+/** Ends the process once standard output and error are flushed: `process.exit` drops what a slow reader has not taken. */
 async function leave(code: number): Promise<never> {
   const outputs = [process.stdout, process.stderr]
   await Promise.all(outputs.map((output) => new Promise((resolve) => output.write('', resolve))))
   process.exit(code)
 }
 
-/** Node itself would print an error with all that it holds: what was asked of a model, what was sent to Redis. */
+/** Node's own report would print every property of the error, such as a model's prompt or a Redis command. */
 function fail(error: unknown): Promise<never> {
   const stack = environment.GAVEL_LOG_LEVEL === 'debug'
   const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
   io.say(`${running}: unexpected: ${unexpected(error, { stack })}${how}`)
-  // A reader that hangs keeps no broken process alive.
+  // Exits even where the reader of the output hangs.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
 }
 const BROKEN_ENDS_MS = 2_000
-/** The command that runs, with those that it belongs to. */
+/** The running command with its groups, as in `gavel library import`. */
 let running = 'gavel'
 process.on('uncaughtException', fail)
 
@@ -53,7 +53,7 @@ const program = new Commander('gavel')
   })
   .showHelpAfterError('Run with --help to see what it takes.')
 
-/** Puts a command of the list into its place; one whose file was loaded has its options, too, and can be run. */
+/** Declares a listed command to commander; one whose file was loaded gets its options and can be run. */
 function declare(listed: ListedCommand, command: Command | undefined): void {
   const { path, argument, argumentIs, description, withoutSettings } = listed
   const names = path.split(' ')
@@ -75,7 +75,7 @@ function declare(listed: ListedCommand, command: Command | undefined): void {
 
 async function perform(command: Command, declared: Commander): Promise<void> {
   const { loadSettings } = await import('../config/load.ts')
-  // Options of a group hold for its commands too, and are taken wherever they stand.
+  // A group's options apply to its commands, too, and are accepted before or after the command's name.
   const { config, json = false, ...options } = declared.optsWithGlobals<{ config?: string; json?: boolean }>()
   let settings: Settings | undefined
   const invocation: Invocation = {
@@ -102,7 +102,7 @@ try {
     declare(listed, isMeant ? (await listed.load?.())?.command : undefined)
   }
   await program.parseAsync()
-  // Clients of Kafka and of models may hold sockets open for a while; what had to be written has been written.
+  // Clients of Kafka and of models may keep sockets open for a while; all output has been written.
   await leave(0)
 } catch (error) {
   if (error instanceof CommanderError) await leave(error.exitCode === 0 ? 0 : 2)

@@ -13,7 +13,7 @@ import type { Command } from './command.ts'
 import { otherModels } from './paper-models.ts'
 import { printable } from './terminal.ts'
 
-/** One thing looked at: how it is, and what to do where it is not well. */
+/** The result of one check, and what to do where something is wrong. */
 export interface Finding {
   readonly what: string
   readonly state: 'well' | 'warning' | 'broken'
@@ -23,7 +23,7 @@ export interface Finding {
 
 const WAIT_MS = 10_000
 
-/** `gavel doctor`: looks at everything that a running service needs. Ends with an `OperatorError` if something is broken. */
+/** `gavel doctor`: checks everything that a running service needs. Ends with an `OperatorError` if something is broken. */
 export const command: Command<object, readonly Finding[]> = {
   options: [],
   json: true,
@@ -73,7 +73,7 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** What is drawn and fenced under a key that goes with Redis falls another way afterwards. */
+/** A key that is kept in Redis is lost with it: other comments are sampled afterwards, and fenced otherwise. */
 function keyFinding({ fences: { key } }: Settings): Finding {
   if (key !== '') return { what: 'key of fences and draws', state: 'well', detail: 'is set' }
   return {
@@ -84,7 +84,7 @@ function keyFinding({ fences: { key } }: Settings): Finding {
   }
 }
 
-/** The shelves that the protocols look at: one that is missing costs quality, one of another embedder is never found in. */
+/** The shelves that the protocols search: a missing one costs quality, one made by another embedder finds nothing. */
 async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
@@ -223,7 +223,7 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** A table of a paper is repeated with its paper's models only. */
+/** A paper's results can be reproduced with its own models only. */
 function paperFindings(settings: Settings): Finding[] {
   return otherModels(settings).map((line) => ({
     what: 'preset paper',
@@ -280,7 +280,7 @@ async function modelFindings(settings: Settings): Promise<Finding[]> {
 }
 
 function broken(what: string, error: unknown, todo: string): Finding {
-  // It says itself what to do.
+  // Its message says what to do.
   if (error instanceof OperatorError) return { what, state: 'broken', detail: error.message }
   const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
   return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }

@@ -110,7 +110,7 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
   const complain: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event)
       terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
-    // Comments that a protocol does not read are none of its subjects.
+    // A comment that the protocol does not read is no subject of it, and so not unrouted.
     if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
       if (event.outcome === 'unrouted') counts.unrouted += event.count
   }
@@ -128,7 +128,7 @@ async function judgeWith(
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
   const { terminal } = io
-  // A stream ends a thread at an age; a file holds it whole.
+  // In a stream a thread ends at a set age; a file holds the whole thread.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
   const secret = settings.fences.key || 'one run'
   const lot = lots(secret)
@@ -165,7 +165,7 @@ interface Parts {
   readonly report: Report
 }
 
-/** The service on the memory twins, whose topics are fed from a file. */
+/** The service on the memory twins, with topics that are fed from a file. */
 function serviceOver(
   settings: Settings,
   file: string,
@@ -204,13 +204,13 @@ function serviceOver(
     }),
   )
 
-  // Who names a protocol means every subject of the file: the routes are for streams.
+  // `--protocol` asks for every subject of the file: the routes are for streams.
   const routes = router(protocols, {}, lot)
   const topics = memoryTopics()
   const descriptions = new Map<string, readonly string[]>()
   const taking = intake({
     reader: topics.reader,
-    // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
+    // A deletion in the file removes its post from this run; what the library learnt from the post stays.
     intakes: intakesOf(FILE_TOPICS, {
       settings,
       threads,
@@ -266,7 +266,7 @@ function isLabelled(format: Format): boolean {
   return LABELLED_FORMATS.some((known) => known === format)
 }
 
-/** Prints what comes out until nothing is open or due any more. */
+/** Prints verdicts until no case is open or due any more. */
 async function collect(
   { outbox, feed, openDue, left }: Pick<ReturnType<typeof serviceOver>, 'outbox' | 'feed' | 'openDue' | 'left'>,
   counts: Counts,

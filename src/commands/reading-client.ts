@@ -2,13 +2,13 @@ import type { Settings } from '../../config/schema.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { printable, type Terminal } from './terminal.ts'
 
-/** A client for commands that only read: its complaints are for the person who waits. */
+/** A client for commands that only read: its errors are shown to the person at the terminal. */
 export async function readingClient(settings: Settings, terminal: Terminal) {
   const told = new Set<string>()
   const kafka = kafkaClient(settings.kafka, settings.kafka.clientId, (name, event) => {
     if (name !== 'trouble:met' || !('error' in event)) return
     const said = printable(event.error instanceof Error ? event.error.message : String(event.error), 300)
-    // What kafkajs tries again it complains of each time.
+    // kafkajs reports the same error at each retry.
     if (told.has(said)) return
     if (told.size >= TOLD_AT_MOST) told.clear()
     told.add(said)

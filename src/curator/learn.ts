@@ -10,7 +10,7 @@ import type { Argument } from './case.ts'
 import { inParallel } from './in-parallel.ts'
 import { roomsOf } from './rooms.ts'
 
-/** What a person's feedback came to: each piece ends in exactly one of these, or is left for another time. */
+/** What became of a person's feedback: each message has exactly one of these outcomes, of which `left` means later. */
 export type Learnt =
   | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
   /** It stands in the library already, in whatever state. */
@@ -28,7 +28,7 @@ export type Learnt =
   /** It was told to stop before. */
   | { readonly outcome: 'left' }
 
-/** A verdict, as far as feedback is held against it. */
+/** What feedback is compared with in a verdict. */
 export interface Decided {
   readonly id: string
   readonly subjectId: string
@@ -80,15 +80,15 @@ export function learner(deps: {
   const asking = askingCurator({ gateway, clock, settings })
 
   /**
-   * One outcome for each piece of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
+   * One outcome for each message of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
    * be asked at all; what was proposed by then is kept.
    */
   async function learn(feedback: readonly FeedbackMessage[], judged: Judged, io: LearnIo): Promise<Learnt[]> {
     const { signal } = io
     const ended = new Map<FeedbackMessage, Learnt>()
     const outcomes = () => feedback.map((one): Learnt => ended.get(one) ?? { outcome: 'left' })
-    const settle = (pieces: readonly FeedbackMessage[], how: (one: FeedbackMessage) => Learnt | null) =>
-      pieces.filter((one) => {
+    const settle = (messages: readonly FeedbackMessage[], how: (one: FeedbackMessage) => Learnt | null) =>
+      messages.filter((one) => {
         const learnt = how(one)
         if (learnt !== null) ended.set(one, learnt)
         return learnt === null
@@ -144,7 +144,7 @@ export function learner(deps: {
     return { outcome: 'invalid', why: `label: ${name} knows ${protocol.labels.join(', ')}` }
   }
 
-  /** What it comes to where no model need be asked; null where one must. What its author said before is withdrawn. */
+  /** The outcome where no model need be asked, else null. Withdraws what its author proposed before with another label. */
   async function withoutModel(
     one: FeedbackMessage,
     shelf: string,

@@ -6,7 +6,7 @@ import type { Learnt } from './learn.ts'
 /** What became of one message. */
 export type End = Learnt | { readonly outcome: 'unreadable'; readonly reason: DeadLetterReason; readonly why: string }
 
-/** How many messages came to what; each counts once. */
+/** How many messages had which outcome; each counts once. */
 export interface Learning extends Spent {
   readonly read: number
   readonly proposed: number

@@ -2,7 +2,7 @@ import type { Verdict } from '../domain/verdict.ts'
 import type { Precedent } from '../ports/library.ts'
 import { subjectKey } from './learn.ts'
 
-/** A verdict among whose evidence a precedent is. */
+/** A verdict with one of the precedents among its evidence. */
 export interface Touched
   extends Pick<Verdict, 'id' | 'tenant' | 'protocol' | 'subjectId' | 'revision' | 'final' | 'label' | 'decidedBy'> {
   readonly decidedAt: string
@@ -11,7 +11,7 @@ export interface Touched
   readonly stands: boolean
 }
 
-/** Keeps of the verdicts handed to it those that rest on one of these precedents. */
+/** Collects those verdicts that rest on one of these precedents. */
 export function restingOn(precedents: readonly Precedent[], tenant: string | undefined) {
   const shownTo = Map.groupBy(precedents, ({ id }) => id)
   const hits = new Map<string, Omit<Touched, 'stands'>>()

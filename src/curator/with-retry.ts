@@ -9,8 +9,8 @@ export interface Retries {
 }
 
 /**
- * Retries what can't be done now, for no queue stands behind a command. `work` is told the number of its attempt, from 1.
- * Throws the last `RetryLaterError` when every attempt has failed or the signal is aborted.
+ * Retries what fails with a `RetryLaterError`, for a command has no queue that would. `work` gets the number of its attempt,
+ * from 1. Throws the last `RetryLaterError` when every attempt has failed or the signal is aborted.
  */
 export async function withRetry<Result>(
   work: (attempt: number) => Promise<Result>,

@@ -3,7 +3,7 @@ import type { BadLine, FileMessage } from './file-message.ts'
 /** Messages handled at once. */
 const BATCH = 500
 
-/** The topics that a file's subjects stand on. */
+/** The in-memory topics that a file's messages are sent to. */
 export const FILE_TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
 const TOPIC_OF = {
   post: FILE_TOPICS.posts,
@@ -41,7 +41,7 @@ export function feeding(
   return {
     /** The line of the file, from 1, that a record was made of. */
     lineOf: (topic: string, offset: string) => lines.get(`${topic}/${offset}`),
-    /** Posts before comments in each part of the file, as a stream has them mostly. */
+    /** Posts before comments in each batch, as in most streams. */
     async all(messages: AsyncIterable<Fed>): Promise<void> {
       let pending: Fed[] = []
       const flush = async () => {

@@ -149,7 +149,7 @@ async function* csvRows(file: string, needed: readonly string[], bad: Bad): Asyn
       return undefined
     },
   })
-  // The loop below meets the failure of either as the parser's.
+  // A failure of either stream reaches the loop below as the parser's.
   pipeline(stream, parser, () => {})
   try {
     for await (const read of parser) {

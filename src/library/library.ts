@@ -2,10 +2,10 @@ import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
 import { toldOf } from './logged.ts'
 import { changeId, placeOf } from './names.ts'
-import { partedByTenant } from './part-by-tenant.ts'
 import { type ProposalBounds, quarantine } from './quarantine.ts'
 import { searching } from './searching.ts'
 import { shelfReading } from './shelf-reading.ts'
+import { splittingByTenant } from './split-by-tenant.ts'
 import type { Storage } from './storage.ts'
 import { takingBack } from './take-back.ts'
 import { undoing } from './undoing.ts'
@@ -19,17 +19,17 @@ export interface LibraryOptions extends ProposalBounds {
   readonly shared: ReadonlySet<string>
 }
 
-/** A library over any storage: what is found, what a change does, what it takes to take it back. */
+/** A library over any storage of rows: search, changes and their rollback, proposals. */
 export function libraryOver(storage: Storage, options: LibraryOptions): Library {
   const { embedder, now, shared } = options
-  const legacy = partedByTenant(storage)
+  const legacy = splittingByTenant(storage)
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
 
-  /** Nothing is shown before what earlier versions learnt has been moved to its tenants' parts. */
+  /** Nothing is shown before what earlier versions learnt was moved to its tenants' places. */
   async function ready(): Promise<void> {
     try {
-      await legacy.part()
+      await legacy.split()
     } catch (cause) {
       if (cause instanceof PermanentError || cause instanceof RetryLaterError) throw cause
       throw new RetryLaterError('library', 'the library could not be read', { cause })
@@ -47,13 +47,13 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       const [whose = tenant] = tenants
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
-    ...undoing(storage, { now, ready: legacy.part }),
-    ...takingBack(storage, { now, ready: legacy.part }),
+    ...undoing(storage, { now, ready: legacy.split }),
+    ...takingBack(storage, { now, ready: legacy.split }),
     async history(shelf) {
       return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
     },
     async shelves() {
-      await legacy.part()
+      await legacy.split()
       const told = (await storage.shelves()).map(({ name }) =>
         reading.read(name, async (record): Promise<Shelf> => {
           const { embedder, dimension } = record
@@ -66,7 +66,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
         .filter((shelf) => shelf !== null)
         .sort((one, other) => (order(one) < order(other) ? -1 : 1))
     },
-    ...quarantine(storage, written, { ...options, ready: legacy.part }),
+    ...quarantine(storage, written, { ...options, ready: legacy.split }),
     async close() {
       await storage.close()
       await embedder.close()

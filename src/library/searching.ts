@@ -7,7 +7,7 @@ import type { ShelfReading } from './shelf-reading.ts'
 import { sourceKey } from './source-key.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
 
-/** Rows that are read beyond those asked for, since some may be the case's own; and how many times more where all were. */
+/** Extra rows that are read, since some may be the case's own; and the factor for each further read where all were. */
 const SPARE = 8
 const FURTHER = 4
 
@@ -122,7 +122,7 @@ function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Sear
   const owner = ownerOf(subject)
   // The content id for what was learnt before texts were compared in any other way.
   const sources = new Set([textKey(text), contentId(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
-  // A mark that somebody typed says nothing: it would keep from a case whatever begins as it does.
+  // Cut marks count only where intake cut the text: one that an author typed would hide every item with the same beginning.
   const reading = cut === true ? readingOf(text) : wholeOf(text)
   return (row) => {
     if (row.owner === owner || sources.has(row.source)) return 'own'

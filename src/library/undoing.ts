@@ -37,7 +37,7 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
         if (mine.length > 0)
           await storage.rewrite(record, new Map(mine.map((row) => [row.id, entryOf(change.replaced, row.id) ?? null])))
       }
-      // Whatever came later and replaced this change's items replaced, from now on, what this one had replaced.
+      // Later changes that replaced items of this one now count as having replaced what was there before it.
       const names = new Set([change.shelf, ...places.map(({ name }) => name)])
       for (const later of (await storage.changes()).filter(({ shelf }) => names.has(shelf))) {
         const replaced = replacedWithout(
@@ -56,7 +56,7 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
 
   async function forget(subject: SubjectRef): Promise<number> {
     const owner = ownerOf(subject)
-    // Before anything is looked for: who proposes its content meanwhile finds the note after its own work.
+    // Noted first: a proposal of the subject's content that is being made meanwhile finds the note, and is removed.
     await storage.noteForgotten(owner)
     const concerned = async () => ({
       proposals: await storage.proposals({ owner }),
@@ -75,7 +75,7 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
     })
   }
 
-  /** Takes a subject's versions out of every item's past, as if they had never been; returns how many items showed one. */
+  /** Removes a subject's versions from every item's history, as if they had never been; resolves to how many items showed one. */
   async function forgetOn(record: ShelfRecord, owner: string): Promise<number> {
     const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
     const showing = await storage.rowsBy(record, { owner })

@@ -41,7 +41,7 @@ export function writing(
       const standing = await storage.shelf(name)
       const rows = standing === null ? [] : await storage.rows(standing, [...wanted.items.keys()])
       const before = new Map(rows.map((row) => [row.id, row]))
-      // Rarely any: what stood there a moment ago, and was taken away since.
+      // Rarely any: items that were removed since they were read above.
       await embedMissing([...wanted.items.values()], new Set(before.keys()), vectors, signal)
 
       const fresh: Row[] = []
@@ -66,7 +66,7 @@ export function writing(
       }
       const dimension = fresh[0]?.vector.length
       if (standing !== null) usable(shelf, standing, dimension)
-      // What can be taken back is written down before it is done, so that no crash leaves a change that nobody knows.
+      // The change is logged before it is made, so that a crash leaves none that can not be rolled back.
       const counts = { added: fresh.length, unchanged, relabelled }
       await storage.addStep(
         { id: change, shelf: name, kind, by, at: now() },

@@ -16,7 +16,7 @@ export interface ProtocolParts {
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }
 
-/** What a paper's own runs were made with. Models retire: where others are set, these are named beside them. */
+/** The models of a paper's own runs. Where others are set, since models retire, `gavel judge` and `gavel doctor` name both. */
 export interface PaperModels {
   readonly roles: Readonly<Record<string, string>>
   /** Of the shelves, where the paper names one. */

@@ -14,7 +14,7 @@ export type LettersIo = Pick<Invocation, 'terminal' | 'signal'>
 export const INPUTS = ['posts', 'comments', 'counterspeech', 'feedback'] as const
 export type Input = (typeof INPUTS)[number]
 
-/** Which letters are meant; what is left out is no condition. */
+/** Which letters are selected; a condition that is left out does not restrict them. */
 export interface Chosen {
   readonly reason?: readonly DeadLetterReason[]
   readonly topic?: readonly Input[]
@@ -38,7 +38,7 @@ export const choosing = (): readonly Option[] => [
   new Option('--id <ids...>', 'only these: places as "list" prints them (TOPIC/PARTITION@OFFSET), or keys'),
 ]
 
-/** Whether a letter is one of those that are meant. */
+/** Whether a letter is selected. */
 export function among(
   { reason, topic, since, until, id }: Chosen,
   settings: Settings,
@@ -64,7 +64,7 @@ export async function readLetters(kafka: Kafka, settings: Settings, io: LettersI
   return letters
 }
 
-/** Half of what stands there is no ground to send anything by. */
+/** Nothing is sent on the grounds of a topic that was read only in part. */
 export function stopIfAsked({ signal }: LettersIo): void {
   if (signal.aborted) throw new OperatorError('Stopped before everything was read.')
 }

@@ -6,7 +6,7 @@ import { counted, printable, printableJson } from '../terminal.ts'
 import { among, type Chosen, choosing, placeOf, readLetters } from './letters.ts'
 
 interface Listed {
-  /** Those that are meant. */
+  /** Those that are selected. */
   readonly letters: readonly DeadLetter[]
   /** How many there are in all. */
   readonly all: number

@@ -60,7 +60,7 @@ export const command: Command<ReplayOptions, Replay> = {
   },
 }
 
-/** Every letter that is meant is printed with what became of it. */
+/** Each selected letter is printed with what became of it. */
 async function replay({ options, json, settings: read, terminal, signal }: Invocation<ReplayOptions>): Promise<Replay> {
   const settings = read()
   const io = { terminal, signal }
@@ -186,7 +186,7 @@ async function fetchOriginals(
       ({ partition, message }) => {
         const place = `${partition}@${message.offset}`
         known.note(place, message)
-        // Since a topic was made anew, another message stands at the same offset.
+        // After a topic was recreated, another message has the same offset.
         if (wanted.get(place) === dateOf(Number(message.timestamp))) found.set(place, message)
       },
     )

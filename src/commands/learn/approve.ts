@@ -8,7 +8,7 @@ import { byOption } from '../options.ts'
 import { printableJson } from '../terminal.ts'
 import { ofTenant } from './of-tenant.ts'
 
-/** An embedder that is busy is asked again. */
+/** For a busy embedder. */
 const RETRIES = { attempts: 5, backoffMs: 1_000 }
 
 interface ApproveOptions {

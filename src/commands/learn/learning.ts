@@ -34,9 +34,9 @@ export interface LearnOptions {
   readonly json: boolean
 }
 
-/** Messages, and bytes of them, that are held at once: each look for their verdicts reads a topic or a file from its beginning. */
-const PART = 10_000
-const PART_BYTES = 32 * 1024 * 1024
+/** Messages in a batch, and their bytes: to find the verdicts of each batch a topic or a file is read from its beginning. */
+const BATCH = 10_000
+const BATCH_BYTES = 32 * 1024 * 1024
 /** Questions to the model at once. */
 const ASKED_AT_ONCE = 8
 
@@ -56,16 +56,16 @@ export async function learnFile(
           terminal.say(`${judgedIn}:${line} is no verdict with its transcript; passed over`),
         )
   return learning(settings, options, io, async (learn, tally) => {
-    for await (const part of feedbackIn(file, tally)) {
+    for await (const batch of feedbackIn(file, tally)) {
       if (signal.aborted) return
-      await learn(part, judged)
+      await learn(batch, judged)
     }
   })
 }
 
 /**
  * `gavel learn --topic`: the feedback topic, from where the group stands to its end. What could not be used goes to the dead
- * letters, and offsets are committed last: what is cut off comes again, and a proposal that stands is not made twice.
+ * letters, and offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
  */
 export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
   const { terminal, signal } = io
@@ -77,8 +77,8 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
   const reading = {
     group: `${settings.kafka.group}-learn`,
     topic: topics.feedback,
-    atOnce: PART,
-    atOnceBytes: PART_BYTES,
+    atOnce: BATCH,
+    atOnceBytes: BATCH_BYTES,
     sessionTimeoutMs: settings.kafka.sessionTimeout,
     say: terminal.say,
   }
@@ -108,7 +108,7 @@ interface Ended {
 }
 type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
 
-/** Everything that learning takes, put together; `feed` hands it the messages. */
+/** Builds the learner, has `feed` hand it the messages, and counts what became of them. */
 async function learning(
   settings: Settings,
   options: LearnOptions,
@@ -190,23 +190,23 @@ async function endsOf(
   })
 }
 
-/** A file's feedback in parts; messages of other types are passed over, and lines that are none are counted. */
+/** A file's feedback in batches; messages of other types are skipped, and unreadable lines counted. */
 async function* feedbackIn(file: string, tally: Tally): AsyncGenerator<Incoming[]> {
-  let part: Incoming[] = []
+  let batch: Incoming[] = []
   let bytes = 0
   const bad = ({ line, why }: { line: number; why: string }) =>
     tally.count({ topic: file, partition: 0, offset: String(line) }, { outcome: 'unreadable', reason: 'not-json', why })
   for await (const { type, key, line, value: message } of fileMessages(file, 'gavel', bad)) {
     if (type !== 'feedback') continue
     const value = Buffer.from(JSON.stringify(message))
-    part.push({ topic: file, partition: 0, offset: String(line), key, value, headers: {}, timestamp: 0 })
+    batch.push({ topic: file, partition: 0, offset: String(line), key, value, headers: {}, timestamp: 0 })
     bytes += value.length
-    if (part.length < PART && bytes < PART_BYTES) continue
-    yield part
-    part = []
+    if (batch.length < BATCH && bytes < BATCH_BYTES) continue
+    yield batch
+    batch = []
     bytes = 0
   }
-  if (part.length > 0) yield part
+  if (batch.length > 0) yield batch
 }
 
 function proposedLine({ proposal, was }: Extract<End, { outcome: 'proposed' }>): string {

@@ -38,7 +38,7 @@ export interface Imported {
 const BATCH = 256
 /** Bad lines that are named. */
 const NAMED = 20
-/** Tries of a batch that the embedder can't take now, and the first pause between two, in ms. */
+/** Attempts at a batch while the embedder is busy, and the first pause between two, in ms; it doubles. */
 const TRIES = 6
 const PAUSE_MS = 1_000
 
@@ -128,7 +128,7 @@ function checkedTenant(tenant: string): string {
   throw new OperatorError(`"${printable(tenant, 80)}" is no name for a tenant: ${TENANT_RULE}.`)
 }
 
-/** An embedder that is busy is asked again: no queue stands behind a command. */
+/** Retries while the embedder is busy: a command has no queue that would. */
 async function addWithRetry(
   library: Library,
   { shelf, tenant }: { shelf: string; tenant: string | null },

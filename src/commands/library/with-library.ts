@@ -6,7 +6,7 @@ import type { Library } from '../../ports/library.ts'
 
 export type LibrarySettings = Pick<Settings, 'library' | 'openai'>
 
-/** Runs a command on the library. What the library can't do now, or ever, is told as one line. */
+/** Opens the library for `work` and closes it. A failure of the library becomes an `OperatorError` of one line. */
 export async function withLibrary<Result>(
   settings: LibrarySettings,
   work: (library: Library) => Promise<Result>,
@@ -21,12 +21,12 @@ export async function withLibrary<Result>(
   }
 }
 
-/** What the library can't do now, or ever. */
+/** Whether the library could not do something, for now or for good. */
 export function isFailure(error: unknown): error is PermanentError | RetryLaterError {
   return error instanceof PermanentError || error instanceof RetryLaterError
 }
 
-/** Under whose name the commands of this person are logged. */
+/** The account's name, by which the history names who made a change. */
 export function operator(): string {
   try {
     return userInfo().username

@@ -15,7 +15,7 @@ import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
 import { unwellBench, unwellTable } from './unwell.ts'
 
-/** What `gavel bench` was asked for; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -44,7 +44,7 @@ export interface BenchOptions {
 const LONG_CALL_MS = 500
 /** …and where calls are looked at one by one… */
 const SHORT_CALL_MS = 20
-/** …and where places in a model are what counts… */
+/** …and where slots of a model are measured… */
 const MODEL_CALL_MS = 200
 /** …and where they are to be cut off. */
 const SLOW_CALL_MS = 2_000

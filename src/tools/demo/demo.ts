@@ -101,7 +101,7 @@ export async function demo(
   }
 }
 
-/** What routes look at of a post. */
+/** The fields of a post that routes read. */
 const routedPost = postSchema.omit({ authorSince: true })
 
 /** What of the event is judged, and by which protocols: what the routes say of each message. */

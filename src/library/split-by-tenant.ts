@@ -3,24 +3,24 @@ import { ownerOf, placeName, placeOf, tableName } from './names.ts'
 import { type ChangeRecord, type Row, type ShelfRecord, type Storage, type Version, versionOf } from './storage.ts'
 
 /**
- * Moves what earlier versions learnt, and put on one shelf for all, to the places of the tenants whose content it is, which
- * their proposals tell; what the learnt items had replaced stands in their stead again. What no proposal tells of stays where
- * it is, and is shown to nobody. Looks once in each process, and whenever the look before failed.
+ * Migrates shelves of versions without tenants: what these learnt and put on one shelf for all is moved to the places of the
+ * tenants whose content it is, by their proposals; what it had replaced on the shelf is put back. Items without a proposal
+ * stay where they are, and are shown to nobody. Runs once in each process, and again after a failure.
  */
-export function partedByTenant(storage: Storage) {
-  let parted: Promise<void> | null = null
+export function splittingByTenant(storage: Storage) {
+  let started: Promise<void> | null = null
 
-  async function part(): Promise<void> {
+  async function splitShelves(): Promise<void> {
     const isMixed = ({ name, owned }: ShelfRecord) => owned && placeOf(name).tenant === null
     if (!(await storage.shelves()).some(isMixed)) return
     await storage.exclusive(async () => {
       const proposals = (await storage.proposals()).map(({ proposal }) => proposal.provenance)
       const tenants = new Map(proposals.map(({ tenant, subjectId }) => [ownerOf({ tenant, id: subjectId }), tenant]))
-      for (const record of await storage.shelves()) if (isMixed(record)) await partShelf(record, tenants)
+      for (const record of await storage.shelves()) if (isMixed(record)) await splitShelf(record, tenants)
     })
   }
 
-  async function partShelf(record: ShelfRecord, all: ReadonlyMap<string, string>): Promise<void> {
+  async function splitShelf(record: ShelfRecord, all: ReadonlyMap<string, string>): Promise<void> {
     const tenants = new Map<string, string>()
     for (const [owner, tenant] of all) if (await takes(tenant, record)) tenants.set(owner, tenant)
     const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
@@ -35,7 +35,7 @@ export function partedByTenant(storage: Storage) {
       for (const change of steps) taken.add(`${change} ${row.id}`)
       become.set(row.id, base)
     }
-    // The tenants' places first: what is broken off here is done again.
+    // The tenants' places first: after an interruption here everything is done again.
     for (const [tenant, rows] of moved) await put(placeName({ ...placeOf(record.name), tenant }), record, rows)
     if (become.size > 0) await storage.rewrite(record, become)
     let owned = known.length < learnt.length
@@ -51,28 +51,29 @@ export function partedByTenant(storage: Storage) {
 
   /** Whether a tenant's place of a shelf is there for vectors of this kind. */
   async function takes(tenant: string, { name, embedder, dimension }: ShelfRecord): Promise<boolean> {
-    const standing = await storage.shelf(placeName({ ...placeOf(name), tenant }))
-    return standing === null || (standing.embedder === embedder && standing.dimension === dimension)
+    const present = await storage.shelf(placeName({ ...placeOf(name), tenant }))
+    return present === null || (present.embedder === embedder && present.dimension === dimension)
   }
 
-  /** Adds rows to a place, which is made if it is missing; what stands there of the same text is newer. */
+  /** Adds rows to a place, which is made if it is missing; an item of the same text that is there already is newer. */
   async function put(name: string, { embedder, dimension }: ShelfRecord, rows: readonly Row[]): Promise<void> {
-    const standing = await storage.shelf(name)
-    const record = standing ?? { name, table: tableName(name), embedder, dimension, owned: true }
+    const present = await storage.shelf(name)
+    const record = present ?? { name, table: tableName(name), embedder, dimension, owned: true }
     const ids = rows.map(({ id }) => id)
-    const there = standing === null ? [] : await storage.rows(standing, ids)
+    const there = present === null ? [] : await storage.rows(present, ids)
     const fresh = rows.filter(({ id }) => !there.some((row) => row.id === id))
     if (fresh.length > 0) await storage.putRows(record, fresh, [])
     await storage.putShelf({ ...record, owned: true })
   }
 
   return {
-    part(): Promise<void> {
-      parted ??= part().catch((error: unknown) => {
-        parted = null
+    /** Does it once; whoever calls meanwhile waits for the same. */
+    split(): Promise<void> {
+      started ??= splitShelves().catch((error: unknown) => {
+        started = null
         throw error
       })
-      return parted
+      return started
     },
   }
 }

@@ -38,7 +38,7 @@ describe.each(WORLDS)('a library of a version that knew no tenants, %s', (_, wor
   let open: () => Library
   let library: Library
   beforeEach(async () => {
-    path = join(mkdtempSync(join(tmpdir(), 'gavel-parted-')), 'library')
+    path = join(mkdtempSync(join(tmpdir(), 'gavel-split-')), 'library')
     ;({ storage, open } = world(path))
     await storage.exclusive(earlier)
     library = open()
