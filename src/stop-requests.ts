@@ -10,7 +10,11 @@ type Signal = (typeof SIGNALS)[number]
  * One Ctrl-C can arrive twice: terminals and service managers signal the whole process group, and the launcher forwards the
  * signal as a message. So signals and messages are counted separately, and the higher count is taken.
  */
-export function stopRequests(self: NodeJS.Process, clock: () => number, end: () => void) {
+export function stopRequests(
+  self: NodeJS.Process,
+  clock: () => number,
+  end: () => void,
+): { readonly signal: AbortSignal; readonly stopped: Promise<string> } {
   const stopping = new AbortController()
   const { promise: stopped, resolve } = Promise.withResolvers<string>()
   const begin = (name: string) => {
