@@ -1,5 +1,6 @@
-import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
+import type { Consumer, Kafka } from 'kafkajs'
 import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/adapters/kafka/record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/adapters/kafka/settled.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
 import { OperatorError } from '../src/domain/errors.ts'
@@ -202,21 +203,5 @@ function gathering(
       const offsets = [...next].map(([partition, offset]) => ({ topic, partition, offset: String(offset) }))
       return { messages: [...messages.values()], offsets, last: quiet || atEnd() }
     },
-  }
-}
-
-function incomingOf(
-  topic: string,
-  partition: number,
-  { offset, key, value, headers, timestamp }: KafkaMessage,
-): Incoming {
-  return {
-    topic,
-    partition,
-    offset,
-    key: key === null ? null : key.toString('utf8'),
-    value,
-    headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, text]) => [name, String(text ?? '')])),
-    timestamp: Number(timestamp),
   }
 }

@@ -1,9 +1,10 @@
 import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { onPassedOver, type PassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/adapters/kafka/record.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
-import type { Incoming, Position, TopicReader } from '../src/ports/topic.ts'
+import type { Position, TopicReader } from '../src/ports/topic.ts'
 
 export interface ReaderSettings {
   readonly group: string
@@ -203,17 +204,7 @@ export function groupReader(deps: {
     const last = batch.messages.at(-1)
     if (last === undefined || closing || life !== own || !isRunning() || isStale()) return
     const { generation } = own
-    const messages = batch.messages.map(
-      (message): Incoming => ({
-        topic,
-        partition,
-        offset: message.offset,
-        key: message.key === null ? null : message.key.toString('utf8'),
-        value: message.value,
-        headers: textHeaders(message.headers ?? {}),
-        timestamp: Number(message.timestamp),
-      }),
-    )
+    const messages = batch.messages.map((message) => incomingOf(topic, partition, message))
     const next = BigInt(batch.lastOffset()) + 1n
     const work = async () => {
       await handle(
@@ -369,15 +360,4 @@ async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
   })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
-}
-
-function textHeaders(
-  headers: NonNullable<EachBatchPayload['batch']['messages'][number]['headers']>,
-): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.map(String).join(', ') : String(value ?? ''),
-    ]),
-  )
 }

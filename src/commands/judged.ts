@@ -1,12 +1,13 @@
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
+import { readTopic } from '../adapters/kafka/bounded-reader.ts'
+import { jsonOf } from '../adapters/kafka/record.ts'
 import type { topicsOf } from '../assembly.ts'
 import { type Argument, argumentOf } from '../curator/case.ts'
 import { type Decided, type Judged, subjectKey } from '../curator/learn.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { linesOf } from '../evaluation/lines.ts'
-import { jsonOf, readTopic } from './read-topic.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Verdicts and transcripts on their topics: each look reads one of them from its beginning, and keeps what it was sent for. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KafkaMessage } from 'kafkajs'
 import type { Settings } from '../../config/schema.ts'
 import type { AnyIntake, ReadOk } from '../../consumers/intake.ts'
 import { dateOf, deadLetterOf, readMessage } from '../../consumers/read-message.ts'
+import { rangesOf, readRanges } from '../adapters/kafka/bounded-reader.ts'
 import { groupProgress, positionsOf } from '../adapters/kafka/offsets.ts'
+import { incomingOf, jsonOf } from '../adapters/kafka/record.ts'
 import { redisCases, redisOutbox } from '../adapters/redis/cases.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { keysUnder } from '../adapters/redis/keys.ts'
@@ -32,11 +33,9 @@ import {
 } from '../engine/recover.ts'
 import { router } from '../engine/routes.ts'
 import type { StreamMark } from '../ports/threads.ts'
-import type { Incoming } from '../ports/topic.ts'
+import type { Incoming, Range } from '../ports/topic.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { advanceMark, UNREAD } from '../threads/stream-clock.ts'
-import { type Range, rangesOf, readRanges } from './read-range.ts'
-import { jsonOf } from './read-topic.ts'
 import { counted, type Terminal } from './terminal.ts'
 import { readingClient } from './verdicts.ts'
 
@@ -180,7 +179,7 @@ export async function recover(
       const found = publishedRevisions(protocols)
       const everything = async (topic: string, take: (json: unknown) => void) => {
         const tell = reading(topic)
-        await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
+        await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), waiting, async (_, records) => {
           for (const record of records) take(jsonOf(record))
           tell(records.length)
         })
@@ -306,7 +305,7 @@ export async function recover(
     async function deadPlaces(): Promise<ReadonlySet<string>> {
       const places = new Set<string>()
       const { deadLetters: topic } = topics
-      await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), signal, async (_, records) => {
+      await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), waiting, async (_, records) => {
         for (const record of records) {
           const letter = deadLetter.safeParse(jsonOf(record))
           if (letter.success) places.add(placeOf(letter.data, letter.data.at))
@@ -358,11 +357,11 @@ export async function recover(
         const intake = intakes.get(topic)
         if (intake === undefined) continue
         const tell = reading(`${topic}, ${what}`)
-        await readRanges(kafka, topic, ranges, signal, async (partition, records) => {
+        await readRanges(kafka, topic, ranges, waiting, async (partition, records) => {
           stopIfAsked()
           const now = clock()
           const all = records.map((record) =>
-            readMessage(incoming(topic, partition, record), intake.schema, limits, now),
+            readMessage(incomingOf(topic, partition, record), intake.schema, limits, now),
           )
           await take(
             all.flatMap((one) => (one.ok ? [one as unknown as Readable] : [])),
@@ -442,22 +441,6 @@ const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut
 /** Names one message, also where another stood at its offset before its topic was made anew. */
 function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
   return `${topic}/${partition}@${offset} of ${at}`
-}
-
-function incoming(
-  topic: string,
-  partition: number,
-  { offset, key, value, timestamp, headers }: KafkaMessage,
-): Incoming {
-  return {
-    topic,
-    partition,
-    offset,
-    key: key?.toString('utf8') ?? null,
-    value,
-    headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, one]) => [name, String(one ?? '')])),
-    timestamp: Number(timestamp),
-  }
 }
 
 function telling(terminal: Terminal, what: string): (more: number) => void {

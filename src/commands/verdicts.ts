@@ -1,8 +1,9 @@
 import type { Settings } from '../../config/schema.ts'
+import { readTopic } from '../adapters/kafka/bounded-reader.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
+import { jsonOf } from '../adapters/kafka/record.ts'
 import { topicsOf } from '../assembly.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
-import { jsonOf, readTopic } from './read-topic.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'
 
 /** A client for commands that only read: its complaints are for the person who waits. */

@@ -10,6 +10,12 @@ export interface Incoming {
   readonly timestamp: number
 }
 
+/** Offsets of a partition: from the first, up to and without the second. */
+export interface Range {
+  readonly from: bigint
+  readonly to: bigint
+}
+
 /** Consecutive messages of one partition; none where its offsets hold none, such as marks of transactions. */
 export interface Batch {
   readonly topic: string
