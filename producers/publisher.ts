@@ -1,11 +1,11 @@
-import { deadLetterOf } from '../consumers/read-message.ts'
-import { type DeadLetter, deadLetter } from '../src/domain/messages.ts'
+import { shortenedTranscript } from '../src/domain/transcript.ts'
+
 import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
-import { shortenedTranscript } from '../src/engine/conclude.ts'
 import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
 import { type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
+import { deadLetterOf, shortenedLetter } from './dead-letter.ts'
 
 export interface PublisherSettings {
   /** This publisher among all. */
@@ -292,15 +292,4 @@ function readVerdict(json: string): { subjectId: string; verdict: Verdict | null
   } catch {
     return null
   }
-}
-
-/** A dead letter with less of the message's bytes; then without its headers and its key as well. */
-function shortenedLetter(json: string, bytes: number): string {
-  const read = deadLetter.safeParse(JSON.parse(json))
-  if (!read.success) return json
-  const bare: DeadLetter = { ...read.data, raw: '', truncated: read.data.rawBytes > 0 }
-  const room = bytes - Buffer.byteLength(JSON.stringify(bare))
-  if (room < 4) return JSON.stringify({ ...bare, headers: {}, key: null, detail: bare.detail.slice(0, 100) })
-  const raw = read.data.raw.slice(0, Math.floor(room / 4) * 4)
-  return JSON.stringify({ ...bare, raw, truncated: read.data.truncated || raw.length < read.data.raw.length })
 }

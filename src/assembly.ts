@@ -1,9 +1,9 @@
 import type { Settings } from '../config/schema.ts'
 import { comments } from '../consumers/comments.ts'
 import { counterspeech } from '../consumers/counterspeech.ts'
-import type { AnyIntake } from '../consumers/intake.ts'
+import { type TopicIntake, topicIntake } from '../consumers/intake.ts'
 import { posts } from '../consumers/posts.ts'
-import { deadLetterOf } from '../consumers/read-message.ts'
+import { deadLetterOf } from '../producers/dead-letter.ts'
 import { makeEmbedder } from './adapters/embedders/make.ts'
 import { lanceLibrary } from './adapters/lancedb/library.ts'
 import { memoryBudgets } from './adapters/memory/budgets.ts'
@@ -169,7 +169,7 @@ export function intakesOf(
     /** Of posts from a data set alone: what a vision model saw in their images. */
     descriptions?: (post: ThreadRef) => readonly string[]
   },
-): ReadonlyMap<string, AnyIntake> {
+): ReadonlyMap<string, TopicIntake> {
   const {
     settings,
     threads,
@@ -201,10 +201,10 @@ export function intakesOf(
     // As long as a call may be under way whose question holds the comment, no answer about the post is kept.
     await memo.forget(ref, settings.cases.deadline)
   }
-  return new Map<string, AnyIntake>([
-    [topics.posts, posts({ threads, routes, erase, rules, checkpoints, clock, descriptions })],
-    [topics.comments, comments({ threads, rules, erase: eraseComments, clock })],
-    [topics.counterspeech, counterspeech({ threads, routes, erase, rules, checkpoints, clock })],
+  return new Map([
+    [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
+    [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],
+    [topics.counterspeech, topicIntake(counterspeech({ threads, routes, erase, rules, checkpoints, clock }))],
   ])
 }
 

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import { readToEnd } from '../../consumers/feedback.ts'
-import { deadLetterOf, readMessage } from '../../consumers/read-message.ts'
+import { readMessage } from '../../consumers/read-message.ts'
+import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { imageLoader } from '../adapters/images.ts'
 import { openAiModel } from '../adapters/openai/model.ts'

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Call } from '../domain/case.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
-import type { Protocol } from '../engine/script.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library, NewProposal, Proposal, Proposer, Room } from '../ports/library.ts'
@@ -71,13 +70,21 @@ export interface Spent {
 /** Rejected questions, with none answered, after which it is the settings that are at fault and not the cases. */
 const REJECTED = 3
 
+/** A protocol, as far as learning asks. */
+interface LearningProtocol {
+  readonly name: string
+  readonly labels: readonly string[]
+  /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
+  readonly learns?: string
+}
+
 /**
  * From what people say of verdicts to proposals: a case whose verdict they would have had otherwise is put to the curator,
  * once, and what it distils goes into quarantine. Nobody's feedback costs more calls than they may have proposals.
  */
 export function learner(deps: {
   /** Those that the settings switch on. */
-  protocols: readonly Protocol[]
+  protocols: readonly LearningProtocol[]
   /** Names of all that there are. */
   known: ReadonlySet<string>
   library: Pick<Library, 'propose' | 'room' | 'proposals' | 'reject'>

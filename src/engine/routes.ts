@@ -1,6 +1,7 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { LOTS, type Lot } from '../domain/lot.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
+import type { GivenVerdicts, Routes } from '../ports/routes.ts'
 import type { Protocol } from './script.ts'
 
 /** One way to a protocol; what is not set does not matter. */
@@ -21,19 +22,16 @@ export const ROUTED_TOPICS = ['posts', 'counterspeech'] as const
 type Topic = (typeof ROUTED_TOPICS)[number]
 
 /** Says which protocols judge a subject. */
-export interface Router {
+export interface Router extends Routes {
   /** Names of the protocols that are at work here. */
   readonly names: ReadonlySet<string>
-  /** Protocols that judge this, whatever the number of comments. Those in `judging` have been drawn for it before. */
-  of(ref: ThreadRef, post: Post, judging?: Judging): Protocol[]
+  /** Under another key of the draw, those in `given` keep the subject. */
+  of(ref: ThreadRef, post: Post, given?: GivenVerdicts): Protocol[]
   /** Those that judge it with this many comments. */
-  at(ref: ThreadRef, post: Post, comments: number, judging?: Judging): Protocol[]
+  at(ref: ThreadRef, post: Post, comments: number, given?: GivenVerdicts): Protocol[]
 }
 
-/** Names of the protocols that have given a verdict on a subject: under another key they keep it. */
-type Judging = Pick<ReadonlyMap<string, unknown>, 'has'>
-
-const NONE: Judging = new Set<string>()
+const NONE: GivenVerdicts = new Set<string>()
 
 const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
@@ -49,12 +47,12 @@ export function router(
   const routed = (
     ref: ThreadRef,
     post: Post,
-    judging: Judging,
+    given: GivenVerdicts,
     fits: (route: Route, protocol: Protocol) => boolean = () => true,
   ) =>
     protocols.filter((protocol) => {
       const isDrawn = ({ sample = 1 }: Route) =>
-        sample >= 1 || judging.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
+        sample >= 1 || given.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
       return (
         protocol.accepts(seenBy(protocol, post)) &&
         (entryOf(routes, protocol.name) ?? [{}]).some(
@@ -64,12 +62,12 @@ export function router(
     })
   return {
     names: new Set(protocols.map(({ name }) => name)),
-    of: (ref, post, judging = NONE) => routed(ref, post, judging),
-    at: (ref, post, comments, judging = NONE) =>
+    of: (ref, post, given = NONE) => routed(ref, post, given),
+    at: (ref, post, comments, given = NONE) =>
       routed(
         ref,
         post,
-        judging,
+        given,
         // Who judges a post by itself looks at it once, before anybody has answered.
         ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
           subject !== 'thread' || (comments >= minComments && comments <= maxComments),

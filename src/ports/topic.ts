@@ -36,10 +36,11 @@ export interface Position {
 
 /**
  * Reads topics as one member of a group. A batch's offset is committed after `handle` has resolved and not before; if it
- * rejects, or the process dies, the batch comes again. A reader that has died is replaced by itself.
+ * rejects, or the process dies, the batch comes again. `handle` sends a heartbeat between the steps of a long batch. A reader
+ * that has died replaces itself.
  */
 export interface TopicReader {
-  start(handle: (batch: Batch, alive: () => Promise<void>) => Promise<void>): Promise<void>
+  start(handle: (batch: Batch, heartbeat: () => Promise<void>) => Promise<void>): Promise<void>
   /** Partitions that this process reads now, with what is left in each. */
   positions(): Promise<Position[]>
   /** Stops or resumes fetching; holds over rebalances. */
@@ -47,6 +48,26 @@ export interface TopicReader {
   /** Since when (wall ms) this reader has been without a working consumer; null while it has one. */
   readonly downSince: number | null
   close(): Promise<void>
+}
+
+/** Reads topics between offsets, as a member of no group, and ends. */
+export interface TopicHistory {
+  /** How far each partition reaches, from the first message of `since` (ms since 1970; null: from the beginning) to the end. */
+  rangesOf(topic: string, since: number | null): Promise<ReadonlyMap<number, Range>>
+  /** Hands over what stands there, in the order of each partition. Rejects with what `take` rejected with. */
+  read(
+    topic: string,
+    ranges: ReadonlyMap<number, Range>,
+    take: (messages: readonly Incoming[]) => Promise<void> | void,
+  ): Promise<void>
+}
+
+/** How far a group has come. */
+export interface GroupProgress {
+  /** The next offset that it reads, by topic and partition; only of partitions where it has committed one. */
+  readonly committed: ReadonlyMap<string, ReadonlyMap<number, bigint>>
+  /** Nobody is a member of the group now, as far as the brokers say. */
+  readonly alone: boolean
 }
 
 export interface Outgoing {

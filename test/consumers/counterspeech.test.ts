@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { counterspeech } from '../../consumers/counterspeech.ts'
-import type { AnyIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
@@ -237,7 +236,7 @@ describe('counterspeech', () => {
   })
 
   it('does not move the clock by which threads come due', () => {
-    const { intake }: { intake: AnyIntake } = taking()
+    const { intake } = taking()
     expect(intake.clocked).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { comments } from '../../consumers/comments.ts'
-import { type AnyIntake, intake } from '../../consumers/intake.ts'
+import { type Intake, intake, type TopicIntake, topicIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { deadLetter, type Outcome } from '../../src/domain/messages.ts'
@@ -101,10 +101,8 @@ describe('the intake', () => {
       clock: () => NOW,
     }
     const erase = (ref: ThreadRef) => threads.deletePost(ref, farewellOf(ref))
-    const noted = (name: string, one: AnyIntake): AnyIntake => ({
-      ...one,
-      take: (read) => step(name, () => one.take(read)),
-    })
+    const noted = <Message extends { createdAt: number }>(name: string, one: Intake<Message>): TopicIntake =>
+      topicIntake({ ...one, take: (read) => step(name, () => one.take(read)) })
     taking = intake({
       reader: hand.reader,
       intakes: new Map([

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
-import type { Range } from '../../ports/topic.ts'
+import type { Range, TopicHistory } from '../../ports/topic.ts'
 import { onPassedOver } from './passed-over.ts'
+import { incomingOf } from './record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
 /** How a reading ends early, and who is told that it waits for its topic. */
@@ -90,6 +91,17 @@ export async function readTopic(
     else await readRanges(kafka, topic, whole, waiting, each)
   } catch (error) {
     if (!waiting.signal.aborted) throw error
+  }
+}
+
+/** The same as a port, with records as messages. */
+export function topicHistory(kafka: Kafka, waiting: Waiting): TopicHistory {
+  return {
+    rangesOf: (topic, since) => rangesOf(kafka, topic, since, waiting),
+    read: (topic, ranges, take) =>
+      readRanges(kafka, topic, ranges, waiting, (partition, messages) =>
+        take(messages.map((message) => incomingOf(topic, partition, message))),
+      ),
   }
 }
 

@@ -27,12 +27,3 @@ function textHeaders(headers: IHeaders): Record<string, string> {
     ]),
   )
 }
-
-/** A record's value as JSON; undefined where it is none. */
-export function jsonOf({ value }: Pick<KafkaMessage, 'value'>): unknown {
-  try {
-    return JSON.parse(value?.toString('utf8') ?? 'null')
-  } catch {
-    return undefined
-  }
-}

@@ -1,6 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { DEAD_LETTER_REASONS, OUTCOMES } from '../../domain/messages.ts'
-import type { Protocol } from '../../engine/script.ts'
 import type { Events, Listener } from '../../ports/report.ts'
 
 /** From a quick pick-up to a case's deadline; the default buckets of prom-client end at 10 s. */
@@ -14,7 +13,11 @@ const BREAKER = { closed: 0, 'half-open': 1, open: 2 } as const
 
 /** Prometheus series from events. What alerts look at stands at zero from the start. */
 export function prometheusMetrics(parts: {
-  protocols: readonly Protocol[]
+  protocols: readonly {
+    readonly name: string
+    readonly stages: readonly string[]
+    readonly labels: readonly string[]
+  }[]
   topics: readonly string[]
   /** Names under which models are called. */
   models: readonly string[]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../domain/thread.ts'
 import type { Transcript, Verdict } from '../domain/verdict.ts'
-import type { Protocol } from './script.ts'
+import type { Protocol } from '../engine/script.ts'
 
 /** What is known of a protocol's last revision of a subject: all that a recovery keeps of it in memory. */
 export interface LastRevision {

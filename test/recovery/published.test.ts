@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
-import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/engine/recover.ts'
+import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/recovery/published.ts'
 
 const HOUR = 3_600_000
 const T0 = Date.parse('2026-01-01T00:00:00Z')
