@@ -102,32 +102,11 @@ export function intake(deps: {
   report: Report
 }) {
   const { reader, intakes, outbox, marks, limits, clock, report } = deps
-  /** Marks as they were last written or read here, by partition. */
-  const known = new Map<string, StreamMark>()
+  const known = knownMarks(marks)
   const lastTimestamp = new Map<string, number>()
   /** By partition the number of the last beginning or end of a batch. */
   const handled = new Map<string, number>()
   let batches = 0
-
-  async function markOf(partition: string): Promise<StreamMark> {
-    const own = known.get(partition)
-    if (own !== undefined) return own
-    const stored = (await marks.read()).get(partition) ?? UNREAD
-    known.set(partition, stored)
-    return stored
-  }
-
-  async function note(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
-    // Whoever writes next begins with these: writes reach the store in their order.
-    for (const [partition, mark] of changed) known.set(partition, mark)
-    try {
-      await marks.write(changed)
-    } catch (error) {
-      // It may have been written all the same: the next one looks.
-      for (const partition of changed.keys()) known.delete(partition)
-      throw error
-    }
-  }
 
   /** Makes what a chunk of a batch brings durable, dead letters included; returns the good messages' times. */
   async function settle(topic: string, chunk: readonly Incoming[], own: TopicIntake): Promise<number[]> {
@@ -147,19 +126,19 @@ export function intake(deps: {
     if (own === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
     const partition = partitionKey(batch)
     handled.set(partition, ++batches)
-    const before = await markOf(partition)
+    const before = await known.of(partition)
     const last = batch.messages.at(-1)
     // What holds no message brings nothing that the clock would wait for.
     let mark: StreamMark = last === undefined ? before : { ...before, endSince: null }
     // Before its first effect: a clock that takes the partition for read would go on without the rest.
-    if (own.clocked && mark !== before && before.endSince !== null) await note(new Map([[partition, mark]]))
+    if (own.clocked && mark !== before && before.endSince !== null) await known.write(new Map([[partition, mark]]))
     for (const chunk of chunks(batch.messages)) {
       for (const createdAt of await settle(batch.topic, chunk, own)) mark = advanceMark(mark, createdAt)
       await heartbeat()
     }
     if (own.clocked) {
       if (batch.atEnd) mark = { ...mark, endSince: mark.endSince ?? clock(), seenAt: clock() }
-      await note(new Map([[partition, mark]]))
+      await known.write(new Map([[partition, mark]]))
     }
     handled.set(partition, ++batches)
     if (last === undefined) return
@@ -174,16 +153,16 @@ export function intake(deps: {
     const positions = await reader.positions()
     const changed = new Map<string, StreamMark>()
     const own = new Set(positions.map(partitionKey))
-    for (const partition of known.keys()) if (!own.has(partition)) known.delete(partition)
+    known.forgetBut(own)
     for (const position of positions) {
       if (intakes.get(position.topic)?.clocked !== true) continue
       const partition = partitionKey(position)
-      const mark = await markOf(partition)
+      const mark = await known.of(partition)
       if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
       if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
     }
     for (const partition of changed.keys()) if ((handled.get(partition) ?? 0) > before) changed.delete(partition)
-    await note(changed)
+    await known.write(changed)
     for (const topic of intakes.keys()) {
       const own = positions.filter((position) => position.topic === topic)
       const messages = own.reduce((sum, { lag }) => sum + lag, 0)
@@ -193,6 +172,35 @@ export function intake(deps: {
   }
 
   return { start: () => reader.start(handle), watch }
+}
+
+/** The stream's marks by partition, as they were last written or read here. */
+function knownMarks(marks: StreamMarks) {
+  const known = new Map<string, StreamMark>()
+  return {
+    async of(partition: string): Promise<StreamMark> {
+      const own = known.get(partition)
+      if (own !== undefined) return own
+      const stored = (await marks.read()).get(partition) ?? UNREAD
+      known.set(partition, stored)
+      return stored
+    },
+    async write(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
+      // Whoever writes next begins with these: writes reach the store in their order.
+      for (const [partition, mark] of changed) known.set(partition, mark)
+      try {
+        await marks.write(changed)
+      } catch (error) {
+        // It may have been written all the same: the next one looks.
+        for (const partition of changed.keys()) known.delete(partition)
+        throw error
+      }
+    },
+    /** Other processes write the marks of other partitions. */
+    forgetBut(partitions: ReadonlySet<string>): void {
+      for (const partition of known.keys()) if (!partitions.has(partition)) known.delete(partition)
+    },
+  }
 }
 
 /** The messages in their order, in chunks that are handled at once. */

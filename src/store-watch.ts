@@ -50,7 +50,7 @@ export function storeWatch(deps: {
     else report('store:roomy', {})
   }
 
-  async function untilRoom(task: () => Promise<unknown>, alive: () => Promise<void>): Promise<void> {
+  async function untilRoom(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         await task()
@@ -59,7 +59,7 @@ export function storeWatch(deps: {
         if (!isOutOfMemory(error) || stopping.signal.aborted) throw error
         tellRefused(true)
         await sleep(RETRY_MS, undefined, { signal: stopping.signal })
-        await alive()
+        await heartbeat()
       }
     }
   }
@@ -95,10 +95,10 @@ export function storeWatch(deps: {
     over(reader: TopicReader): TopicReader {
       return {
         start: (handle) =>
-          reader.start(async (batch, alive) => {
-            await untilRoom(() => handle(batch, alive), alive)
+          reader.start(async (batch, heartbeat) => {
+            await untilRoom(() => handle(batch, heartbeat), heartbeat)
             const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-            await untilRoom(() => lineage.beat(durable), alive)
+            await untilRoom(() => lineage.beat(durable), heartbeat)
             tellLoss()
           }),
         positions: () => reader.positions(),

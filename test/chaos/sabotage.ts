@@ -14,12 +14,12 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A batch's offset is committed before its messages are in the thread store. */
   'commit-early': [
     {
-      file: 'consumers/group-reader.ts',
-      text: 'const next = BigInt(batch.lastOffset()) + 1n\n    const work = async () => {\n',
+      file: 'consumers/batch-work.ts',
+      text: 'const next = BigInt(batch.lastOffset()) + 1n\n      const work = async () => {\n',
       instead: `const next = BigInt(batch.lastOffset()) + 1n
-    const work = async () => {
-      own.handled.set([topic, partition].join('/'), { topic, partition, offset: String(next) })
-      await commit(own)
+      const work = async () => {
+        commits.handledUpTo({ topic, partition, offset: String(next) })
+        await commits.commit()
 `,
     },
   ],
@@ -43,8 +43,8 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'no-repause': [
     {
       file: 'consumers/group-reader.ts',
-      text: '      // A new consumer knows nothing of what was paused.\n      applyPause()\n',
-      instead: '',
+      text: '        wait = REVIVE_MS.first\n        applyPause()\n',
+      instead: '        wait = REVIVE_MS.first\n',
     },
   ],
   /** A post that comes again after its thread was forgotten counts its revisions from one. */
