@@ -1,4 +1,7 @@
-/** Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, consumers, producers ← app ← commands. */
+/**
+ * Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, producers, consumers ← recovery ←
+ * composition ← commands.
+ */
 const only = (from, may, comment) => ({
   name: `${from.replaceAll('/', '-')}-imports`,
   comment,
@@ -17,7 +20,7 @@ module.exports = {
       to: { circular: true },
     },
     only('src/domain', [], 'Facts depend on nothing.'),
-    only('src/ports', ['src/domain/'], 'Wishes speak of facts only.'),
+    only('src/ports', ['src/domain/'], 'Ports speak of facts only.'),
     only('src/threads', ['src/domain/', 'src/ports/'], 'Pure, so that every clock and order can be tried.'),
     only('src/gateway', ['src/domain/', 'src/ports/'], 'Knows asks and models, and no engine.'),
     only('src/library', ['src/domain/', 'src/ports/'], 'What shelves promise holds over any storage.'),
@@ -26,6 +29,51 @@ module.exports = {
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
       'Names no protocol and no client library.',
     ),
+    only(
+      'src/curator',
+      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/protocols/(prompts|said)\\.ts', 'src/protocols/safety/'],
+      'Learns over any library, and asks through the gateway.',
+    ),
+    only(
+      'src/adapters',
+      ['src/domain/', 'src/ports/', 'src/threads/', 'src/library/'],
+      'An adapter knows its client library, the ports that it implements and the rules that hold over any storage.',
+    ),
+    only(
+      'producers',
+      ['src/domain/', 'src/ports/', 'src/adapters/kafka/', 'src/evaluation/formats\\.ts'],
+      'What goes out to Kafka is ready when it comes here.',
+    ),
+    only(
+      'consumers',
+      ['src/domain/', 'src/ports/', 'src/threads/', 'src/adapters/(kafka|redis)/', 'producers/dead-letter\\.ts'],
+      'Messages are made durable here, and judged elsewhere.',
+    ),
+    only(
+      'src/recovery',
+      [
+        ...['src/domain/', 'src/ports/', 'src/threads/', 'src/engine/'],
+        ...['consumers/(intake|read-message)\\.ts', 'producers/dead-letter\\.ts'],
+      ],
+      'Takes messages as intake does, over ports: it can be tried without Kafka and Redis.',
+    ),
+    {
+      name: 'composition-is-asked-by-commands',
+      comment: 'Parts are handed what they need; only who starts something wires it.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/(composition|commands|bench|tools)/', '^src/main\\.ts$'],
+      },
+      to: { path: '^src/composition/' },
+    },
+    {
+      name: 'composition-knows-no-command',
+      comment: 'What is wired does not know who asked for it, nor any terminal.',
+      severity: 'error',
+      from: { path: '^src/composition/' },
+      to: { path: '^src/(commands|bench|stack|tools|main)' },
+    },
     {
       name: 'protocols-are-pure',
       comment: 'A protocol reads like its paper: no port, no adapter, no other protocol.',

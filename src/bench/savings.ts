@@ -1,31 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Settings } from '../../config/schema.ts'
-import { intake } from '../../consumers/intake.ts'
-import { memoryQueues } from '../adapters/memory/queues.ts'
-import { memoryStores } from '../adapters/memory/stores.ts'
 import { memoryTopics } from '../adapters/memory/topics.ts'
-import {
-  gatewaySettings,
-  intakesOf,
-  judgeSettings,
-  libraryOf,
-  memoryGatewayParts,
-  openerSettings,
-  orphanLetter,
-} from '../assembly.ts'
 import { table } from '../commands/terminal.ts'
+import { memoryService } from '../composition/memory-service.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { addUsage, noUsage, verdict } from '../domain/verdict.ts'
-import { judge } from '../engine/judge.ts'
-import { opener } from '../engine/open.ts'
-import { router } from '../engine/routes.ts'
 import { type FileMessage, type Format, faultIn, fileMessages } from '../evaluation/formats.ts'
-import { gateway } from '../gateway/gateway.ts'
 import type { Outbox } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
-import { makeProtocols } from '../protocols/make.ts'
 import { applyPreset, rumorSettings } from '../protocols/rumor/settings.ts'
 import { understudyModel } from './model.ts'
 import { round } from './percentiles.ts'
@@ -157,7 +139,6 @@ function merged(ways: readonly Way[]): Way {
  * due is judged to its end, so that each revision sees what it would have seen live.
  */
 async function judged(settings: Settings, messages: readonly FileMessage[], way: Way) {
-  const clock = Date.now
   const troubles: unknown[] = []
   const report: Report = (name, event) => {
     if (name === 'trouble:met' && 'error' in event) troubles.push(event.error)
@@ -168,67 +149,27 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
     cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
-  const lot = lots('bench')
-  const protocols = makeProtocols(changed.protocols, fences('bench', changed.fences), lot)
-  const { threads, cases, outbox, marks } = memoryStores(clock)
-  const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
-  const queues = memoryQueues({ stages, attempts: 1, backoffMs: 0, clock, report })
-  const parts = memoryGatewayParts(changed, clock)
-  const library = libraryOf(changed, clock)
-  const calls = gateway({
+  const topics = memoryTopics()
+  let streamNow = 0
+  const service = await memoryService(changed, {
+    protocol: 'rumor',
+    secret: 'bench',
+    topics: TOPICS,
+    reader: topics.reader,
+    report,
+    retry: { attempts: 1, backoffMs: 0 },
     model: understudyModel(),
     loadImage: async () => '',
-    ...parts,
-    settings: gatewaySettings(changed, 'bench'),
-    clock,
-    report,
-  })
-  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  queues.work(
-    judge({ protocols: byName, cases, gateway: calls, library, clock, report, settings: judgeSettings(changed) }),
-  )
-  const routes = router(protocols, {}, lot)
-  const topics = memoryTopics()
-  const taking = intake({
-    reader: topics.reader,
-    intakes: intakesOf(TOPICS, {
-      settings: changed,
-      threads,
-      cases,
-      queues,
-      protocols,
-      routes,
-      library,
-      memo: parts.memo,
-      lot,
-      clock,
-    }),
-    outbox,
-    marks,
-    limits: { maxBytes: changed.intake.maxMessageBytes, maxAheadMs: changed.intake.maxAhead },
-    clock,
-    report,
-  })
-  await taking.start()
-  let streamNow = 0
-  const dueCases = opener({
-    routes,
-    threads,
     // The stream's clock stands where the replay stands.
     marks: {
-      ...marks,
       read: async () => new Map([['bench', { newest: streamNow, second: streamNow, endSince: null, seenAt: 0 }]]),
     },
-    cases,
-    queues,
-    clock,
-    report,
-    settings: openerSettings(changed, null),
-    orphanLetter: orphanLetter(report),
   })
+  if (service === null) throw new Error('the protocol rumor is switched off')
+  const { opener, cases, outbox } = service
   const spent = tally(outbox)
   const judgeDue = async () => {
-    while ((await dueCases.openDue()) > 0) {
+    while ((await opener.openDue()) > 0) {
       while ((await cases.countOpen()) > 0) await turn()
       // A revision waits until the one before it has left.
       await spent.take()
@@ -248,8 +189,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
       throw new OperatorError(`The replay met ${troubles.length} troubles; first: ${troubles[0]}`)
     return spent.cost()
   } finally {
-    await queues.close(0)
-    await library.close()
+    await service.close()
   }
 }
 

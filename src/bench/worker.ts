@@ -1,5 +1,5 @@
 import { loadSettings } from '../../config/load.ts'
-import { ROLES, type Role, startApp } from '../app.ts'
+import { ROLES, type Role, startApp } from '../composition/service.ts'
 import type { Events } from '../ports/report.ts'
 import { benchModel } from './model.ts'
 

@@ -1,28 +1,9 @@
 import type { Settings } from '../../config/schema.ts'
-import { intake } from '../../consumers/intake.ts'
-import { imageLoader } from '../adapters/images.ts'
-import { memoryQueues } from '../adapters/memory/queues.ts'
-import { memoryStores } from '../adapters/memory/stores.ts'
 import { memoryTopics } from '../adapters/memory/topics.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
-import {
-  gatewaySettings,
-  imageSettings,
-  intakesOf,
-  judgeSettings,
-  libraryOf,
-  memoryGatewayParts,
-  openerSettings,
-  orphanLetter,
-} from '../assembly.ts'
+import { type MemoryService, memoryService } from '../composition/memory-service.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { verdict } from '../domain/verdict.ts'
-import { judge } from '../engine/judge.ts'
-import { opener } from '../engine/open.ts'
-import { router } from '../engine/routes.ts'
 import {
   type BadLine,
   type FileMessage,
@@ -33,10 +14,8 @@ import {
   sourceIdOf,
 } from '../evaluation/formats.ts'
 import { heldOut } from '../evaluation/held-out.ts'
-import { gateway } from '../gateway/gateway.ts'
-import type { Outbox, OutboxEntry } from '../ports/cases.ts'
+import type { OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
-import { makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import { startUnderstudy } from '../stack/understudy/server.ts'
 import { otherModels } from './paper-models.ts'
@@ -107,119 +86,42 @@ async function judgeWith(
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
-  const clock = Date.now
   // A stream ends a thread at an age; a file holds it whole.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
-  const secret = settings.fences.key || 'one run'
-  const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot).filter(
-    ({ name }) => name === options.protocol,
-  )
-  if (protocols.length === 0)
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const feed = feeding()
+  const descriptions = new Map<string, readonly string[]>()
+  // The file goes in as the topics would, and every due time has come when it has been read.
+  const service = await memoryService(settings, {
+    protocol: options.protocol,
+    secret: settings.fences.key || 'one run',
+    topics: TOPICS,
+    reader: feed.reader,
+    report,
+    retry: { attempts, backoffMs: backoff },
+    shown: (library) =>
+      heldOut(library, {
+        sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
+        keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
+      }),
+    descriptions: ({ postId }) => descriptions.get(postId) ?? [],
+    streamClock: { idleAfter: 0, atEnd: 'finish' },
+  })
+  if (service === null)
     throw new OperatorError(
       `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
     )
-  for (const line of otherModels(
-    settings,
-    PROTOCOLS.filter(({ name }) => name === options.protocol),
-  ))
-    terminal.say(line)
-  const { threads, cases, outbox, marks } = memoryStores(clock)
-  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
-  const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
-  const queues = memoryQueues({ stages, attempts, backoffMs: backoff, clock, report })
-  const parts = memoryGatewayParts(settings, clock)
-  const calls = gateway({
-    model: openAiModel(settings.openai),
-    loadImage: imageLoader(imageSettings(settings)),
-    ...parts,
-    settings: gatewaySettings(settings, secret),
-    clock,
-    report,
-  })
-  const library = libraryOf(settings, clock)
-  const shelves = heldOut(library, {
-    sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
-    keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
-  })
-  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  queues.work(
-    judge({
-      protocols: byName,
-      cases,
-      gateway: calls,
-      library: shelves,
-      clock,
-      report,
-      settings: judgeSettings(settings),
-    }),
-  )
-
-  // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
-  // every subject of the file: the routes are for streams.
-  const routes = router(protocols, {}, lot)
-  const feed = feeding()
-  const descriptions = new Map<string, readonly string[]>()
-  const taking = intake({
-    reader: feed.reader,
-    // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
-    intakes: intakesOf(TOPICS, {
-      settings,
-      threads,
-      cases,
-      queues,
-      protocols,
-      routes,
-      library: { forget: async () => 0 },
-      memo: parts.memo,
-      lot,
-      clock,
-      descriptions: ({ postId }) => descriptions.get(postId) ?? [],
-    }),
-    outbox,
-    marks,
-    limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
-    clock,
-    report,
-  })
-  await taking.start()
-  const skipped: BadLine[] = []
-  await feed.all(
-    subjectsOf(
-      fileMessages(file, options.format, (bad) => skipped.push(bad)),
-      skipped,
-      descriptions,
-    ),
-  )
-  for (const bad of skipped) terminal.say(faultIn(file, bad))
-  counts.refused += skipped.filter(({ read }) => read !== true).length
-
-  const dueCases = opener({
-    routes,
-    threads,
-    marks,
-    cases,
-    queues,
-    clock,
-    report,
-    settings: { ...openerSettings(settings, null), clock: { idleAfter: 0, atEnd: 'finish' } },
-    orphanLetter: orphanLetter(report),
-  })
+  const kinds = PROTOCOLS.filter(({ name }) => name === options.protocol)
+  for (const line of otherModels(settings, kinds)) terminal.say(line)
   try {
-    await collect(
-      async () => {
-        await taking.watch()
-        return dueCases.openDue()
-      },
-      outbox,
-      counts,
-      { ...options, file, lineOf: feed.lineOf },
-      { terminal, signal },
-      async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
-    )
+    const skipped: BadLine[] = []
+    const messages = fileMessages(file, options.format, (bad) => skipped.push(bad))
+    await feed.all(subjectsOf(messages, skipped, descriptions))
+    for (const bad of skipped) terminal.say(faultIn(file, bad))
+    counts.refused += skipped.filter(({ read }) => read !== true).length
+    await collect(service, counts, { ...options, file, lineOf: feed.lineOf }, { terminal, signal })
   } finally {
-    await queues.close(0)
-    await library.close()
+    await service.close()
   }
 }
 
@@ -247,8 +149,7 @@ async function* subjectsOf(
 
 /** Prints what comes out until nothing is open or due any more. */
 async function collect(
-  openDue: () => Promise<number>,
-  outbox: Outbox,
+  { taking, opener, threads, cases, outbox }: MemoryService,
   counts: Counts,
   options: {
     file: string
@@ -257,8 +158,8 @@ async function collect(
     json: boolean
   },
   { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
-  left: () => Promise<number>,
 ): Promise<void> {
+  const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
       const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
@@ -282,7 +183,8 @@ async function collect(
     }
   }
   while (!signal.aborted) {
-    await openDue()
+    await taking.watch()
+    await opener.openDue()
     const entries = await outbox.next('judge', 100, 20)
     for (const entry of entries) tell(entry)
     await outbox.done(entries)

@@ -3,25 +3,18 @@ import { readToEnd } from '../../consumers/feedback.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { imageLoader } from '../adapters/images.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
-import { makeTopics } from '../app.ts'
-import { gatewaySettings, imageSettings, memoryGatewayParts, topicsOf } from '../assembly.ts'
-import { CURATOR_PROMPTS, curation } from '../curator/curate.ts'
-import { type Judged, type Learnt, learner, type Spent } from '../curator/learn.ts'
+import { readLimits } from '../composition/intakes.ts'
+import { makeTopics } from '../composition/kafka.ts'
+import { learnerOf } from '../composition/learning.ts'
+import { topicsOf } from '../composition/topics.ts'
+import type { Judged, Learnt, Spent } from '../curator/learn.ts'
 import { patiently } from '../curator/patiently.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { type DeadLetterReason, type FeedbackMessage, feedbackMessage } from '../domain/messages.ts'
 import { fileMessages } from '../evaluation/formats.ts'
-import { gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { contentId, type Library, type Proposal } from '../ports/library.ts'
 import type { Incoming } from '../ports/topic.ts'
-import { makeProtocols, promptsOf } from '../protocols/make.ts'
-import { readPrompts } from '../protocols/prompts.ts'
-import { PROTOCOLS } from '../protocols/registry.ts'
 import { startUnderstudy } from '../stack/understudy/server.ts'
 import { judgedFile, judgedTopics } from './judged.ts'
 import { operator, withLibrary } from './library.ts'
@@ -63,8 +56,6 @@ export interface Learning extends Spent {
 /** Messages, and bytes of them, that are held at once: each look for their verdicts reads a topic or a file from its beginning. */
 const PART = 10_000
 const PART_BYTES = 32 * 1024 * 1024
-/** Questions to the model at once. */
-const ASKED_AT_ONCE = 8
 /** Reasons that are told, and kept apart. */
 const REASONS_TOLD = 10
 const REASONS_KEPT = 1_000
@@ -188,39 +179,13 @@ function isOutage(error: unknown): error is PermanentError | RetryLaterError {
   return error instanceof PermanentError || error instanceof RetryLaterError
 }
 
-function learnerOf(settings: Settings, { all }: LearnOptions, library: Library) {
-  const fence = fences(settings.fences.key || 'one run', settings.fences)
-  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
-  return learner({
-    protocols: makeProtocols(settings.protocols, fence, lots('learn')),
-    known: new Set(PROTOCOLS.map(({ name }) => name)),
-    library,
-    gateway: gateway({
-      model: openAiModel(settings.openai),
-      loadImage: imageLoader(imageSettings(settings)),
-      ...memoryGatewayParts(settings, Date.now),
-      settings: gatewaySettings(settings, 'one run'),
-      clock: Date.now,
-      report: () => {},
-    }),
-    curate: curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
-    clock: Date.now,
-    settings: {
-      all,
-      atOnce: ASKED_AT_ONCE,
-      deadlineMs: settings.cases.deadline,
-      patience: { attempts, backoffMs: backoff },
-    },
-  })
-}
-
 /** Reads the messages and has the readable ones learnt from; one end for each, in order. */
 async function endsOf(
   messages: readonly Incoming[],
-  { intake }: Settings,
+  settings: Settings,
   learn: (feedback: readonly FeedbackMessage[]) => Promise<Learnt[]>,
 ): Promise<Ended[]> {
-  const limits = { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
+  const limits = readLimits(settings)
   const now = Date.now()
   const read = messages.map((from) => readMessage(from, feedbackMessage, limits, now))
   const learnt = (await learn(read.flatMap((one) => (one.ok ? [one.message] : [])))).values()

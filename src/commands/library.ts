@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type CsvError, parse } from 'csv-parse'
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
-import { libraryOf } from '../assembly.ts'
+import { libraryOf } from '../composition/library.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../domain/messages.ts'
 import {

@@ -1,7 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { checkRedis, connect } from '../adapters/redis/connect.ts'
-import { keysUnder } from '../adapters/redis/keys.ts'
-import { redisThreads } from '../adapters/redis/threads.ts'
+import { commandRedis } from '../composition/redis.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { ThreadStore } from '../ports/threads.ts'
 import type { Terminal } from './terminal.ts'
@@ -15,8 +13,8 @@ export async function listProtocols(settings: Settings, options: { json: boolean
     paused: paused.has(name),
   }))
   if (options.json) return terminal.out(JSON.stringify(rows))
-  for (const { protocol, enabled, paused: held } of rows)
-    terminal.out(`${protocol.padEnd(16)}${enabled ? 'on' : 'off'}${held ? ', paused' : ''}`)
+  for (const { protocol, enabled, paused: isPaused } of rows)
+    terminal.out(`${protocol.padEnd(16)}${enabled ? 'on' : 'off'}${isPaused ? ', paused' : ''}`)
 }
 
 /**
@@ -43,15 +41,15 @@ async function withThreads<Result>(
   settings: Settings,
   use: (threads: ThreadStore) => Promise<Result>,
 ): Promise<Result> {
-  const client = connect(settings.redis, () => {}, 'impatient')
-  const times = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
   try {
-    await checkRedis(client, settings.redis)
-    return await use(redisThreads(client, keysUnder(settings.redis.prefix), times))
+    const redis = await commandRedis(settings)
+    try {
+      return await use(redis.threads)
+    } finally {
+      await redis.close()
+    }
   } catch (error) {
     if (error instanceof OperatorError) throw error
     throw new OperatorError('Redis does not answer. See "gavel doctor".', { cause: error })
-  } finally {
-    client.disconnect()
   }
 }

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { type Role, startApp } from '../app.ts'
+import { type Role, startApp } from '../composition/service.ts'
 import { OperatorError } from '../domain/errors.ts'
 
 /** Time beyond the drain after which a stop is forced, in ms. */

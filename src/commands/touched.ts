@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
 import { readTopic } from '../adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../assembly.ts'
+import { topicsOf } from '../composition/topics.ts'
 import { subjectKey } from '../curator/learn.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { jsonOf } from '../domain/json-of.ts'

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import { readTopic } from '../adapters/kafka/bounded-reader.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
-import { topicsOf } from '../assembly.ts'
+import { topicsOf } from '../composition/topics.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
 import { printable, printableJson, type Terminal } from './terminal.ts'

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryLibrary } from '../../src/adapters/memory/library.ts'
-import { libraryOf } from '../../src/assembly.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { judgedFile } from '../../src/commands/judged.ts'
 import {
@@ -16,6 +15,7 @@ import {
   tellLearning,
 } from '../../src/commands/learn.ts'
 import { libraryHistory, rollbackChange } from '../../src/commands/library.ts'
+import { libraryOf } from '../../src/composition/library.ts'
 import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
 import { type Judged, type Learnt, learner } from '../../src/curator/learn.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../src/domain/errors.ts'

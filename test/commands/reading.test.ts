@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../../src/assembly.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import {
   clientOf,

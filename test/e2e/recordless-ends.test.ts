@@ -5,10 +5,10 @@ import { Redis } from 'ioredis'
 import kafkajs, { type Admin, type Kafka, type Transaction } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import { topicsOf } from '../../src/assembly.ts'
 import { replayDeadLetters } from '../../src/commands/dead-letters.ts'
 import { recover } from '../../src/commands/recover.ts'
 import { verdicts } from '../../src/commands/verdicts.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import {
   clientOf,

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../src/assembly.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/stack/stack.ts'
 import {
   clientOf,

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Strain } from '../consumers/backpressure.ts'
-import type { Lineage } from './adapters/redis/lineage.ts'
-import { isOutOfMemory } from './adapters/redis/memory.ts'
-import type { Report } from './ports/report.ts'
-import type { TopicReader } from './ports/topic.ts'
+import type { Lineage } from '../src/adapters/redis/lineage.ts'
+import { isOutOfMemory } from '../src/adapters/redis/memory.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { TopicReader } from '../src/ports/topic.ts'
+import type { PressureSignal } from './backpressure.ts'
 
 /** Intake goes on when Redis uses this much less of its memory than where it paused. */
 const ROOM = 0.05
@@ -71,7 +71,7 @@ export function storeWatch(deps: {
       return refused ? FULL : null
     },
     /** What intake waits for. */
-    async strain(): Promise<Strain> {
+    async pressure(): Promise<PressureSignal> {
       if (lineage.lost !== null)
         return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[lineage.lost] }
       if (refused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }

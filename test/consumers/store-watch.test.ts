@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Lineage, Loss } from '../src/adapters/redis/lineage.ts'
-import type { Events } from '../src/ports/report.ts'
-import type { Batch, TopicReader } from '../src/ports/topic.ts'
-import { storeWatch } from '../src/store-watch.ts'
+import { storeWatch } from '../../consumers/store-watch.ts'
+import type { Lineage, Loss } from '../../src/adapters/redis/lineage.ts'
+import type { Events } from '../../src/ports/report.ts'
+import type { Batch, TopicReader } from '../../src/ports/topic.ts'
 
 const FULL = new Error("OOM command not allowed when used memory > 'maxmemory'.")
 const BATCH: Batch = {
@@ -67,10 +67,10 @@ describe('the watch over the store', () => {
     })
     expect(tries).toBe(3)
     expect(told).toEqual(['store:full'])
-    expect((await watch.strain()).share).toBe(Number.POSITIVE_INFINITY)
+    expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
     await watch.look()
     expect(told).toEqual(['store:full', 'store:roomy'])
-    expect((await watch.strain()).share).toBe(0)
+    expect((await watch.pressure()).share).toBe(0)
   })
 
   it('lets every other error through', async () => {
@@ -97,7 +97,7 @@ describe('the watch over the store', () => {
     for (const share of shares) {
       store.share = share
       await watch.look()
-      paused.push((await watch.strain()).share > 1)
+      paused.push((await watch.pressure()).share > 1)
     }
     expect(paused).toEqual([false, true, true, true, false])
     expect(watch.trouble).toBeNull()
@@ -109,7 +109,7 @@ describe('the watch over the store', () => {
     await watch.look()
     await watch.look()
     expect(watch.trouble).toContain('gavel recover')
-    expect((await watch.strain()).share).toBe(Number.POSITIVE_INFINITY)
+    expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
     store.lost = null
     await watch.look()
     expect(told).toEqual(['store:lost', 'store:recovered'])

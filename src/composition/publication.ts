@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../../config/schema.ts'
+import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { publisher } from '../../producers/publisher.ts'
+import type { Lineage } from '../adapters/redis/lineage.ts'
+import type { Outbox, OutboxEntry } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import { closable } from './closable.ts'
+import type { KafkaClient } from './kafka.ts'
+import type { RedisPart } from './redis.ts'
+import type { Topics } from './topics.ts'
+
+/** Sends what is decided from the outbox to Kafka. Closed, it has sent what Kafka takes, and leaves the rest to others. */
+export function publicationPart(
+  settings: Settings,
+  {
+    redis,
+    kafka,
+    topics,
+    clock,
+    report,
+  }: {
+    redis: Pick<RedisPart, 'outbox' | 'lineage'>
+    kafka: KafkaClient
+    topics: Topics
+    clock: Clock
+    report: Report
+  },
+) {
+  return closable(async (keep) => {
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+    const outbox = fenced(redis.outbox, redis.lineage)
+    keep(publisher({ outbox, writer, clock, report, settings: { name, topics } })).start()
+    return {}
+  })
+}
+
+/**
+ * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
+ * them there, this process knows. None are while Redis has lost something, or has only just started and may have.
+ */
+function fenced(outbox: Outbox, lineage: Lineage): Outbox {
+  async function standsStill(): Promise<boolean> {
+    if (lineage.quiet) await lineage.beat()
+    return lineage.quiet || lineage.lost !== null
+  }
+  const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
+    if (await standsStill()) {
+      await sleep(Math.min(waitMs, STILL_LOOK_MS))
+      return []
+    }
+    const entries = await read()
+    if (entries.length > 0) await lineage.beat()
+    while (entries.length > 0 && lineage.quiet) {
+      await sleep(STILL_LOOK_MS)
+      await lineage.beat()
+    }
+    // They stay with this publisher's name on them, and are adopted when all is well.
+    return lineage.lost === null ? entries : []
+  }
+  return {
+    ...outbox,
+    next: (publisher, limit, waitMs) => handOut(waitMs, () => outbox.next(publisher, limit, waitMs)),
+    adopt: (publisher, limit, idleMs) => handOut(0, () => outbox.adopt(publisher, limit, idleMs)),
+  }
+}
+
+/** How often is looked whether Redis no longer stands still, in ms. */
+const STILL_LOOK_MS = 200
