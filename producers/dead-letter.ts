@@ -1,4 +1,5 @@
 import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
+import { jsonOf } from '../src/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/domain/messages.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
@@ -53,10 +54,13 @@ const MAX_KEY_CHARS = 1_024
 const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256
 
-/** A dead letter with less of the message's bytes; then without its headers and its key as well. */
-export function shortenedLetter(json: string, bytes: number): string {
-  const read = deadLetter.safeParse(JSON.parse(json))
-  if (!read.success) return json
+/**
+ * A dead letter with less of the message's bytes; then without its headers and its key as well. Null where another version
+ * wrote it, which this one can't read.
+ */
+export function shortenedLetter(json: string, bytes: number): string | null {
+  const read = deadLetter.safeParse(jsonOf({ value: json }))
+  if (!read.success) return null
   const bare: DeadLetter = { ...read.data, raw: '', truncated: read.data.rawBytes > 0 }
   const room = bytes - Buffer.byteLength(JSON.stringify(bare))
   if (room < 4) return JSON.stringify({ ...bare, headers: {}, key: null, detail: bare.detail.slice(0, 100) })

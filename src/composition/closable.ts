@@ -7,8 +7,8 @@ export interface Closable {
 export type Keep = <Part extends Closable>(part: Part) => Part
 
 /**
- * Builds one part out of several: its `close` closes what was kept, last opened first. If the building fails, what was opened
- * by then is closed.
+ * Builds one part out of several: its `close` closes what was kept, last opened first, also what comes after one that can't be
+ * closed, and then rejects with the first error. If the building fails, what was opened by then is closed.
  */
 export async function closable<Parts extends object>(
   build: (keep: Keep) => Promise<Parts>,
@@ -19,12 +19,20 @@ export async function closable<Parts extends object>(
     return part
   }
   const close = async () => {
-    for (const part of opened.splice(0).reverse()) await part.close()
+    const failures: unknown[] = []
+    for (const part of opened.splice(0).reverse())
+      try {
+        await part.close()
+      } catch (error) {
+        failures.push(error)
+      }
+    if (failures.length > 0) throw failures[0]
   }
   try {
     return Object.assign(await build(keep), { close })
   } catch (error) {
-    await close()
+    // Why it could not be built says more than why some of it could not be closed.
+    await close().catch(() => undefined)
     throw error
   }
 }

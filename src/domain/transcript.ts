@@ -1,12 +1,14 @@
 import { cut } from './cut.ts'
+import { jsonOf } from './json-of.ts'
 import type { Transcript } from './verdict.ts'
 
 /** What stays whole, so that a transcript still fits its verdict and its comments. */
 const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
 
-/** A transcript in at most `maxBytes`, however it was made. */
-export function shortenedTranscript(json: string, maxBytes: number): string {
-  return fitted(JSON.parse(json) as Transcript, maxBytes)
+/** A transcript in at most `maxBytes`, whichever version made it; null where it is no JSON object. */
+export function shortenedTranscript(json: string, maxBytes: number): string | null {
+  const read = jsonOf({ value: json })
+  return typeof read === 'object' && read !== null ? fitted(read as Transcript, maxBytes) : null
 }
 
 /** Shortens every string but ids to fewer and fewer characters until the whole fits. */
