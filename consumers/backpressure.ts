@@ -94,7 +94,7 @@ export function backlogSignals(deps: {
 
 /**
  * How long the thread that is opened next has waited, in ms. One for which no case may be opened, because those that are open
- * take all places (they may be held by a budget or a Retry-After), is not next; nor is one of a paused protocol. Where only
+ * take all places (their calls may be deferred by a budget or a Retry-After), is not next; nor is one of a paused protocol. Where only
  * stream time made it due, its wait counts from when it was first seen here: a replay's minutes are no wait.
  */
 export function ageOfNextDue(deps: {

@@ -69,7 +69,7 @@ export function batchWork(deps: {
         if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: next })
       }
       current.done = noted(work())
-        // As after a batch that could not be handled: the next consumer comes to it again.
+        // As after a batch that could not be handled: the next consumer reads these offsets again.
         .catch(failed)
         .finally(() => {
           if (passing.get(key) === current) passing.delete(key)

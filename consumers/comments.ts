@@ -6,7 +6,7 @@ import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */
+/** Comments of one thread that are written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
 
 /** Takes comments into the thread store, all of a thread's in a batch at once. */
@@ -36,7 +36,7 @@ export function comments(deps: {
             const changes = chunk.map(({ message, from }) => changeOf(message, from, rules))
             const given = await threads.putComments(ref, changes, clock(), rules)
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
-            // Also for a deletion that comes again: the first one may have been cut off between the two.
+            // Also for a repeated deletion: the first one may have been interrupted between the two.
             if (deleted.length > 0) await erase(ref, new Set(deleted))
             for (const [index, one] of chunk.entries()) outcomes.set(one, known(given[index]))
           }

@@ -9,7 +9,7 @@ import { placeOf, shortened } from './read-message.ts'
 
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
-/** Given for the protocols that have judged a post: no draw leaves any out. */
+/** As if every protocol had judged the post before: none is left out by its sample. */
 const EVERYBODY = { has: () => true }
 
 /** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */

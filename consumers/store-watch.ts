@@ -5,9 +5,9 @@ import type { Report } from '../src/ports/report.ts'
 import type { TopicReader } from '../src/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
-/** Intake goes on when Redis uses this much less of its memory than where it paused. */
-const ROOM = 0.05
-/** Wait before what Redis had no memory for is tried again, in ms. */
+/** Intake is resumed when the share of memory in use has fallen this far below the share at which it was paused. */
+const RESUME_BELOW = 0.05
+/** Wait before a write that Redis had no memory for is tried again, in ms. */
 const RETRY_MS = 1_000
 
 const WHAT_TO_DO = {
@@ -19,8 +19,8 @@ const WHAT_TO_DO = {
 const FULL = 'Redis is at its maxmemory and takes nothing more: raise it (CONFIG SET maxmemory); all goes on by itself'
 
 /**
- * Watches whether Redis still has what was written there, and room for more. Intake stands still while it has not, and a
- * batch that Redis had no memory for is tried again until it has.
+ * Watches whether Redis still has what was written there, and memory for more. Intake is paused while it has not; a batch that
+ * Redis had no memory for is tried again until it is written.
  */
 export function storeWatch(deps: {
   lineage: Lineage
@@ -50,7 +50,7 @@ export function storeWatch(deps: {
     else report('store:roomy', {})
   }
 
-  async function untilRoom(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
+  async function untilWritten(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         await task()
@@ -65,12 +65,12 @@ export function storeWatch(deps: {
   }
 
   return {
-    /** Why no case is opened and nothing is taken in now; null while all is well. */
+    /** Why no case is opened and no message taken in now; null while nothing is wrong. */
     get trouble(): string | null {
       if (lineage.lost !== null) return WHAT_TO_DO[lineage.lost]
       return refused ? FULL : null
     },
-    /** What intake waits for. */
+    /** The signal by which backpressure pauses intake for Redis's sake. */
     async pressure(): Promise<PressureSignal> {
       if (lineage.lost !== null)
         return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[lineage.lost] }
@@ -80,7 +80,7 @@ export function storeWatch(deps: {
     /** To be run every second. */
     async look(): Promise<void> {
       const share = await memoryShare()
-      scarce = share > pauseAtMemory - (scarce ? ROOM : 0)
+      scarce = share > pauseAtMemory - (scarce ? RESUME_BELOW : 0)
       try {
         await lineage.beat()
         tellRefused(false)
@@ -91,14 +91,14 @@ export function storeWatch(deps: {
       tellLoss()
       report('store:watched', { memoryShare: share, lost: lineage.lost !== null })
     },
-    /** The reader, whose batches are noted in the lineage before their offsets are committed. */
+    /** The same reader, each of whose batches is noted in Redis as durable before its offset is committed. */
     over(reader: TopicReader): TopicReader {
       return {
         start: (handle) =>
           reader.start(async (batch, heartbeat) => {
-            await untilRoom(() => handle(batch, heartbeat), heartbeat)
+            await untilWritten(() => handle(batch, heartbeat), heartbeat)
             const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-            await untilRoom(() => lineage.beat(durable), heartbeat)
+            await untilWritten(() => lineage.beat(durable), heartbeat)
             tellLoss()
           }),
         positions: () => reader.positions(),

@@ -18,8 +18,8 @@ const TYPES: Record<Compression, number> = {
 const REQUEST_BYTES = 900_000
 
 /**
- * A request that has no answer after this long went into a connection that is dead and does not know it: kafkajs would try
- * again on the same one.
+ * A request that has no answer after this long went into a dead connection that nobody has noticed: kafkajs would try again on
+ * the same one.
  */
 const SILENT_MS = 20_000
 
@@ -79,7 +79,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   }
 }
 
-/** What a broker says of a record, and not of a topic or of itself. */
+/** Errors by which a broker refuses the record, and not the topic or all there is. */
 const OF_THE_RECORD = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',

@@ -24,32 +24,32 @@ export function lane(
 ) {
   const { deliver, outbox, clock, report, stopping } = deps
   const parcels: Parcel[] = []
-  /** A topic takes nothing. */
-  let held = false
+  /** The last delivery failed: a topic takes nothing. */
+  let blocked = false
   let wake = () => {}
 
   /** Delivers the first `most` parcels, and takes them out of the outbox. */
   async function once(most: number): Promise<void> {
     const batch = parcels.slice(0, most)
     try {
-      await deliver(batch, !held)
+      await deliver(batch, !blocked)
     } catch (error) {
-      tellHeld(true, error instanceof Error ? error.message : String(error))
+      tellBlocked(true, error instanceof Error ? error.message : String(error))
       throw error
     }
-    tellHeld(false, '')
+    tellBlocked(false, '')
     await outbox.done(batch.map(({ entry }) => entry))
     parcels.splice(0, batch.length)
     const published = clock()
-    for (const { verdict } of batch) if (verdict !== undefined) tell(verdict, published)
+    for (const { verdict } of batch) if (verdict !== undefined) tellPublished(verdict, published)
   }
 
-  function tellHeld(now: boolean, why: string): void {
-    if (now !== held) report('publication:held', { what, held: now, why })
-    held = now
+  function tellBlocked(now: boolean, why: string): void {
+    if (now !== blocked) report('publication:held', { what, held: now, why })
+    blocked = now
   }
 
-  function tell(verdict: Verdict, published: number): void {
+  function tellPublished(verdict: Verdict, published: number): void {
     const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
     report('verdict:published', {
       verdict,

@@ -12,19 +12,20 @@ export interface PublisherSettings {
   readonly topics: PublishedTopics
 }
 
-/** Entries sent in the last go before a stop; what is left then is for the next publisher. */
+/** Most entries that are still taken for the last delivery before a stop; what is left is for another publisher. */
 const LAST_SENT_AT_ONCE = 1_000
-/** No more is taken while so many entries, or characters of them, wait for a topic that takes nothing. */
+/** Nothing more is taken from the outbox while so many entries, or characters of them, wait for their topics. */
 const MOST_IN_HAND = 5_000
 const MOST_CHARACTERS_IN_HAND = 64_000_000
 /** Wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
-/** An entry whose publisher said nothing for this long is another's, in ms. */
+/** An entry is adopted when the publisher that took it has not said for this long that it still has it, in ms. */
 const ABANDONED_MS = 5_000
+/** How often it says so itself, in ms. */
 const STILL_SENDING_MS = 1_500
 const ADOPT_EVERY_MS = 2_000
 
-/** Of a publisher that holds nothing and has taken nothing for this long nothing is kept, in ms. */
+/** A publisher that has no entries and has taken none for this long is forgotten by the store, in ms. */
 const FORGOTTEN_MS = 600_000
 const FORGET_EVERY_MS = 60_000
 
@@ -58,7 +59,7 @@ export function publisher(deps: {
     lanes[parcel.entry.kind === 'dead-letter' ? 'dead-letter' : 'verdict'].put(parcel)
   }
 
-  /** Its own that it could not keep for a while come back to it by adoption. */
+  /** Also its own entries may be handed to it by adoption, where it could not say for a while that it has them. */
   async function takeOnce(entry: OutboxEntry): Promise<void> {
     if (!inHand().some(({ entry: known }) => known.id === entry.id)) await take(entry)
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../adapters/http.ts'
 
-/** A process whose Kafka consumer has been gone for this long should be started again by whoever watches it. */
+/** After this long without a Kafka consumer the process reports that it is dead, so that it is restarted, in ms. */
 const DEAD_AFTER_MS = 30_000
 
 export function liveness(downSince: number | null, now: number): Health {
@@ -10,7 +10,7 @@ export function liveness(downSince: number | null, now: number): Health {
   return { ok: down < DEAD_AFTER_MS, checks: { consumer } }
 }
 
-/** Whoever asks a health page gives up soon; how long Redis may take to say that it is there, in ms. */
+/** Longest wait for Redis's answer: whoever asks a health page gives up soon, in ms. */
 const READY_WITHIN_MS = 1_000
 
 export async function readiness(

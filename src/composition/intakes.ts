@@ -52,7 +52,7 @@ export function intakesOf(
   const { checkpoints } = settings
   const farewell = farewellOf(protocols, clock)
   const erase = async (ref: ThreadRef) => {
-    // Also for a deletion that comes again: the first one may have been cut off between the two.
+    // Also for a repeated deletion: the first one may have been interrupted between the two.
     await memo.forget(ref, settings.memo.keep)
     await library.forget({ tenant: ref.tenant, id: ref.postId })
     return threads.deletePost(ref, (protocol, revision) => farewell(ref, protocol, revision))

@@ -40,8 +40,9 @@ export function publicationPart(
 }
 
 /**
- * The outbox, whose entries are handed out once the lineage has a beat from after them: should Redis lose the step that put
- * them there, this process knows. None are while Redis has lost something, or has only just started and may have.
+ * The outbox, whose entries are handed out only after the store's watermark was raised behind them: should Redis lose the step
+ * that put them there, this process notices. Nothing is handed out while Redis has lost something, or has only just started and
+ * may have.
  */
 function fenced(outbox: Outbox, lineage: Lineage): Outbox {
   async function standsStill(): Promise<boolean> {
@@ -59,7 +60,7 @@ function fenced(outbox: Outbox, lineage: Lineage): Outbox {
       await sleep(STILL_LOOK_MS)
       await lineage.beat()
     }
-    // They stay with this publisher's name on them, and are adopted when all is well.
+    // They stay assigned to this publisher, and are adopted once the store has been recovered.
     return lineage.lost === null ? entries : []
   }
   return {
@@ -69,5 +70,5 @@ function fenced(outbox: Outbox, lineage: Lineage): Outbox {
   }
 }
 
-/** How often is looked whether Redis no longer stands still, in ms. */
+/** Wait between two looks at whether Redis hands out again, in ms. */
 const STILL_LOOK_MS = 200

@@ -23,7 +23,7 @@ export interface Batch {
   readonly messages: readonly Incoming[]
   /** The offset that is committed when they are handled: behind the last of these, and behind the marks of transactions. */
   readonly next: string
-  /** Nothing stands behind the last of these. */
+  /** The partition ends behind the last of these. */
   readonly atEnd: boolean
 }
 
@@ -77,7 +77,7 @@ export interface Outgoing {
   readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
-/** The broker will never take one of these records: too large, or not as the topic wants them. Others may stand already. */
+/** A broker refuses one of these records for good: it is too large or against the topic's rules. Others may have been written. */
 export class RefusedRecord extends Error {
   override readonly name = 'RefusedRecord'
 }

@@ -40,7 +40,7 @@ export interface PublishedSubject {
   owed: boolean
 }
 
-/** How long a subject is held in the store after its end, in ms. */
+/** How long the store keeps a subject after its end, in ms. */
 export interface KeepTimes {
   readonly keepThreadMs: number
   readonly keepTombstoneMs: number
@@ -103,17 +103,17 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
   return `${tenant}/${kind}:${postId}`
 }
 
-/** When a store that lost nothing forgets a subject on which every protocol has said its last word, ms since 1970. */
+/** When a store that lost nothing forgets a subject on which every protocol has given its final verdict, ms since 1970. */
 export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
   const all = [...last.values()]
   const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs
   return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
 }
 
-/** A message that was sent less than this before a case was opened may have been taken after that, ms. */
+/** A message that was sent less than this before a case was opened may have been taken in after the opening, in ms. */
 const LAG_MS = 3_600_000
 
-/** Notes a message of the subject, when it was sent, ms: what came after it would be forgotten came to nobody. */
+/** Notes a message of the subject, sent at `sentAt` (ms). One that came after the subject was forgotten does not count. */
 export function noteMessage(
   subject: PublishedSubject,
   kind: 'post' | 'comment',
@@ -127,8 +127,8 @@ export function noteMessage(
 }
 
 /**
- * Whether a store that lost nothing would have let the subject go by now: every protocol has said its last word, with all
- * that came before in sight for sure, and the time after which that is forgotten has passed.
+ * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict, each
+ * certainly with all earlier messages in sight, and the time for which the thread is kept has passed.
  */
 export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
   const all = [...subject.last.values()]

@@ -87,7 +87,7 @@ it('stays as it is while the backlog can not be measured', async () => {
   expect(isPaused()).toBe(false)
 })
 
-it('asks that are held back, by a budget or a Retry-After, pause nothing', async () => {
+it('asks that are deferred, by a budget or a Retry-After, pause nothing', async () => {
   const { world, press, isPaused } = setUp()
   world.stages = [{ ...waiting(0), states: { waiting: 0, active: 0, delayed: 100_000 } }]
   await press()

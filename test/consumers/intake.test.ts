@@ -53,11 +53,11 @@ function handReader() {
     downSince: null,
     async close() {},
   }
-  let alive = 0
+  let heartbeats = 0
   return {
     reader,
-    give: (batch: Batch) => handle(batch, async () => void alive++),
-    alive: () => alive,
+    give: (batch: Batch) => handle(batch, async () => void heartbeats++),
+    heartbeats: () => heartbeats,
     setPositions(given: Position[]) {
       positions = given
     },
@@ -232,20 +232,20 @@ describe('the intake', () => {
     await expect(hand.give(batchOf('verdicts', [{}]))).rejects.toThrow(/verdicts/)
   })
 
-  it('gives a sign of life in long batches, and takes each of their messages', async () => {
+  it('sends heartbeats in long batches, and takes each of their messages', async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => commentJson(`c${index}`, { postId: `p${index % 9}` }))
     await hand.give(batchOf('comments', many))
-    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(hand.heartbeats()).toBeGreaterThanOrEqual(3)
     expect(settled()).toEqual({ 'comments orphan': 5_000 })
     expect((await stores.threads.read(thread('p3')))?.accepted).toBe(
       many.filter(({ postId }) => postId === 'p3').length,
     )
   })
 
-  it('gives signs of life between large messages, however few they are', async () => {
+  it('sends heartbeats between large messages, however few they are', async () => {
     const large = Array.from({ length: 12 }, (_, n) => commentJson(`large ${n}`, { text: 'x'.repeat(1_000_000) }))
     await hand.give(batchOf('comments', large))
-    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(hand.heartbeats()).toBeGreaterThanOrEqual(3)
     expect(settled()).toEqual({ 'comments orphan': 12 })
   })
 

@@ -25,7 +25,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
           ),
         ]),
     )
-    // A broker that does not say may well have members.
+    // Where a broker does not answer, the group may have members.
     const groups = await admin.describeGroups([group]).then(
       (described) => described.groups,
       () => null,
@@ -36,7 +36,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   }
 }
 
-/** The same as the store's lineage keeps it. */
+/** The same in the form in which the store keeps it: next offsets by `topic/partition`. */
 export function positionsOf({ committed }: GroupProgress): Map<string, string> {
   return new Map(
     [...committed].flatMap(([topic, partitions]) =>
