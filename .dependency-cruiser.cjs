@@ -1,4 +1,7 @@
-/** Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, consumers, producers ← app ← commands. */
+/**
+ * Imports run one way: domain ← ports ← threads, gateway ← engine ← protocols, adapters, producers, consumers ← recovery ←
+ * composition ← commands ← tools.
+ */
 const only = (from, may, comment) => ({
   name: `${from.replaceAll('/', '-')}-imports`,
   comment,
@@ -17,7 +20,7 @@ module.exports = {
       to: { circular: true },
     },
     only('src/domain', [], 'Facts depend on nothing.'),
-    only('src/ports', ['src/domain/'], 'Wishes speak of facts only.'),
+    only('src/ports', ['src/domain/'], 'Ports speak of facts only.'),
     only('src/threads', ['src/domain/', 'src/ports/'], 'Pure, so that every clock and order can be tried.'),
     only('src/gateway', ['src/domain/', 'src/ports/'], 'Knows asks and models, and no engine.'),
     only('src/library', ['src/domain/', 'src/ports/'], 'What shelves promise holds over any storage.'),
@@ -26,6 +29,119 @@ module.exports = {
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/gateway/'],
       'Names no protocol and no client library.',
     ),
+    only(
+      'src/curator',
+      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/engine/script'],
+      'Names no protocol: what there is to learn of a case its protocol says.',
+    ),
+    only(
+      'config',
+      ['src/domain/', 'src/ports/', 'src/engine/routes', 'src/protocols/registry'],
+      'Settings are checked before anything is made of them; each protocol brings the check of its own.',
+    ),
+    {
+      name: 'the-registry-names-the-protocols',
+      comment: 'Whoever wants a protocol asks the registry, so that a fifth is one folder and one line.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/protocols/all\\.ts$', '^src/protocols/[^/]+/', '^src/tools/'],
+      },
+      to: { path: '^src/protocols/[^/]+/' },
+    },
+    {
+      name: 'all-protocols-stand-in-the-registry',
+      comment: 'One list, read in one place.',
+      severity: 'error',
+      from: { pathNot: '^src/protocols/registry\\.ts$' },
+      to: { path: '^src/protocols/all\\.ts$' },
+    },
+    only('src/evaluation', ['src/domain/', 'src/ports/'], 'Files and data sets are read without a service.'),
+    {
+      name: 'stack-and-understudy-know-no-service',
+      comment: 'Servers and a stand-in for a model must not share the mistakes of what is tried against them.',
+      severity: 'error',
+      from: { path: '^src/tools/(stack|understudy)/', pathNot: '^src/tools/stack/command\\.ts$' },
+      to: { path: '^(src|consumers|producers|config)/', pathNot: '^src/tools/(stack|understudy)/' },
+    },
+    {
+      name: 'tools-are-beside-the-product',
+      comment: 'Bench, demo, local servers and understudy are loaded only when they are asked for.',
+      severity: 'error',
+      from: { path: '^(src|consumers|producers|config)/', pathNot: '^src/tools/' },
+      to: { path: '^src/tools/', dynamic: false },
+    },
+    {
+      name: 'commands-are-the-surface',
+      comment: 'The service is run by commands and knows none.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/main\\.ts$', '^src/commands/', '^src/tools/'],
+      },
+      to: { path: '^src/commands/' },
+    },
+    {
+      name: 'main-starts-fast',
+      comment: 'What a command needs is loaded when it runs: `--help` must not wait for every client library.',
+      severity: 'error',
+      from: { path: '^src/main\\.ts$' },
+      to: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: [
+          '^src/commands/(all|command|terminal)\\.ts$',
+          '^src/domain/(errors|error-line)\\.ts$',
+          '^src/stop-requests\\.ts$',
+        ],
+        dynamic: false,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    only(
+      'src/curator',
+      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/protocols/(prompts|said)\\.ts', 'src/protocols/safety/'],
+      'Learns over any library, and asks through the gateway.',
+    ),
+    only(
+      'src/adapters',
+      ['src/domain/', 'src/ports/', 'src/threads/', 'src/library/'],
+      'An adapter knows its client library, the ports that it implements and the rules that hold over any storage.',
+    ),
+    only(
+      'producers',
+      ['src/domain/', 'src/ports/', 'src/adapters/kafka/', 'src/evaluation/(formats|file-message)\\.ts'],
+      'What goes out to Kafka is ready when it comes here.',
+    ),
+    only(
+      'consumers',
+      ['src/domain/', 'src/ports/', 'src/threads/', 'src/adapters/(kafka|redis)/', 'producers/dead-letter\\.ts'],
+      'Messages are made durable here, and judged elsewhere.',
+    ),
+    only(
+      'src/recovery',
+      [
+        ...['src/domain/', 'src/ports/', 'src/threads/', 'src/engine/'],
+        ...['consumers/(intake|read-message)\\.ts', 'producers/dead-letter\\.ts'],
+      ],
+      'Takes messages as intake does, over ports: it can be tried without Kafka and Redis.',
+    ),
+    {
+      name: 'composition-is-asked-by-commands',
+      comment: 'Parts are handed what they need; only who starts something wires it.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/(composition|commands|bench|tools)/', '^src/main\\.ts$'],
+      },
+      to: { path: '^src/composition/' },
+    },
+    {
+      name: 'composition-knows-no-command',
+      comment: 'What is wired does not know who asked for it, nor any terminal.',
+      severity: 'error',
+      from: { path: '^src/composition/' },
+      to: { path: '^src/(commands|bench|stack|tools|main)' },
+    },
     {
       name: 'protocols-are-pure',
       comment: 'A protocol reads like its paper: no port, no adapter, no other protocol.',
@@ -53,7 +169,7 @@ module.exports = {
       comment: 'A client library is met in one place, so that it can be swapped or mended there.',
       severity: 'error',
       from: {
-        pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/stack/', '^src/commands/', '^src/bench/'],
+        pathNot: ['^src/adapters/', '^consumers/', '^producers/', '^src/commands/', '^src/tools/'],
       },
       to: {
         path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { tenantName } from '../src/domain/messages.ts'
 import { ROUTED_TOPICS } from '../src/engine/routes.ts'
 import { COMPRESSIONS } from '../src/ports/topic.ts'
-import { PROTOCOLS } from '../src/protocols/registry.ts'
+import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -94,12 +94,6 @@ const shelfName = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a shelf is 1 to 64 small letters, digits, dashes or underscores')
 
 const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
-
-const protocols = z.strictObject(
-  Object.fromEntries(
-    PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean().default(true) }).prefault({})]),
-  ),
-)
 
 const route = z
   .strictObject({
@@ -278,7 +272,7 @@ const allSettings = z.strictObject({
     maxCommentChars: z.int().min(100),
   }),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
-  protocols,
+  protocols: protocolsSettings,
   routes,
 })
 

@@ -1,7 +1,7 @@
 import type { Outbox } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { StageBacklog } from '../src/ports/queues.ts'
-import type { Report } from '../src/ports/report.ts'
+import type { PressureKind, Report } from '../src/ports/report.ts'
 import type { ThreadStore } from '../src/ports/threads.ts'
 import type { TopicReader } from '../src/ports/topic.ts'
 
@@ -15,33 +15,33 @@ export interface BackpressureSettings {
   readonly resumeAtShare: number
 }
 
-/** How much of what is bearable is reached: 1 is the most; and that in words. */
-export interface Strain {
+/** How near something is to the most that is allowed of it (`share`: 1 is the most), and that in words. */
+export interface PressureSignal {
   /** Of which kind it is, for metrics. */
-  readonly by: 'due-depth' | 'outbox-depth' | 'due-age' | 'outbox-age' | 'stage-age' | 'store-lost' | 'store-full'
+  readonly by: PressureKind
   readonly share: number
   readonly says: string
 }
 
 /**
  * Pauses intake while any part of the backlog is too deep or too old, so that both stay bounded; Kafka holds the rest. It
- * goes on by itself when all are below `resumeAtShare`. A strain that can't be measured leaves everything as it is.
+ * goes on by itself when all are below `resumeAtShare`. If one can't be measured, everything stays as it is.
  */
 export function backpressure(deps: {
   reader: Pick<TopicReader, 'setPaused'>
-  strains: readonly (() => Promise<Strain>)[]
+  signals: readonly (() => Promise<PressureSignal>)[]
   settings: Pick<BackpressureSettings, 'resumeAtShare'>
   report: Report
 }): () => Promise<void> {
-  const { reader, strains, settings, report } = deps
+  const { reader, signals, settings, report } = deps
   let paused = false
   return async () => {
-    const measured = await Promise.all(strains.map((strain) => strain()))
+    const measured = await Promise.all(signals.map((measure) => measure()))
     const most = Math.max(...measured.map(({ share }) => share))
     if (!paused && most > 1) {
       paused = true
       const over = measured.filter(({ share }) => share > 1)
-      report('intake:paused', { strains: over.map(({ by }) => by), reason: over.map(({ says }) => says).join('; ') })
+      report('intake:paused', { signals: over.map(({ by }) => by), reason: over.map(({ says }) => says).join('; ') })
     } else if (paused && most < settings.resumeAtShare) {
       paused = false
       report('intake:resumed', {})
@@ -51,21 +51,21 @@ export function backpressure(deps: {
 }
 
 /** The depths and ages that intake is paused by. */
-export function backlogStrains(deps: {
+export function backlogSignals(deps: {
   countDue: () => Promise<number>
   nextDueAgeMs: () => Promise<number>
   outbox: Pick<Outbox, 'size' | 'oldest'>
   stages: () => readonly StageBacklog[]
   clock: Clock
   settings: BackpressureSettings
-}): (() => Promise<Strain>)[] {
+}): (() => Promise<PressureSignal>)[] {
   const { countDue, nextDueAgeMs, outbox, stages, clock, settings } = deps
-  const depth = (by: Strain['by'], count: number, most: number, what: string): Strain => ({
+  const depth = (by: PressureSignal['by'], count: number, most: number, what: string): PressureSignal => ({
     by,
     share: count / most,
     says: `${count} ${what}`,
   })
-  const age = (by: Strain['by'], ms: number, what: string): Strain => ({
+  const age = (by: PressureSignal['by'], ms: number, what: string): PressureSignal => ({
     by,
     share: ms / settings.pauseAtAge,
     says: `${what} has waited ${Math.round(ms / 1000)} s`,
@@ -94,7 +94,7 @@ export function backlogStrains(deps: {
 
 /**
  * How long the thread that is opened next has waited, in ms. One for which no case may be opened, because those that are open
- * take all places (they may be held by a budget or a Retry-After), is not next; nor is one of a paused protocol. Where only
+ * take all places (their calls may be deferred by a budget or a Retry-After), is not next; nor is one of a paused protocol. Where only
  * stream time made it due, its wait counts from when it was first seen here: a replay's minutes are no wait.
  */
 export function ageOfNextDue(deps: {

@@ -6,7 +6,7 @@ import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Comments of one thread that are written in one step: long enough to be quick, short enough not to hold up Redis. */
+/** Comments of one thread that are written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
 
 /** Takes comments into the thread store, all of a thread's in a batch at once. */
@@ -21,28 +21,34 @@ export function comments(deps: {
   return {
     schema: commentMessage,
     clocked: true,
+    subjectOf,
+    postOf: () => null,
     async take(read) {
       const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
       const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
       await Promise.all(
         [...byThread.values()].map(async (group) => {
           for (let start = 0; start < group.length; start += WRITTEN_AT_ONCE) {
-            const part = group.slice(start, start + WRITTEN_AT_ONCE)
-            const [first] = part
+            const chunk = group.slice(start, start + WRITTEN_AT_ONCE)
+            const [first] = chunk
             if (first === undefined) return
-            const ref = { tenant: first.message.tenant, postId: first.message.postId, kind: 'post' as const }
-            const changes = part.map(({ message, from }) => changeOf(message, from, rules))
+            const ref = subjectOf(first.message)
+            const changes = chunk.map(({ message, from }) => changeOf(message, from, rules))
             const given = await threads.putComments(ref, changes, clock(), rules)
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
-            // Also for a deletion that comes again: the first one may have been cut off between the two.
+            // Also for a repeated deletion: the first one may have been interrupted between the two.
             if (deleted.length > 0) await erase(ref, new Set(deleted))
-            for (const [index, one] of part.entries()) outcomes.set(one, known(given[index]))
+            for (const [index, one] of chunk.entries()) outcomes.set(one, known(given[index]))
           }
         }),
       )
       return read.map((one) => known(outcomes.get(one)))
     },
   }
+}
+
+function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {
+  return { tenant, postId, kind: 'post' }
 }
 
 function known(outcome: Outcome | undefined): Outcome {

@@ -1,7 +1,7 @@
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/domain/messages.ts'
 import type { Post, ThreadRef } from '../src/domain/thread.ts'
-import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
+import type { Routes } from '../src/ports/routes.ts'
 import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
 import type { Intake, ReadOk } from './intake.ts'
@@ -14,7 +14,7 @@ import { placeOf, shortened } from './read-message.ts'
  */
 export function counterspeech(deps: {
   threads: ThreadStore
-  routes: Pick<Router, 'of'>
+  routes: Routes
   erase: EraseSubject
   rules: ThreadRules
   checkpoints: CheckpointSettings
@@ -22,9 +22,11 @@ export function counterspeech(deps: {
 }): Intake<CounterspeechMessage> {
   const { threads, routes, erase, rules, checkpoints, clock } = deps
 
+  const subjectOf = ({ tenant, id }: CounterspeechMessage): ThreadRef => ({ tenant, postId: id, kind: 'reply' })
+
   async function take({ message, from }: ReadOk<CounterspeechMessage>): Promise<Outcome> {
-    const { tenant, id, postId } = message
-    const ref: ThreadRef = { tenant, postId: id, kind: 'reply' }
+    const { tenant, postId } = message
+    const ref = subjectOf(message)
     if (message.deleted === true) return erase(ref)
     // Noted before it is kept: whoever deletes the post in between finds it.
     if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
@@ -37,6 +39,8 @@ export function counterspeech(deps: {
     schema: counterspeechMessage,
     // A reply waits for nothing in the stream, and must not hold up the threads that do.
     clocked: false,
+    subjectOf,
+    postOf: (message) => (message.deleted === true ? null : replyOf(message, rules)),
     async take(read) {
       const outcomes: Outcome[] = []
       // One reply after the other: two versions of the same reply must keep their order.

@@ -1,5 +1,6 @@
-import type { Consumer, Kafka, KafkaMessage } from 'kafkajs'
+import type { Consumer, Kafka } from 'kafkajs'
 import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/adapters/kafka/record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/adapters/kafka/settled.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
 import { OperatorError } from '../src/domain/errors.ts'
@@ -8,16 +9,16 @@ import type { Incoming } from '../src/ports/topic.ts'
 export interface ReadToEndSettings {
   readonly group: string
   readonly topic: string
-  /** Most messages, and bytes of them, that are handed over at once. */
+  /** Most messages, and bytes of them, in one chunk. */
   readonly atOnce: number
   readonly atOnceBytes: number
-  /** A reader that died keeps its partitions from others for so long. */
+  /** How long a reader that died keeps its partitions from others, in ms. */
   readonly sessionTimeoutMs: number
-  /** Hears that the topic is waited for. */
+  /** Told when the reading waits for its topic. */
   readonly say?: (line: string) => void
 }
 
-/** Nothing comes although something should: what is left is not to be had now, such as a partition without a leader. */
+/** After this long without a message the reading ends: what is left can't be read now, a partition without a leader say. */
 const QUIET_MS = 15_000
 
 /**
@@ -47,15 +48,15 @@ export async function readToEnd(
     retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },
   })
   try {
-    const parts = gathering(consumer, settings, ends, signal)
+    const chunks = gathering(consumer, settings, ends, signal)
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
-    await parts.start()
+    await chunks.start()
     for (;;) {
-      const part = await parts.next()
-      if (signal.aborted || (part.messages.length > 0 && !(await handle(part.messages)))) return
-      if (part.offsets.length > 0) await commit(consumer, part.offsets)
-      if (part.last) return
+      const chunk = await chunks.next()
+      if (signal.aborted || (chunk.messages.length > 0 && !(await handle(chunk.messages)))) return
+      if (chunk.offsets.length > 0) await commit(consumer, chunk.offsets)
+      if (chunk.last) return
     }
   } finally {
     await consumer.disconnect().catch(() => undefined)
@@ -63,7 +64,7 @@ export async function readToEnd(
 }
 
 /** Fails where the partitions have meanwhile become another member's, who reads them again. */
-async function commit(consumer: Consumer, offsets: Part['offsets']): Promise<void> {
+async function commit(consumer: Consumer, offsets: Chunk['offsets']): Promise<void> {
   try {
     await consumer.commitOffsets(offsets)
   } catch (error) {
@@ -74,7 +75,7 @@ async function commit(consumer: Consumer, offsets: Part['offsets']): Promise<voi
   }
 }
 
-interface Part {
+interface Chunk {
   readonly messages: readonly Incoming[]
   /** What to commit once they are handled. */
   readonly offsets: { topic: string; partition: number; offset: string }[]
@@ -107,7 +108,7 @@ async function behind(
   }
 }
 
-/** Gathers what the consumer fetches into parts; while one is handled the consumer is paused, and stays in its group. */
+/** Gathers what the consumer fetches into chunks; while one is handled the consumer is paused, and stays in its group. */
 function gathering(
   consumer: Consumer,
   { topic, atOnce, atOnceBytes }: ReadToEndSettings,
@@ -170,7 +171,7 @@ function gathering(
         eachBatch: async ({ batch, resolveOffset, isRunning, isStale }) => {
           const { partition } = batch
           for (const message of batch.messages) {
-            // What is left of the batch is fetched again with the next part.
+            // What is left of the batch is fetched again, for the next chunk.
             if (!gatheringNow || full() || !isRunning() || isStale()) break
             messages.set(`${partition}@${message.offset}`, incomingOf(topic, partition, message))
             bytes += message.value?.length ?? 0
@@ -182,8 +183,8 @@ function gathering(
         },
       })
     },
-    /** Waits for a full part, or for the end. Throws an `OperatorError` if the consumer has died. */
-    async next(): Promise<Part> {
+    /** Waits for a full chunk, or for the end. Throws an `OperatorError` if the consumer has died. */
+    async next(): Promise<Chunk> {
       messages = new Map()
       bytes = 0
       gatheringNow = true
@@ -202,21 +203,5 @@ function gathering(
       const offsets = [...next].map(([partition, offset]) => ({ topic, partition, offset: String(offset) }))
       return { messages: [...messages.values()], offsets, last: quiet || atEnd() }
     },
-  }
-}
-
-function incomingOf(
-  topic: string,
-  partition: number,
-  { offset, key, value, headers, timestamp }: KafkaMessage,
-): Incoming {
-  return {
-    topic,
-    partition,
-    offset,
-    key: key === null ? null : key.toString('utf8'),
-    value,
-    headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, text]) => [name, String(text ?? '')])),
-    timestamp: Number(timestamp),
   }
 }

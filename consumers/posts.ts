@@ -1,7 +1,7 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/domain/messages.ts'
 import type { Medium, Post, ThreadRef } from '../src/domain/thread.ts'
-import type { Router } from '../src/engine/routes.ts'
 import type { Clock } from '../src/ports/clock.ts'
+import type { Judging, Routes } from '../src/ports/routes.ts'
 import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
 import type { Intake, ReadOk } from './intake.ts'
@@ -9,7 +9,7 @@ import { placeOf, shortened } from './read-message.ts'
 
 /** Replies to a deleted post that are erased side by side. */
 const ERASED_AT_ONCE = 50
-/** Whom no draw leaves out. */
+/** As if every protocol had judged the post before: none is left out by its sample. */
 const EVERYBODY = { has: () => true }
 
 /** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
@@ -18,7 +18,7 @@ export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
 /** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
 export function posts(deps: {
   threads: ThreadStore
-  routes: Pick<Router, 'of'>
+  routes: Routes
   erase: EraseSubject
   rules: ThreadRules
   checkpoints: CheckpointSettings
@@ -32,16 +32,18 @@ export function posts(deps: {
   const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
 
   /** Who judges a post. Whoever has judged it does so under another key as well: else a thread's comments would go. */
-  async function judgesOf(ref: ThreadRef, post: Post): Promise<ReturnType<Router['of']>> {
+  async function judgesOf(ref: ThreadRef, post: Post): Promise<readonly Judging[]> {
     const drawn = routes.of(ref, post)
     if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
     const state = await threads.read(ref)
     return state === null ? drawn : routes.of(ref, post, state.revisions)
   }
 
+  const subjectOf = ({ tenant, id }: PostMessage): ThreadRef => ({ tenant, postId: id, kind: 'post' })
+  const keptOf = (message: PostMessage): Post => postOf(message, rules, descriptions(subjectOf(message)))
+
   async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
-    const { tenant, id } = message
-    const ref: ThreadRef = { tenant, postId: id, kind: 'post' }
+    const ref = subjectOf(message)
     if (message.deleted === true) {
       const outcome = await erase(ref)
       // What replies to it quotes it. Looked for once no reply can be linked to it any more.
@@ -50,7 +52,7 @@ export function posts(deps: {
         await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(erase))
       return outcome
     }
-    const post = postOf(message, rules, descriptions(ref))
+    const post = keptOf(message)
     const arrival = arrivalOf(await judgesOf(ref, post), post, checkpoints, clock())
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
@@ -58,6 +60,8 @@ export function posts(deps: {
   return {
     schema: postMessage,
     clocked: true,
+    subjectOf,
+    postOf: (message) => (message.deleted === true ? null : keptOf(message)),
     async take(read) {
       const outcomes: Outcome[] = []
       // One post after the other: an edit and a deletion of the same post must keep their order.
@@ -69,7 +73,7 @@ export function posts(deps: {
 
 /** What its routes mean for a post's thread. */
 export function arrivalOf(
-  routed: ReturnType<Router['of']>,
+  routed: readonly Judging[],
   { createdAt }: Post,
   checkpoints: CheckpointSettings,
   now: number,

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
 import { cut, type LeftOut } from '../src/domain/cut.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
-import type { DeadLetter, DeadLetterReason } from '../src/domain/messages.ts'
+import type { DeadLetterReason } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
@@ -72,56 +72,6 @@ function depthOf(json: Buffer): number {
 export function placeOf({ partition, offset, timestamp }: Incoming): Place {
   return { partition, offset, timestamp }
 }
-
-/** Longest part of a message that a dead letter carries, in bytes: base64 of it fits a broker's default limit. */
-const MAX_RAW_BYTES = 256 * 1024
-
-/**
- * A dead letter for the message, `bytes` long where less of it was kept; its bytes are base64, so that nothing in them is text to whoever reads it. It is dated by the
- * broker: a message that is read again has the same dead letter, byte for byte.
- */
-export function deadLetterOf(
-  from: Pick<Incoming, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value' | 'timestamp'>,
-  why: { reason: DeadLetterReason; detail: string },
-  bytes = from.value?.length ?? 0,
-): { key: string; letter: string } {
-  const raw = from.value ?? Buffer.alloc(0)
-  const letter: DeadLetter = {
-    schema: 1,
-    topic: from.topic,
-    partition: from.partition,
-    offset: from.offset,
-    key: from.key === null ? null : from.key.slice(0, MAX_KEY_CHARS),
-    headers: Object.fromEntries(
-      Object.entries(from.headers)
-        .filter(([name]) => name !== CORRUPT_BATCH)
-        .slice(0, MAX_HEADERS)
-        .map(([name, value]) => [name.slice(0, MAX_HEADER_CHARS), value.slice(0, MAX_HEADER_CHARS)]),
-    ),
-    reason: why.reason,
-    detail: why.detail.slice(0, 1_000),
-    raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
-    rawBytes: bytes,
-    truncated: bytes > Math.min(raw.length, MAX_RAW_BYTES),
-    at: dateOf(from.timestamp),
-  }
-  return {
-    key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS),
-    letter: JSON.stringify(letter),
-  }
-}
-
-/** The last ms that four digits of a year can write. What a producer sets as its record's time may be any number. */
-const LATEST_MS = Date.UTC(10_000, 0) - 1
-
-/** A record's time as its dead letter tells it. */
-export function dateOf(timestamp: number): string {
-  return new Date(Math.min(Math.max(timestamp, 0), LATEST_MS)).toISOString()
-}
-
-const MAX_KEY_CHARS = 1_024
-const MAX_HEADERS = 32
-const MAX_HEADER_CHARS = 256
 
 /** A text in at most so many characters, and, where any are left out, how many of how many. */
 export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {

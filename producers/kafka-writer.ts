@@ -1,4 +1,5 @@
 import kafkajs, { type Kafka, type Producer } from 'kafkajs'
+import { NoAnswer, withTimeout } from '../src/adapters/kafka/with-timeout.ts'
 import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
 
 const { CompressionTypes } = kafkajs
@@ -17,8 +18,8 @@ const TYPES: Record<Compression, number> = {
 const REQUEST_BYTES = 900_000
 
 /**
- * A request that has no answer after this long went into a connection that is dead and does not know it: kafkajs would try
- * again on the same one.
+ * A request that has no answer after this long went into a dead connection that nobody has noticed: kafkajs would try again on
+ * the same one.
  */
 const SILENT_MS = 20_000
 
@@ -51,7 +52,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
         messages: records.map(({ key, value, headers = {} }) => ({ key, value, headers })),
       }))
       const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
-      await within(SILENT_MS, sending)
+      await withTimeout(SILENT_MS, sending)
     } catch (error) {
       // What the broker has refused says nothing against the connection, and others may be sending over it: to cut them off
       // would send theirs twice.
@@ -60,7 +61,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
           () => true,
           () => false,
         )
-      if (error instanceof Silence || !(await isConnected())) {
+      if (error instanceof NoAnswer || !(await isConnected())) {
         if (producer === own) producer = undefined
         void own.then((dead) => dead.disconnect()).catch(() => undefined)
       }
@@ -78,9 +79,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   }
 }
 
-class Silence extends Error {}
-
-/** What a broker says of a record, and not of a topic or of itself. */
+/** Errors by which a broker refuses the record, and not the topic or all there is. */
 const OF_THE_RECORD = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -93,15 +92,6 @@ function isRefusal(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause)
     if ('type' in one && typeof one.type === 'string' && OF_THE_RECORD.has(one.type)) return true
   return false
-}
-
-/** Rejects with a Silence if the promise has not settled after so many ms. */
-async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Silence(`no answer within ${ms} ms`)), ms)
-  })
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 /** The records in their order, in portions that a broker takes; one that is larger by itself goes alone. */

@@ -1,47 +1,33 @@
-import { deadLetterOf } from '../consumers/read-message.ts'
-import { type DeadLetter, deadLetter } from '../src/domain/messages.ts'
 import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
-import { shortenedTranscript } from '../src/engine/conclude.ts'
 import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
-import { type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
+import type { TopicWriter } from '../src/ports/topic.ts'
+import { delivery, type Parcel, type Park, type PublishedTopics, parking } from './delivery.ts'
+import { type Lane, lane, RETRY_MS, SENT_AT_ONCE } from './lane.ts'
 
 export interface PublisherSettings {
   /** This publisher among all. */
   readonly name: string
-  readonly topics: { readonly verdicts: string; readonly transcripts: string; readonly deadLetters: string }
+  readonly topics: PublishedTopics
 }
 
-/** Entries sent in one go. */
-const SENT_AT_ONCE = 64
-/** Entries sent in the last go before a stop; what is left then is for the next publisher. */
+/** Most entries that are still taken for the last delivery before a stop; what is left is for another publisher. */
 const LAST_SENT_AT_ONCE = 1_000
-/** No more is taken while so many entries, or characters of them, wait for a topic that takes nothing. */
+/** Nothing more is taken from the outbox while so many entries, or characters of them, wait for their topics. */
 const MOST_IN_HAND = 5_000
 const MOST_CHARACTERS_IN_HAND = 64_000_000
 /** Wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
-/** An entry whose publisher said nothing for this long is another's, in ms. */
+/** An entry is adopted when the publisher that took it has not said for this long that it still has it, in ms. */
 const ABANDONED_MS = 5_000
+/** How often it says so itself, in ms. */
 const STILL_SENDING_MS = 1_500
 const ADOPT_EVERY_MS = 2_000
-const RETRY_MS = 1_000
-/** What is refused is halved until it is taken, down to this, in bytes. */
-const SMALLEST_BYTES = 512
 
-/** Of a publisher that holds nothing and has taken nothing for this long nothing is kept, in ms. */
+/** A publisher that has no entries and has taken none for this long is forgotten by the store, in ms. */
 const FORGOTTEN_MS = 600_000
 const FORGET_EVERY_MS = 60_000
-
-/** An entry on its way: its records in the order in which they are to stand, and those that are known to. */
-interface Parcel {
-  readonly entry: OutboxEntry
-  readonly records: readonly Outgoing[]
-  readonly sent: Set<Outgoing>
-  /** Absent where another version wrote it. */
-  readonly verdict?: Verdict
-}
 
 /**
  * Sends what the outbox holds to Kafka and takes it out once it is acknowledged: at least once, byte-identical, under the
@@ -58,171 +44,24 @@ export function publisher(deps: {
 }) {
   const { outbox, writer, clock, report, settings } = deps
   const { name, topics } = settings
-  const lanes = { verdict: lane('verdict'), 'dead-letter': lane('dead-letter') }
-  const all = Object.values(lanes)
+  const park = parking({ outbox, clock, report })
+  const sending = { deliver: delivery({ writer, park, topics }), outbox, clock, report, stopping: () => stopping }
+  const lanes = { verdict: lane('verdict', sending), 'dead-letter': lane('dead-letter', sending) }
+  const all: readonly Lane[] = Object.values(lanes)
   let stopping = false
   let running: Promise<unknown> = Promise.resolve()
 
-  /** What goes one way. */
-  function lane(what: 'verdict' | 'dead-letter') {
-    const parcels: Parcel[] = []
-    let held = false
-    let wake = () => {}
-
-    async function deliver(batch: readonly Parcel[]): Promise<void> {
-      const unsent = batch.flatMap(({ records, sent }) => records.filter((record) => !sent.has(record)))
-      // One request while all goes well; afterwards topic by topic, so that what stands is not sent again and again.
-      if (!held) {
-        try {
-          await writer.send(unsent)
-          for (const { records, sent } of batch) for (const record of records) sent.add(record)
-          return
-        } catch (error) {
-          if (!(error instanceof RefusedRecord)) throw error
-        }
-      }
-      for (const topic of new Set(unsent.map((record) => record.topic)))
-        await deliverTo(
-          batch.flatMap((parcel) =>
-            parcel.records.flatMap((record) =>
-              record.topic === topic && !parcel.sent.has(record) ? [{ parcel, record }] : [],
-            ),
-          ),
-        )
-    }
-
-    async function deliverTo(all: readonly { parcel: Parcel; record: Outgoing }[]): Promise<void> {
-      try {
-        await writer.send(all.map(({ record }) => record))
-      } catch (error) {
-        if (!(error instanceof RefusedRecord)) throw error
-        const [one] = all
-        if (all.length > 1 || one === undefined) for (const each of all) await deliverTo([each])
-        else await deliverSmaller(one.parcel, one.record, error)
-      }
-      for (const { parcel, record } of all) parcel.sent.add(record)
-    }
-
-    /** Shortens a record until it is taken; what can't be shortened is put among the dead letters. */
-    async function deliverSmaller(parcel: Parcel, record: Outgoing, refusal: RefusedRecord): Promise<void> {
-      let smaller = record
-      for (let bytes = Buffer.byteLength(record.value) / 2; bytes >= SMALLEST_BYTES; bytes /= 2) {
-        const shorter = shortened(parcel.entry, record, bytes)
-        if (shorter === null) break
-        if (shorter.value === smaller.value) continue
-        smaller = shorter
-        try {
-          return await writer.send([smaller])
-        } catch (error) {
-          if (!(error instanceof RefusedRecord)) throw error
-        }
-      }
-      // A topic that refuses the shortest dead letter refuses all of them: that is its fault.
-      if (parcel.entry.kind === 'dead-letter') throw refusal
-      await park(record, refusal.message)
-    }
-
-    async function once(atOnce: number): Promise<void> {
-      const batch = parcels.slice(0, atOnce)
-      try {
-        await deliver(batch)
-      } catch (error) {
-        tellHeld(true, error instanceof Error ? error.message : String(error))
-        throw error
-      }
-      tellHeld(false, '')
-      await outbox.done(batch.map(({ entry }) => entry))
-      parcels.splice(0, batch.length)
-      const published = clock()
-      for (const { verdict } of batch) if (verdict !== undefined) tell(verdict, published)
-    }
-
-    function tellHeld(now: boolean, why: string): void {
-      if (now !== held) report('publication:held', { what, held: now, why })
-      held = now
-    }
-
-    return {
-      parcels,
-      put(parcel: Parcel): void {
-        parcels.push(parcel)
-        wake()
-      },
-      wake: () => wake(),
-      once,
-      /** Delivers until the stop. */
-      async run(): Promise<void> {
-        while (!stopping) {
-          if (parcels.length === 0)
-            await new Promise<void>((resolve) => {
-              wake = resolve
-            })
-          else
-            try {
-              await once(SENT_AT_ONCE)
-            } catch (error) {
-              report('trouble:met', { where: 'publisher', error })
-              if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-            }
-        }
-      },
-    }
-  }
-
-  /** Puts a record that no broker takes among the dead letters: its revision's number is used all the same. */
-  async function park({ topic, key, value }: Outgoing, detail: string): Promise<void> {
-    const place = { topic, partition: -1, offset: '-1' }
-    const name = key === null ? null : String(key)
-    const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
-    await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
-    report('message:dead', { ...place, reason: 'refused', detail })
-  }
-
-  function shortened(entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
-    const { value } = record
-    if (typeof value !== 'string') return null
-    if (record.topic === topics.transcripts) return { ...record, value: shortenedTranscript(value, bytes) }
-    return entry.kind === 'dead-letter' ? { ...record, value: shortenedLetter(value, bytes) } : null
-  }
-
-  /** What is sent are the outbox's own bytes. */
-  async function take(entry: OutboxEntry): Promise<void> {
-    if (entry.kind === 'dead-letter') {
-      const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter }
-      return lanes['dead-letter'].put({ entry, records: [record], sent: new Set() })
-    }
-    const json = entry.kind === 'verdict' ? entry.verdict : entry.json
-    const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
-    if (read === null || entry.kind !== 'verdict') {
-      await park({ topic: topics.verdicts, key: entry.id, value: json }, 'this version of Gavel can’t read it')
-      return outbox.done([entry])
-    }
-    const { subjectId, verdict } = read
-    const records = [
-      { topic: topics.transcripts, key: subjectId, value: entry.transcript },
-      { topic: topics.verdicts, key: subjectId, value: entry.verdict },
-    ]
-    lanes.verdict.put({ entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) })
-  }
-
-  function tell(verdict: Verdict, published: number): void {
-    const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
-    report('verdict:published', {
-      verdict,
-      latencySeconds: Math.max(0, published - Date.parse(verdict.timing.receivedAt)) / 1000,
-      overheadSeconds: (verdict.timing.overheadMs + sinceDecided) / 1000,
-    })
-  }
-
   const inHand = () => all.flatMap(({ parcels }) => parcels)
 
-  function hasRoom(): boolean {
-    const parcels = inHand()
-    const characters = parcels.reduce(
-      (sum, { records }) => sum + records.reduce((own, { value }) => own + value.length, 0),
-      0,
-    )
-    return parcels.length < MOST_IN_HAND && characters < MOST_CHARACTERS_IN_HAND
+  async function take(entry: OutboxEntry): Promise<void> {
+    const parcel = await parcelOf(entry, topics, park)
+    if (parcel === null) return outbox.done([entry])
+    lanes[parcel.entry.kind === 'dead-letter' ? 'dead-letter' : 'verdict'].put(parcel)
+  }
+
+  /** Also its own entries may be handed to it by adoption, where it could not say for a while that it has them. */
+  async function takeOnce(entry: OutboxEntry): Promise<void> {
+    if (!inHand().some(({ entry: known }) => known.id === entry.id)) await take(entry)
   }
 
   async function read(): Promise<void> {
@@ -236,7 +75,7 @@ export function publisher(deps: {
             inHand().map(({ entry }) => entry.id),
           )
         }
-        if (!hasRoom()) {
+        if (!hasRoom(inHand())) {
           await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
           continue
         }
@@ -250,35 +89,65 @@ export function publisher(deps: {
         }
         for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await takeOnce(entry)
       } catch (error) {
-        report('trouble:met', { where: 'publisher', error })
+        report('error', { where: 'publisher', error })
         if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
   }
 
-  /** Its own that it could not keep for a while come back to it by adoption. */
-  async function takeOnce(entry: OutboxEntry): Promise<void> {
-    if (!inHand().some(({ entry: known }) => known.id === entry.id)) await take(entry)
+  async function takeLast(): Promise<void> {
+    for (const entry of await outbox.next(name, LAST_SENT_AT_ONCE, 0)) await take(entry)
   }
 
   return {
     start() {
       running = Promise.all([read(), ...all.map((own) => own.run())])
     },
-    /** Sends once more what has been decided by now, as far as Kafka takes it, and ends. */
+    /** Sends once more what has been decided by now, as far as store and Kafka allow it, and ends; what fails is reported. */
     async close() {
       stopping = true
       for (const { wake } of all) wake()
       await running
-      for (const entry of await outbox.next(name, LAST_SENT_AT_ONCE, 0)) await take(entry)
-      const last = await Promise.allSettled(
-        all.map(({ parcels, once }) => (parcels.length === 0 ? undefined : once(parcels.length))),
-      )
-      for (const one of last)
-        if (one.status === 'rejected') report('trouble:met', { where: 'publisher', error: one.reason })
-      await outbox.leave(name)
+      const flushAll = () => Promise.all(all.map(({ flush }) => attempt(flush)))
+      for (const step of [takeLast, flushAll, () => outbox.leave(name)]) await attempt(step)
     },
   }
+
+  async function attempt(step: () => Promise<unknown>): Promise<void> {
+    try {
+      await step()
+    } catch (error) {
+      report('error', { where: 'publisher', error })
+    }
+  }
+}
+
+function hasRoom(parcels: readonly Parcel[]): boolean {
+  const characters = parcels.reduce(
+    (sum, { records }) => sum + records.reduce((own, { value }) => own + value.length, 0),
+    0,
+  )
+  return parcels.length < MOST_IN_HAND && characters < MOST_CHARACTERS_IN_HAND
+}
+
+/** What is sent are the outbox's own bytes. An entry that this version can't read is parked: null. */
+async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park): Promise<Parcel | null> {
+  if (entry.kind === 'dead-letter') {
+    const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter }
+    return { entry, records: [record], sent: new Set() }
+  }
+  const json = entry.kind === 'verdict' ? entry.verdict : entry.json
+  const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
+  if (read === null || entry.kind !== 'verdict') {
+    await park({ topic: topics.verdicts, key: entry.id, value: json }, 'this version of Gavel can’t read it')
+    return null
+  }
+  const { subjectId, verdict } = read
+  const records = [
+    { topic: topics.transcripts, key: subjectId, value: entry.transcript },
+    { topic: topics.verdicts, key: subjectId, value: entry.verdict },
+  ]
+  return { entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) }
 }
 
 /** A verdict as far as this version understands it; null where not even its subject can be told. */
@@ -292,15 +161,4 @@ function readVerdict(json: string): { subjectId: string; verdict: Verdict | null
   } catch {
     return null
   }
-}
-
-/** A dead letter with less of the message's bytes; then without its headers and its key as well. */
-function shortenedLetter(json: string, bytes: number): string {
-  const read = deadLetter.safeParse(JSON.parse(json))
-  if (!read.success) return json
-  const bare: DeadLetter = { ...read.data, raw: '', truncated: read.data.rawBytes > 0 }
-  const room = bytes - Buffer.byteLength(JSON.stringify(bare))
-  if (room < 4) return JSON.stringify({ ...bare, headers: {}, key: null, detail: bare.detail.slice(0, 100) })
-  const raw = read.data.raw.slice(0, Math.floor(room / 4) * 4)
-  return JSON.stringify({ ...bare, raw, truncated: read.data.truncated || raw.length < read.data.raw.length })
 }

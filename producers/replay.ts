@@ -1,4 +1,4 @@
-import type { FileMessage } from '../src/evaluation/formats.ts'
+import type { FileMessage } from '../src/evaluation/file-message.ts'
 import type { TopicWriter } from '../src/ports/topic.ts'
 
 /** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers take it. */

@@ -1,16 +1,20 @@
-/** timeout(1) signals its child, and then the group that the child is in: both within this, in ms. */
+/** timeout(1) signals its child and then the child's process group: two signals within this time are one request, in ms. */
 const SAME_SIGNAL_MS = 100
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type Signal = (typeof SIGNALS)[number]
 
 /**
  * Listens for requests to stop: `signal` aborts and `stopped` resolves, with the signal's name, on the first one; `end` is
- * called on the second. A hangup and the launcher's death are requests too, but never the second one: nobody insists by them.
+ * called on the second. A hangup or the launcher's death is a request, too, but never counts as the second one.
  *
- * One Ctrl-C can arrive twice, for terminals and service managers signal the whole process group, and the launcher tells what
- * it got. So signals and the launcher's messages are counted apart, and the higher count holds.
+ * One Ctrl-C can arrive twice: terminals and service managers signal the whole process group, and the launcher forwards the
+ * signal as a message. So signals and messages are counted separately, and the higher count is taken.
  */
-export function stopRequests(self: NodeJS.Process, clock: () => number, end: () => void) {
+export function stopRequests(
+  self: NodeJS.Process,
+  clock: () => number,
+  end: () => void,
+): { readonly signal: AbortSignal; readonly stopped: Promise<string> } {
   const stopping = new AbortController()
   const { promise: stopped, resolve } = Promise.withResolvers<string>()
   const begin = (name: string) => {
@@ -41,7 +45,7 @@ export function stopRequests(self: NodeJS.Process, clock: () => number, end: () 
       if (name !== undefined) told(name)
     })
     self.on('disconnect', () => begin('the end of the launcher'))
-    // A command that is through ends, though its launcher still listens.
+    // The open channel to the launcher must not keep a finished command alive.
     self.channel.unref()
   }
   return { signal: stopping.signal, stopped }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { commentMessage, counterspeechMessage, postMessage } from '../src/domain/messages.ts'
-import { answer } from '../src/stack/understudy/answer.ts'
+import { answer } from '../src/tools/understudy/answer.ts'
 
 const time = z.iso.datetime()
 const id = z.string().min(1).max(512)

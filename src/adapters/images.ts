@@ -12,9 +12,9 @@ export interface ImageSettings {
   /** For the whole fetch, redirects and all, in ms. */
   readonly timeoutMs: number
   readonly maxRedirects: number
-  /** All addresses of a host name; the system's resolver unless given. */
+  /** Resolves a host name to all its addresses; by default the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly string[]>
-  /** Where may be connected to: public addresses at port 443, unless given. */
+  /** Where may be connected to; by default public addresses at port 443. */
   readonly mayReach?: (address: string, port: number) => boolean
   /** Certificates (PEM) to trust instead of the well-known ones. */
   readonly ca?: string
@@ -36,7 +36,7 @@ export function imageLoader(settings: ImageSettings): LoadImage {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Follows redirects by hand, since each hop's address is looked at before anything is sent to it. */
+/** Follows redirects itself, since each hop's address is checked before anything is sent to it. */
 async function fetched(first: string, settings: ImageSettings, signal: AbortSignal): Promise<Buffer> {
   let url = addressOf(first)
   for (let hop = 0; hop <= settings.maxRedirects; hop++) {
@@ -61,7 +61,7 @@ function addressOf(said: string, base?: URL): URL {
   return url
 }
 
-/** Asks exactly the addresses that were checked, so that a name can't resolve to another one in between. */
+/** Connects to exactly the addresses that were checked, so that the name can't resolve to another one in between. */
 async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const port = url.port === '' ? 443 : Number(url.port)
@@ -76,7 +76,7 @@ async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Prom
     headers: { accept: 'image/png, image/jpeg, image/gif, image/webp', 'accept-encoding': 'identity' },
     ...(settings.ca === undefined ? {} : { ca: settings.ca }),
   })
-  // Once there is a response, a failure shows in its body; an error that nobody listens for would end the process.
+  // Once there is a response, a failure shows in its body; an error event without a listener would end the process.
   sent.on('error', () => {})
   sent.end()
   const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage]
@@ -137,12 +137,12 @@ function dataUrlBytes(url: string, maxBytes: number): Buffer {
   const bytes = Math.floor((data.length * 3) / 4)
   if (bytes > maxBytes) throw tooLarge(maxBytes)
   const decoded = Buffer.from(data, 'base64')
-  // Node leaves out what is not base64, and so comes to fewer bytes.
+  // Node skips characters that are not base64, and so decodes fewer bytes.
   if (decoded.length !== bytes || data.length % 4 === 1) throw imageError('a data URL whose base64 is broken')
   return decoded
 }
 
-/** By what the bytes are: the type that a server or a data URL names is only a claim. SVG is refused, for it is a program. */
+/** Recognised by their bytes: the type that a server or a data URL names is only a claim. SVG is refused, for it can hold scripts. */
 const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(bytes: Buffer): boolean }[] = [
   {
     type: 'image/png',
@@ -173,7 +173,7 @@ function asDataUrl(bytes: Buffer): string {
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 
-/** Public are, of IPv4, all but these; of IPv6, what is handed out for unicast (2000::/3), but these. */
+/** Addresses that are not public: in IPv4 these; in IPv6 these, and all outside of global unicast (2000::/3). */
 const NOT_PUBLIC = new BlockList()
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -210,7 +210,7 @@ function isPublic(address: string, port: number): boolean {
     case 4:
       return !NOT_PUBLIC.check(address, 'ipv4')
     case 6:
-      // Outside 2000::/3 lie loopback, link-local, unique local, multicast, and IPv4 addresses in other clothes.
+      // Outside 2000::/3 are loopback, link-local, unique local, multicast, and IPv4-mapped addresses.
       return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6')
     default:
       return false

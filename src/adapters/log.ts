@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { describeError } from '../domain/error-line.ts'
 import { printableJson } from '../domain/printable.ts'
 import type { Events, Listener } from '../ports/report.ts'
 
@@ -10,11 +11,11 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:lost': 'error',
   'store:recovered': 'info',
   'store:full': 'error',
-  'store:roomy': 'info',
+  'store:writable': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',
-  'trouble:met': 'error',
+  error: 'error',
   'service:started': 'info',
   'key:unset': 'warn',
   'key:changed': 'warn',
@@ -22,9 +23,11 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:stopping': 'info',
   'service:stopped': 'info',
 }
-/** Whatever Redis has no memory for, it is one trouble: each script of each worker has words of its own for it. */
+/** What `error` is called in the log: alerts and operators search for this name. */
+const ERROR_IN_LOG = 'trouble:met'
+/** That Redis has no memory left is one error, whichever script or worker met it: only the rest of the message differs. */
 const NO_MEMORY = /^OOM /
-/** The same trouble is told once in this time, with the number of times that it was not. */
+/** The same error is logged once in this time, with the number of times that it was left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
 
@@ -55,14 +58,14 @@ export function logListener(level: string, now: () => number): Listener {
   return (name, event) => {
     const loudness = LEVELS[name] ?? 'debug'
     if (!log.isLevelEnabled(loudness)) return
-    if (name === 'trouble:met') {
-      const { where, error } = event as Events['trouble:met']
-      const described = describe(error)
+    if (name === 'error') {
+      const { where, error } = event as Events['error']
+      const described = describeError(error)
       // A lock that lapses is seldom alone: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
       const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
       if (silent !== null)
-        log[loudness]({ event: name, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
+        log[loudness]({ event: ERROR_IN_LOG, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
       return
     }
     if (name === 'verdict:published')
@@ -74,36 +77,7 @@ export function logListener(level: string, now: () => number): Listener {
   }
 }
 
-/**
- * A mistake of the program for a person: what is told of an error and the place of ours where it came from, in one line; with
- * `stack` every place that it passed. Nothing that its causes hold.
- */
-export function unexpected(error: unknown, { stack }: { stack: boolean }): string {
-  const { error: name, code, message } = describe(error)
-  const said = `${name}${code === undefined ? '' : ` (${code})`}: ${message}`
-  const frames = error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line)) : []
-  if (stack) return [said, ...frames].join('\n')
-  const [place] = frames.flatMap((frame) => (frame.includes('node_modules') ? [] : (OUR_PLACE.exec(frame) ?? [])))
-  return place === undefined ? said : `${said} (${place})`
-}
-const OUR_PLACE = /(?:src|consumers|producers|config)\/[\w./-]+:\d+/
-
-/** Of an error what may be told to anybody: its name, its code and the first line of its message. */
-function describe(error: unknown): { error: string; code?: string; message: string } {
-  if (!(error instanceof Error)) return { error: typeof error, message: '' }
-  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code.slice(0, MAX_CODE_CHARS) } : {}
-  const message = error.message
-    .replace(QUOTED_BY_PARSER, 'what was read is no JSON')
-    .replace(CREDENTIALS, '//…@')
-    .split('\n', 1)[0]
-  return { error: error.name, ...code, message: (message ?? '').slice(0, MAX_MESSAGE_CHARS) }
-}
-
-const MAX_CODE_CHARS = 64
 const MAX_MESSAGE_CHARS = 300
-/** `JSON.parse` quotes the text that it can't read. */
-const QUOTED_BY_PARSER = /(?:Unexpected token .*|".*) is not valid JSON/s
-const CREDENTIALS = /\/\/[^@\s/]*@/g
 
 function shortened(event: object): object {
   return Object.fromEntries(

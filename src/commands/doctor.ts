@@ -4,15 +4,17 @@ import type { Settings } from '../../config/schema.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
 import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redis/connect.ts'
-import { libraryOf, topicsOf } from '../assembly.ts'
+import { libraryOf } from '../composition/library.ts'
+import { topicsOf } from '../composition/topics.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
 import { makeProtocols } from '../protocols/make.ts'
+import type { Command } from './command.ts'
 import { otherModels } from './paper-models.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable } from './terminal.ts'
 
-/** One thing looked at: how it is, and what to do where it is not well. */
+/** The result of one check, and what to do where something is wrong. */
 export interface Finding {
   readonly what: string
   readonly state: 'well' | 'warning' | 'broken'
@@ -22,10 +24,14 @@ export interface Finding {
 
 const WAIT_MS = 10_000
 
-/** `gavel doctor`: looks at everything that a running service needs. Resolves to whether nothing is broken. */
-export async function doctor(settings: Settings, options: { json: boolean }, terminal: Terminal): Promise<boolean> {
-  const findings = (
-    await Promise.all([
+/** `gavel doctor`: checks everything that a running service needs. Ends with an `OperatorError` if something is broken. */
+export const command: Command<object, readonly Finding[]> = {
+  options: [],
+  json: true,
+  help: 'Asks each model one tiny question, which costs a few tokens.\n\nExample:\n  $ gavel doctor',
+  async run({ settings: read }) {
+    const settings = read()
+    const findings = await Promise.all([
       protocolsFinding(settings),
       keyFinding(settings),
       redisFindings(settings),
@@ -34,20 +40,23 @@ export async function doctor(settings: Settings, options: { json: boolean }, ter
       paperFindings(settings),
       libraryFindings(settings),
     ])
-  ).flat()
-  if (options.json) terminal.out(JSON.stringify(findings))
-  else
-    for (const { what, state, detail, todo } of findings) {
-      const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
-      terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
-      if (todo !== undefined) terminal.out(`         → ${todo}`)
-    }
-  return findings.every(({ state }) => state !== 'broken')
+    return findings.flat()
+  },
+  print(findings, { json, terminal }) {
+    if (json) terminal.out(JSON.stringify(findings))
+    else
+      for (const { what, state, detail, todo } of findings) {
+        const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
+        terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
+        if (todo !== undefined) terminal.out(`         → ${todo}`)
+      }
+    if (findings.some(({ state }) => state === 'broken')) throw new OperatorError('Something is broken; see above.')
+  },
 }
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   try {
-    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).map(
+    const names = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor')).map(
       ({ name }) => name,
     )
     if (names.length > 0)
@@ -65,7 +74,7 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** What is drawn and fenced under a key that goes with Redis falls another way afterwards. */
+/** A key that is kept in Redis is lost with it: other comments are sampled afterwards, and fenced otherwise. */
 function keyFinding({ fences: { key } }: Settings): Finding {
   if (key !== '') return { what: 'key of fences and draws', state: 'well', detail: 'is set' }
   return {
@@ -76,12 +85,12 @@ function keyFinding({ fences: { key } }: Settings): Finding {
   }
 }
 
-/** The shelves that the protocols look at: one that is missing costs quality, one of another embedder is never found in. */
+/** The shelves that the protocols search: a missing one costs quality, one made by another embedder finds nothing. */
 async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
     const wanted = new Set(
-      makeProtocols(settings.protocols, fences('doctor', settings.fences), lots('doctor')).flatMap(
+      makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor')).flatMap(
         ({ shelves = [] }) => shelves,
       ),
     )
@@ -130,14 +139,14 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
     ]
   let client: ReturnType<typeof connect> | undefined
   try {
-    client = connect(settings.redis, () => {}, 'impatient')
-    await within(checkRedis(client, settings.redis))
+    client = connect(settings.redis, () => {}, 'fail-fast')
+    await withTimeout(checkRedis(client, settings.redis))
     const servers = serversOf(client)
     return (
       await Promise.all(
         servers.map(async (server) => {
           const name = servers.length === 1 ? 'Redis' : `Redis ${server.options.host}:${server.options.port}`
-          return serverFindings(name, await within(server.info()))
+          return serverFindings(name, await withTimeout(server.info()))
         }),
       )
     ).flat()
@@ -183,9 +192,9 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   try {
     await checkBrokers(settings.kafka)
     admin = kafkaClient(settings.kafka, clientId, () => {}).admin({ retry: { retries: 1 } })
-    await within(admin.connect())
-    const cluster = await within(admin.describeCluster())
-    const present = new Set(await within(admin.listTopics()))
+    await withTimeout(admin.connect())
+    const cluster = await withTimeout(admin.describeCluster())
+    const present = new Set(await withTimeout(admin.listTopics()))
     const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
     return [
       { what: 'Kafka', state: 'well', detail: `${cluster.brokers.length} brokers` },
@@ -215,7 +224,7 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** A table of a paper is repeated with its paper's models only. */
+/** A paper's results can be reproduced with its own models only. */
 function paperFindings(settings: Settings): Finding[] {
   return otherModels(settings).map((line) => ({
     what: 'preset paper',
@@ -272,13 +281,13 @@ async function modelFindings(settings: Settings): Promise<Finding[]> {
 }
 
 function broken(what: string, error: unknown, todo: string): Finding {
-  // It says itself what to do.
+  // Its message says what to do.
   if (error instanceof OperatorError) return { what, state: 'broken', detail: error.message }
   const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
   return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }
 }
 
-async function within<Result>(work: Promise<Result>): Promise<Result> {
+async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${WAIT_MS / 1000} s`)), WAIT_MS)

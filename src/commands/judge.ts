@@ -1,47 +1,24 @@
+import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
-import { intake } from '../../consumers/intake.ts'
-import { imageLoader } from '../adapters/images.ts'
-import { memoryQueues } from '../adapters/memory/queues.ts'
-import { memoryStores } from '../adapters/memory/stores.ts'
 import { memoryTopics } from '../adapters/memory/topics.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
-import {
-  gatewaySettings,
-  imageSettings,
-  intakesOf,
-  judgeSettings,
-  libraryOf,
-  memoryGatewayParts,
-  openerSettings,
-  orphanLetter,
-} from '../assembly.ts'
+import { type MemoryService, memoryService } from '../composition/memory-service.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { fences } from '../domain/fence.ts'
-import { lots } from '../domain/lot.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { verdict } from '../domain/verdict.ts'
-import { judge } from '../engine/judge.ts'
-import { opener } from '../engine/open.ts'
-import { router } from '../engine/routes.ts'
-import {
-  type BadLine,
-  type FileMessage,
-  type Format,
-  faultIn,
-  fileMessages,
-  LABELLED_FORMATS,
-  sourceIdOf,
-} from '../evaluation/formats.ts'
+import { type BadLine, faultIn } from '../evaluation/file-message.ts'
+import { FILE_TOPICS, feeding, subjectsOf } from '../evaluation/file-topics.ts'
+import { type Format, fileMessages, sourceIdOf } from '../evaluation/formats.ts'
 import { heldOut } from '../evaluation/held-out.ts'
-import { gateway } from '../gateway/gateway.ts'
-import type { Outbox, OutboxEntry } from '../ports/cases.ts'
+import { LABELLED_FORMATS } from '../evaluation/labelled-sets.ts'
+import type { OutboxEntry } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
-import { makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
-import { startUnderstudy } from '../stack/understudy/server.ts'
+import type { Command, Invocation } from './command.ts'
+import { durationMs, formatOption } from './options.ts'
 import { otherModels } from './paper-models.ts'
-import { printable, printableJson, type Terminal } from './terminal.ts'
-import { line } from './verdicts.ts'
+import { counted, printable, printableJson } from './terminal.ts'
+import { verdictLine } from './verdict-line.ts'
+import { withModel } from './with-model.ts'
 
 export interface Judged {
   readonly verdicts: number
@@ -55,6 +32,7 @@ export interface JudgeOptions {
   readonly protocol: string
   readonly format: Format
   readonly transcript: boolean
+  /** Whether verdicts are printed as JSON. */
   readonly json: boolean
   /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
   readonly finalAge: number
@@ -62,164 +40,108 @@ export interface JudgeOptions {
   readonly keepNearDuplicates?: boolean
 }
 
-/** Messages handled at once. */
-const BATCH = 500
-const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
-const TOPIC_OF = { post: TOPICS.posts, comment: TOPICS.comments, counterspeech: TOPICS.counterspeech } as const
+interface Options extends Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates'> {
+  readonly transcript?: boolean
+  readonly finalAge?: number
+}
+
+/** `gavel judge`: a file's subjects, judged in this process. */
+export const command: Command<Options, Judged> = {
+  options: [
+    new Option('--protocol <name>', 'by which protocol').makeOptionMandatory(),
+    formatOption(),
+    new Option(
+      '--final-age <duration>',
+      'leave out comments that came later after their post than this, as a stream does (24h, 90m); without it threads are judged whole',
+    ).argParser(durationMs),
+    new Option('--transcript', 'the whole argument of each verdict'),
+    new Option(
+      '--keep-near-duplicates',
+      'of labelled texts: may find near-duplicates of themselves on the shelves, as in production',
+    ),
+  ],
+  json: true,
+  help: [
+    'No case finds its own item on a shelf. In a labelled format it finds no near-duplicate of its text either (edit',
+    'similarity over words above 0.8): a label that stands beside the same words would be no judgement.',
+    '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
+  ].join('\n'),
+  run({ args: [file = ''], options, json, settings, ...io }) {
+    const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
+    return judgeFile(settings(), file, { ...options, finalAge, transcript, json }, io)
+  },
+  print({ verdicts, undecided, refused, unrouted }, { options: { protocol }, terminal }) {
+    terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
+    if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)
+  },
+}
+
+type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
 
 /**
- * `gavel judge`: the whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: every subject's
- * final snapshot is judged. Without a model in the settings the understudy answers, and it is said.
+ * The whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: every subject's final snapshot is
+ * judged. Without a model in the settings the understudy answers, and it is said.
  */
-export async function judgeFile(
-  settings: Settings,
-  file: string,
-  options: JudgeOptions,
-  io: { terminal: Terminal; signal: AbortSignal },
-): Promise<Judged> {
+export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
   const { terminal } = io
   const counts = { verdicts: 0, undecided: 0, refused: 0, unrouted: 0 }
   const complain: Report = (name, event) => {
-    if (name === 'trouble:met' && 'error' in event)
-      terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
-    // Comments that a protocol does not read are none of its subjects.
-    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== TOPICS.comments)
+    if (name === 'error' && 'error' in event) terminal.say(printable(`${event.where}: ${String(event.error)}`, 300))
+    // A comment that the protocol does not read is no subject of it, and so not unrouted.
+    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
       if (event.outcome === 'unrouted') counts.unrouted += event.count
   }
-  const understudy = settings.openai.apiKey === '' ? await startUnderstudy() : undefined
-  if (understudy !== undefined) terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
-  const endpoint = {
-    ...settings.openai,
-    ...(understudy && { baseUrl: understudy.settings.OPENAI_BASE_URL, apiKey: understudy.settings.OPENAI_API_KEY }),
-  }
-  try {
-    await judgeWith({ ...settings, openai: endpoint }, file, options, io, { report: complain, counts })
-    return counts
-  } finally {
-    await understudy?.close()
-  }
+  await withModel(settings, terminal, (reachable) =>
+    judgeWith(reachable, file, options, io, { report: complain, counts }),
+  )
+  return counts
 }
 
 async function judgeWith(
   given: Settings,
   file: string,
   options: JudgeOptions,
-  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
+  io: JudgeIo,
   { report, counts }: { report: Report; counts: Counts },
 ): Promise<void> {
-  const clock = Date.now
-  // A stream ends a thread at an age; a file holds it whole.
+  const { terminal } = io
+  // In a stream a thread ends at a set age; a file holds the whole thread.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: options.finalAge } }
-  const secret = settings.fences.key || 'one run'
-  const lot = lots(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), lot).filter(
-    ({ name }) => name === options.protocol,
-  )
-  if (protocols.length === 0)
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const topics = memoryTopics()
+  const feed = feeding(topics.send)
+  const descriptions = new Map<string, readonly string[]>()
+  // The file goes in as the topics would, and every due time has come when it has been read.
+  const service = await memoryService(settings, {
+    protocol: options.protocol,
+    secret: settings.fences.key || 'one run',
+    topics: FILE_TOPICS,
+    reader: topics.reader,
+    report,
+    retry: { attempts, backoffMs: backoff },
+    shown: (library) =>
+      heldOut(library, {
+        sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
+        keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
+      }),
+    descriptions: ({ postId }) => descriptions.get(postId) ?? [],
+    streamClock: { idleAfter: 0, atEnd: 'finish' },
+  })
+  if (service === null)
     throw new OperatorError(
       `No protocol is called ${options.protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
     )
-  for (const line of otherModels(
-    settings,
-    PROTOCOLS.filter(({ name }) => name === options.protocol),
-  ))
-    terminal.say(line)
-  const { threads, cases, outbox, marks } = memoryStores(clock)
-  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
-  const stages = protocols.flatMap(({ name, stages: own }) => own.map((stage) => ({ protocol: name, stage })))
-  const queues = memoryQueues({ stages, attempts, backoffMs: backoff, clock, report })
-  const parts = memoryGatewayParts(settings, clock)
-  const calls = gateway({
-    model: openAiModel(settings.openai),
-    loadImage: imageLoader(imageSettings(settings)),
-    ...parts,
-    settings: gatewaySettings(settings, secret),
-    clock,
-    report,
-  })
-  const library = libraryOf(settings, clock)
-  const shelves = heldOut(library, {
-    sourceIdOf: (subjectId) => sourceIdOf(file, options.format, subjectId),
-    keepNearDuplicates: options.keepNearDuplicates === true || !isLabelled(options.format),
-  })
-  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  queues.work(
-    judge({
-      protocols: byName,
-      cases,
-      gateway: calls,
-      library: shelves,
-      clock,
-      report,
-      settings: judgeSettings(settings),
-    }),
-  )
-
-  // The file goes in as the topics would, and every due time has come when it has been read. Who names a protocol means
-  // every subject of the file: the routes are for streams.
-  const routes = router(protocols, {}, lot)
-  const feed = feeding()
-  const descriptions = new Map<string, readonly string[]>()
-  const taking = intake({
-    reader: feed.reader,
-    // A deletion in the file takes its post out of the file, and not what was learnt from it out of the library.
-    intakes: intakesOf(TOPICS, {
-      settings,
-      threads,
-      cases,
-      queues,
-      protocols,
-      routes,
-      library: { forget: async () => 0 },
-      memo: parts.memo,
-      lot,
-      clock,
-      descriptions: ({ postId }) => descriptions.get(postId) ?? [],
-    }),
-    outbox,
-    marks,
-    limits: { maxBytes: settings.intake.maxMessageBytes, maxAheadMs: settings.intake.maxAhead },
-    clock,
-    report,
-  })
-  await taking.start()
-  const skipped: BadLine[] = []
-  await feed.all(
-    subjectsOf(
-      fileMessages(file, options.format, (bad) => skipped.push(bad)),
-      skipped,
-      descriptions,
-    ),
-  )
-  for (const bad of skipped) terminal.say(faultIn(file, bad))
-  counts.refused += skipped.filter(({ read }) => read !== true).length
-
-  const dueCases = opener({
-    routes,
-    threads,
-    marks,
-    cases,
-    queues,
-    clock,
-    report,
-    settings: { ...openerSettings(settings, null), clock: { idleAfter: 0, atEnd: 'finish' } },
-    orphanLetter: orphanLetter(report),
-  })
+  const kinds = PROTOCOLS.filter(({ name }) => name === options.protocol)
+  for (const line of otherModels(settings, kinds)) terminal.say(line)
   try {
-    await collect(
-      async () => {
-        await taking.watch()
-        return dueCases.openDue()
-      },
-      outbox,
-      counts,
-      { ...options, file, lineOf: feed.lineOf },
-      { terminal, signal },
-      async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY)),
-    )
+    const skipped: BadLine[] = []
+    const messages = fileMessages(file, options.format, (bad) => skipped.push(bad))
+    await feed.all(subjectsOf(messages, skipped, descriptions))
+    for (const bad of skipped) terminal.say(faultIn(file, bad))
+    counts.refused += skipped.filter(({ read }) => read !== true).length
+    await collect(service, counts, { ...options, file, lineOf: feed.lineOf }, io)
   } finally {
-    await queues.close(0)
-    await library.close()
+    await service.close()
   }
 }
 
@@ -229,35 +151,15 @@ function isLabelled(format: Format): boolean {
   return LABELLED_FORMATS.some((known) => known === format)
 }
 
-/**
- * The messages that are subjects, or parts of one; the others are told to `skipped`, and what a vision model saw, which is no
- * part of a message, to `described`, by the post's id.
- */
-async function* subjectsOf(
-  messages: AsyncIterable<FileMessage>,
-  skipped: BadLine[],
-  described: Map<string, readonly string[]>,
-) {
-  for await (const { type, descriptions, ...message } of messages) {
-    if (descriptions !== undefined) described.set(message.key, descriptions)
-    if (type === 'feedback') skipped.push({ line: message.line, why: 'is feedback, for "gavel learn"' })
-    else yield { ...message, topic: TOPIC_OF[type] }
-  }
-}
-
-/** Prints what comes out until nothing is open or due any more. */
+/** Prints verdicts until no case is open or due any more. */
 async function collect(
-  openDue: () => Promise<number>,
-  outbox: Outbox,
+  { taking, opener, threads, cases, outbox }: MemoryService,
   counts: Counts,
-  options: {
-    file: string
-    lineOf: ReturnType<typeof feeding>['lineOf']
-    transcript: boolean
-    json: boolean
+  options: Pick<JudgeOptions, 'transcript' | 'json'> & {
+    readonly file: string
+    readonly lineOf: ReturnType<typeof feeding>['lineOf']
   },
-  { terminal, signal }: { terminal: Terminal; signal: AbortSignal },
-  left: () => Promise<number>,
+  { terminal, signal }: JudgeIo,
 ): Promise<void> {
   const tell = (entry: OutboxEntry) => {
     if (entry.kind === 'dead-letter') {
@@ -277,47 +179,18 @@ async function collect(
           : printableJson(entry.verdict),
       )
     else {
-      terminal.out(line(decided))
+      terminal.out(verdictLine(decided))
       if (options.transcript) terminal.out(printableJson(JSON.stringify(JSON.parse(entry.transcript), null, 2)))
     }
   }
+  const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
   while (!signal.aborted) {
-    await openDue()
+    await taking.watch()
+    await opener.openDue()
     const entries = await outbox.next('judge', 100, 20)
     for (const entry of entries) tell(entry)
     await outbox.done(entries)
     terminal.progress(`${counts.verdicts} judged`)
     if (entries.length === 0 && (await left()) + (await outbox.size()) === 0) break
-  }
-}
-
-/** Topics that are fed from a file, and the lines from which their records came. */
-function feeding() {
-  const topics = memoryTopics()
-  const lines = new Map<string, number>()
-  return {
-    reader: topics.reader,
-    /** The line of the file, from 1, that a record was made of. */
-    lineOf: (topic: string, offset: string) => lines.get(`${topic}/${offset}`),
-    /** Posts before comments in each part of the file, as a stream has them mostly. */
-    async all(messages: AsyncIterable<Omit<FileMessage, 'type'> & { topic: string }>): Promise<void> {
-      let pending: (Omit<FileMessage, 'type'> & { topic: string })[] = []
-      const flush = async () => {
-        const byTopic = Map.groupBy(pending, ({ topic }) => topic)
-        pending = []
-        for (const topic of Object.values(TOPICS)) {
-          const part = byTopic.get(topic) ?? []
-          if (part.length === 0) continue
-          const records = part.map(({ key, value }) => ({ key, value: Buffer.from(JSON.stringify(value)) }))
-          const offsets = await topics.send(topic, records)
-          for (const [at, { line }] of part.entries()) lines.set(`${topic}/${offsets[at]}`, line)
-        }
-      }
-      for await (const message of messages) {
-        pending.push(message)
-        if (pending.length >= BATCH) await flush()
-      }
-      await flush()
-    },
   }
 }

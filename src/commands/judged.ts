@@ -1,21 +1,22 @@
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
-import type { topicsOf } from '../assembly.ts'
+import { readTopic } from '../adapters/kafka/bounded-reader.ts'
+import type { topicsOf } from '../composition/topics.ts'
 import { type Argument, argumentOf } from '../curator/case.ts'
 import { type Decided, type Judged, subjectKey } from '../curator/learn.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { jsonOf } from '../domain/json-of.ts'
 import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { linesOf } from '../evaluation/lines.ts'
-import { jsonOf, readTopic } from './read-topic.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Verdicts and transcripts on their topics: each look reads one of them from its beginning, and keeps what it was sent for. */
+/** Verdicts and transcripts on their topics: each call reads one topic from its beginning, and keeps what was asked for. */
 export function judgedTopics(
   kafka: Kafka,
   topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
   terminal: Pick<Terminal, 'progress' | 'say'>,
 ): Judged {
-  /** Records under these keys, read as JSON; the others are passed over unread. */
+  /** Records with these keys, parsed as JSON; the others are skipped unparsed. */
   async function scan(topic: string, keys: ReadonlySet<string>, signal: AbortSignal, take: (json: unknown) => void) {
     let read = 0
     await readTopic(kafka, topic, { follow: false, signal, say: terminal.say }, ({ message }) => {
@@ -69,8 +70,8 @@ export async function eachLine<Line>(
 }
 
 /**
- * Verdicts and transcripts in a file as `gavel judge --json --transcript` writes it, which is read anew for each look. Lines
- * that are none are told to `bad`. Throws an `OperatorError` if it can't be read.
+ * Verdicts and transcripts in a file as `gavel judge --json --transcript` writes it, which is read again on each call. Lines
+ * that are none are reported to `bad`. Throws an `OperatorError` if it can't be read.
  */
 export function judgedFile(file: string, bad: (line: number) => void): Judged {
   const scan = (signal: AbortSignal, told: (line: number) => void, take: (read: z.infer<typeof judgedLine>) => void) =>

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { chainOf } from '../gateway/gateway.ts'
+import { chainOf } from '../gateway/fallback.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 

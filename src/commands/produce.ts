@@ -1,11 +1,24 @@
+import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { type Pace, replayFile } from '../../producers/replay.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
-import { makeTopics } from '../app.ts'
-import { topicsOf } from '../assembly.ts'
-import { type BadLine, type Format, fileMessages } from '../evaluation/formats.ts'
+import { makeTopics } from '../composition/kafka.ts'
+import { topicsOf } from '../composition/topics.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { type BadLine, faultIn } from '../evaluation/file-message.ts'
+import { type Format, fileMessages } from '../evaluation/formats.ts'
+import type { Command } from './command.ts'
+import { formatOption, notNegative, positive } from './options.ts'
 import type { Terminal } from './terminal.ts'
+
+interface ProduceOptions {
+  readonly format: Format
+  readonly rate?: number
+  readonly speed?: number
+  /** In seconds. */
+  readonly maxPause: number
+}
 
 export interface Produced {
   readonly sent: number
@@ -17,7 +30,48 @@ export interface Produced {
   readonly seconds: number
 }
 
+/** Bad lines that are named. */
+const NAMED = 20
+
 /** `gavel produce`: a file's messages to Kafka, at their pace. */
+export const command: Command<ProduceOptions, Produced> = {
+  options: [
+    formatOption(),
+    new Option('--rate <n>', 'messages a second').argParser(positive).conflicts('speed'),
+    new Option('--speed <x>', 'keep the recorded pace, this many times faster').argParser(positive),
+    new Option('--max-pause <s>', 'with --speed: no pause longer than this many seconds')
+      .argParser(notNegative)
+      .default(1),
+  ],
+  json: true,
+  help: 'Example:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000',
+  run: ({ args: [file = ''], options, settings, terminal, signal }) =>
+    produce(settings(), file, options.format, paceOf(options), { terminal, signal }),
+  print(done, { args: [file = ''], json, terminal }) {
+    const { sent, posts, comments, counterspeech, feedback, skipped, seconds } = done
+    if (json) terminal.out(JSON.stringify(done))
+    else {
+      const parts = [
+        `${posts} posts`,
+        `${comments} comments`,
+        ...(counterspeech > 0 ? [`${counterspeech} counterspeech`] : []),
+        ...(feedback > 0 ? [`${feedback} feedback`] : []),
+      ]
+      terminal.out(`${sent} sent (${parts.join(', ')}) in ${seconds.toFixed(1)} s`)
+    }
+    for (const bad of skipped.slice(0, NAMED)) terminal.say(faultIn(file, bad))
+    const leftOut = skipped.filter(({ read }) => read !== true).length
+    if (leftOut > 0) throw new OperatorError(`${leftOut} lines of ${file} were left out.`)
+  },
+}
+
+function paceOf({ rate, speed, maxPause }: ProduceOptions): Pace {
+  if (rate !== undefined) return { kind: 'rate', perSecond: rate }
+  if (speed !== undefined) return { kind: 'recorded', speed, maxPauseMs: maxPause * 1000 }
+  return { kind: 'flat-out' }
+}
+
+/** Sends a file's messages to their topics, which are made where they are missing. */
 export async function produce(
   settings: Settings,
   file: string,
@@ -27,7 +81,7 @@ export async function produce(
 ): Promise<Produced> {
   const { clientId, compression } = settings.kafka
   const kafka = kafkaClient(settings.kafka, clientId, (name, event) => {
-    if (name === 'trouble:met' && 'error' in event) io.terminal.say(String(event.error))
+    if (name === 'error' && 'error' in event) io.terminal.say(String(event.error))
   })
   await checkBrokers(settings.kafka)
   await makeTopics(kafka, settings)

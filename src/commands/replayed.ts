@@ -2,7 +2,7 @@ import type { KafkaMessage } from 'kafkajs'
 
 /**
  * What a replayed message carries: of which record it is a copy, which one was the first, and how often it has been replayed.
- * The mark is the copy itself: it stands as soon as the replay is done and for as long as there is something to replay.
+ * The copy is itself the mark that the record was replayed: it is there once the replay is done, for as long as the original.
  * Places are `partition@offset` of the copy's own topic.
  */
 const REPLAY_OF = 'gavel-replay-of'

@@ -3,7 +3,7 @@ import { printable, printableJson } from '../domain/printable.ts'
 
 export { printable, printableJson } from '../domain/printable.ts'
 
-/** Where a command speaks: results on `out`, everything else on `say`. No text drives the terminal, whoever wrote it. */
+/** Where a command prints: results on `out`, everything else on `say`. Control characters are escaped in both. */
 export interface Terminal {
   /** One line of result on standard output. */
   out(line: string): void

@@ -1,16 +1,15 @@
-import { randomUUID } from 'node:crypto'
-import type { Call } from '../domain/case.ts'
-import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Curation } from '../domain/curation.ts'
+import { RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
-import type { Protocol } from '../engine/script.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Library, NewProposal, Proposal, Proposer, Room } from '../ports/library.ts'
+import type { Library, NewProposal, Proposal } from '../ports/library.ts'
+import { type AskSettings, askingCurator, CaseFailed, type Distilled, type LearnIo } from './ask-curator.ts'
 import type { Argument } from './case.ts'
-import { type ClosedCase, type curation, curationAnswer } from './curate.ts'
-import { type Patience, patiently } from './patiently.ts'
+import { inParallel } from './in-parallel.ts'
+import { roomsOf } from './rooms.ts'
 
-/** What a person's feedback came to: each piece ends in exactly one of these, or is left for another time. */
+/** What became of a person's feedback: each message has exactly one of these outcomes, of which `left` means later. */
 export type Learnt =
   | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
   /** It stands in the library already, in whatever state. */
@@ -28,7 +27,7 @@ export type Learnt =
   /** It was told to stop before. */
   | { readonly outcome: 'left' }
 
-/** A verdict, as far as feedback is held against it. */
+/** What feedback is compared with in a verdict. */
 export interface Decided {
   readonly id: string
   readonly subjectId: string
@@ -52,24 +51,20 @@ export function subjectKey({
   return `${protocol} ${tenant} ${subjectId}`
 }
 
-export interface LearnSettings {
+/** A protocol, as far as learning asks. */
+interface LearningProtocol {
+  readonly name: string
+  readonly labels: readonly string[]
+  /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
+  readonly learns?: string
+}
+
+export interface LearnSettings extends AskSettings {
   /** Also cases that the verdict got right: for a seed library. */
   readonly all: boolean
   /** Questions to the model at once. */
   readonly atOnce: number
-  /** Longest time for one case, waits included, in ms. */
-  readonly deadlineMs: number
-  readonly patience: Patience
 }
-
-/** What the model was paid for. */
-export interface Spent {
-  readonly calls: number
-  readonly costUsd: number
-}
-
-/** Rejected questions, with none answered, after which it is the settings that are at fault and not the cases. */
-const REJECTED = 3
 
 /**
  * From what people say of verdicts to proposals: a case whose verdict they would have had otherwise is put to the curator,
@@ -77,31 +72,30 @@ const REJECTED = 3
  */
 export function learner(deps: {
   /** Those that the settings switch on. */
-  protocols: readonly Protocol[]
+  protocols: readonly LearningProtocol[]
   /** Names of all that there are. */
   known: ReadonlySet<string>
   library: Pick<Library, 'propose' | 'room' | 'proposals' | 'reject'>
   gateway: Pick<Gateway, 'ask'>
-  curate: ReturnType<typeof curation>
+  /** By protocol. */
+  curations: ReadonlyMap<string, Curation>
   clock: Clock
   settings: LearnSettings
 }) {
-  const { protocols, known, library, gateway, curate, clock, settings } = deps
+  const { protocols, known, library, gateway, curations, clock, settings } = deps
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  const spent = { calls: 0, costUsd: 0 }
-  let answered = 0
-  let rejected = 0
+  const asking = askingCurator({ gateway, clock, settings })
 
   /**
-   * One outcome for each piece of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
+   * One outcome for each message of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
    * be asked at all; what was proposed by then is kept.
    */
   async function learn(feedback: readonly FeedbackMessage[], judged: Judged, io: LearnIo): Promise<Learnt[]> {
     const { signal } = io
     const ended = new Map<FeedbackMessage, Learnt>()
     const outcomes = () => feedback.map((one): Learnt => ended.get(one) ?? { outcome: 'left' })
-    const settle = (pieces: readonly FeedbackMessage[], how: (one: FeedbackMessage) => Learnt | null) =>
-      pieces.filter((one) => {
+    const settle = (messages: readonly FeedbackMessage[], how: (one: FeedbackMessage) => Learnt | null) =>
+      messages.filter((one) => {
         const learnt = how(one)
         if (learnt !== null) ended.set(one, learnt)
         return learnt === null
@@ -157,7 +151,7 @@ export function learner(deps: {
     return { outcome: 'invalid', why: `label: ${name} knows ${protocol.labels.join(', ')}` }
   }
 
-  /** What it comes to where no model need be asked; null where one must. What its author said before is withdrawn. */
+  /** The outcome where no model need be asked, else null. Withdraws what its author proposed before with another label. */
   async function withoutModel(
     one: FeedbackMessage,
     shelf: string,
@@ -184,19 +178,22 @@ export function learner(deps: {
     shelf: string,
     verdict: Decided,
     argument: Argument | null | undefined,
-    lessons: Map<string, Promise<Lesson>>,
+    lessons: Map<string, Promise<Distilled>>,
     io: LearnIo,
   ): Promise<Learnt | null> {
     if (argument === undefined) return { outcome: 'unjudgeable', why: "the verdict's transcript is not there" }
     if (argument === null) return { outcome: 'unjudgeable', why: "the verdict's transcript holds no post" }
-    const truth = labelOf(one.label)
-    const { words, turns } = argument
-    if (words.trim() === '') return { outcome: 'unjudgeable', why: 'nothing is known of the post in words' }
-    if (truth === null) return { outcome: 'refused', why: `the curator has no question for the label ${one.label}` }
+    const curation = curations.get(one.protocol)
+    const words = curation?.words(argument.subject, argument.turns) ?? ''
+    if (curation !== undefined && words.trim() === '')
+      return { outcome: 'unjudgeable', why: 'nothing is known of the post in words' }
+    if (!curation?.labels.includes(one.label))
+      return { outcome: 'refused', why: `the curator has no question for the label ${one.label}` }
     try {
       const key = lessonKey(verdict.id, one.label)
-      const closed = { subject: words, turns, verdict: labelOf(verdict.label), truth }
-      const lesson = lessons.get(key) ?? curated(closed, io)
+      const decided = curation.labels.find((label) => label === verdict.label) ?? null
+      const closed = { subject: words, turns: argument.turns, verdict: decided, truth: one.label }
+      const lesson = lessons.get(key) ?? asking.lessonOf(curation, closed, io)
       lessons.set(key, lesson)
       const { proposed, refused } = await library.propose([proposalOf(one, shelf, verdict, words, await lesson)])
       const [made] = proposed
@@ -209,70 +206,7 @@ export function learner(deps: {
     }
   }
 
-  async function curated(closed: ClosedCase, io: LearnIo): Promise<Lesson> {
-    const calls: Call[] = []
-    const { signal } = io
-    const asking = {
-      protocol: 'curator',
-      // People who say the same of one verdict share a question already; nothing of it is remembered beyond the run.
-      subject: { tenant: 'default', postId: 'curator', kind: 'post' as const },
-      remember: false,
-      caseId: 'curator',
-      askId: randomUUID(),
-      last: false,
-      signal,
-      deadline: clock() + settings.deadlineMs,
-      calls,
-    }
-    const ask = curate(closed)
-    try {
-      const settled = await patiently((attempt) => gateway.ask(ask, { ...asking, attempt }), settings.patience, {
-        signal,
-        waiting: (why, ms) => io.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
-      })
-      spent.costUsd += settled.usage.costUsd
-      answered++
-      if (settled.failed !== undefined) throw new CaseFailed(`${settled.failed.code} (${settled.failed.detail})`)
-      const { keyCues, summary } = curationAnswer.parse(settled.answer)
-      return { keyCues: keyCues.join('; '), summary }
-    } catch (error) {
-      if (!(error instanceof PermanentError) || error.code === 'deadline') throw error
-      if (error.code === 'rejected' && answered === 0 && ++rejected >= REJECTED) throw error
-      throw new CaseFailed(`${error.code} (${error.message})`)
-    } finally {
-      spent.calls += calls.length
-    }
-  }
-
-  return { learn, spent: (): Spent => ({ ...spent }) }
-}
-
-/** What one part's feedback may still propose: each piece that is to be proposed takes a place under each of its bounds. */
-function roomsOf(library: Pick<Library, 'room'>) {
-  const bounds = new Map<string, readonly Room[]>()
-  const left = new Map<string, number>()
-  return {
-    /** Null where there is room, else why there is none. */
-    async take(proposer: Proposer): Promise<string | null> {
-      const key = JSON.stringify([proposer.shelf, proposer.tenant, proposer.by])
-      const known = bounds.get(key) ?? (await library.room(proposer))
-      bounds.set(key, known)
-      const leftOf = (room: Room) => left.get(room.of) ?? room.left
-      const none = known.find((room) => leftOf(room) <= 0)
-      if (none !== undefined) return none.why
-      for (const room of known) left.set(room.of, leftOf(room) - 1)
-      return null
-    },
-  }
-}
-
-/** The curator could not make anything of one case; another may fare better. */
-class CaseFailed extends Error {}
-
-/** What is learnt of a case, as it stands beside a precedent. */
-interface Lesson {
-  readonly keyCues: string
-  readonly summary: string
+  return { learn, spent: asking.spent }
 }
 
 function lessonKey(verdictId: string, label: string): string {
@@ -280,15 +214,10 @@ function lessonKey(verdictId: string, label: string): string {
 }
 
 /** Whoever says the same of the same verdict needs no question of their own, unless what was learnt has been rejected. */
-function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<Lesson>][] {
+function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<Distilled>][] {
   const { keyCues, summary } = metadata
   if (state === 'rejected' || keyCues === undefined || summary === undefined) return []
   return [[lessonKey(provenance.verdictId, label), Promise.resolve({ keyCues, summary })]]
-}
-
-export interface LearnIo {
-  readonly signal: AbortSignal
-  readonly progress: (line: string) => void
 }
 
 function unjudged({ protocol }: FeedbackMessage): Learnt {
@@ -315,17 +244,12 @@ function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, Feedb
   return said
 }
 
-/** The label, if the curator's question knows it. */
-function labelOf(label: string | null): ClosedCase['truth'] | null {
-  return label === 'unsafe' || label === 'safe' ? label : null
-}
-
 function proposalOf(
   { tenant, subjectId, protocol, label, by, at, note }: FeedbackMessage,
   shelf: string,
   verdict: Decided,
   text: string,
-  lesson: Lesson,
+  lesson: Distilled,
 ): NewProposal {
   return {
     shelf,
@@ -334,22 +258,4 @@ function proposalOf(
     metadata: { ...lesson, ...(note === undefined ? {} : { note }) },
     provenance: { tenant, subjectId, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
   }
-}
-
-/** Works on `atOnce` items at a time. The first to throw keeps the rest from being begun; what was begun ends first. */
-async function inParallel<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>) {
-  const left = items.values()
-  let failure: { error: unknown } | undefined
-  const go = async () => {
-    for (const item of left) {
-      if (failure !== undefined) return
-      try {
-        await work(item)
-      } catch (error) {
-        failure ??= { error }
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, go))
-  if (failure !== undefined) throw failure.error
 }

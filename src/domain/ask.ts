@@ -11,11 +11,11 @@ export interface Ask<Answer = unknown> {
   readonly stage: string
   /** Who speaks, which is also the key under which the settings choose a model: `scorer`, `debater`, … */
   readonly role: string
-  /** Told apart in transcripts where one role speaks more than once in a round: `support`, `batch 2`, … */
-  readonly part?: string
+  /** Tells asks apart in transcripts where one role speaks more than once in a round: `support`, `batch 2`, … */
+  readonly label?: string
   /** Empty where the library is asked. */
   readonly messages: readonly ChatMessage[]
-  /** What a readable answer looks like. Reasoning stands before the label, so that a model reasons first. */
+  /** The schema of a readable answer. Reasoning comes before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
   readonly temperature: number
   /** Longest answer, in tokens. */
@@ -23,23 +23,23 @@ export interface Ask<Answer = unknown> {
   /** Set where the library is asked and no model. */
   readonly lookup?: Lookup
   /** Set where this is many small questions, asked together to save calls. */
-  readonly pieces?: Pieces<Answer>
+  readonly batch?: Batch<Answer>
   /** Ids of what is asked about, in the order of its numbers in the question, where it is one comment or several. */
   readonly about?: readonly string[]
 }
 
 /**
- * A question that is many small ones, asked together to save calls. Each piece is remembered as the question about it
- * alone, so that it is known whatever it is asked together with; an answer about one piece has the same type.
+ * The items of a question that is many small ones, asked together to save calls. Each item is remembered as the question
+ * about it alone, so that its answer is known whatever it is asked together with; an answer about one item has the same type.
  */
-export interface Pieces<Answer> {
+export interface Batch<Answer> {
   readonly count: number
-  /** The same question about these pieces alone, in this order. */
-  only(pieces: readonly number[]): Ask<Answer>
-  /** What an answer says about the nth piece asked about, as the answer about it alone; undefined if it left it out. */
-  take(answer: Answer, nth: number): Answer | undefined
-  /** The answer to the whole question, from those about single pieces; pieces may be missing. */
-  join(answers: ReadonlyMap<number, Answer>): Answer
+  /** The same question about these items alone, in this order. */
+  subset(items: readonly number[]): Ask<Answer>
+  /** What an answer says about the nth item asked about, as the answer about it alone; undefined if it left it out. */
+  pick(answer: Answer, nth: number): Answer | undefined
+  /** The answer to the whole question, from those about single items; items may be missing. */
+  merge(answers: ReadonlyMap<number, Answer>): Answer
 }
 
 /**
@@ -48,7 +48,7 @@ export interface Pieces<Answer> {
  */
 export interface Lookup {
   readonly text: string
-  /** Set where intake left out a part of the text: the marks in it are ours, and it is still known by what is left. */
+  /** Set where intake shortened the text: the marks in it are ours, and it is still recognised by what is left. */
   readonly cut?: true
   /** The language that the author says it is in (BCP 47), if any. */
   readonly lang?: string
@@ -68,12 +68,12 @@ export type Answered<Answer> =
       readonly ok: true
       readonly answer: Answer
       readonly model: string
-      /** Set where the pieces of the question were answered by several models: the model of each, empty where one has none. */
+      /** Set where several models answered items of a batch: the model of each item, empty where one has no answer. */
       readonly models?: readonly string[]
     }
   | { readonly ok: false; readonly code: string; readonly detail: string }
 
-/** The name of a failure, as it stands in `degraded`. */
+/** A failure in words, for `degraded`. */
 export function failure({ code, detail }: Extract<Answered<unknown>, { ok: false }>): string {
   return `${code} (${detail})`
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { SUBJECT_KINDS } from './thread.ts'
 import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
 
-/** A case: one protocol, one snapshot of its subject, one revision. Written when it opens, and changed only where it begins over. */
+/** A case: one protocol, one snapshot of its subject, one revision. Written when it opens, and changed only when it restarts. */
 export const caseRecord = z.object({
   id: z.string(),
   protocol: z.string(),
@@ -21,7 +21,7 @@ export const caseRecord = z.object({
       cap: z.number().int(),
       late: z.number().int(),
       author: z.number().int(),
-      /** Those were drawn under more than one key. */
+      /** Those were sampled under more than one key. */
       redrawn: z.literal(true).optional(),
     })
     .default({ accepted: 0, cap: 0, late: 0, author: 0 }),
@@ -30,9 +30,9 @@ export const caseRecord = z.object({
   /** What the protocol kept from the revision before, if anything. */
   carry: z.unknown(),
   versions,
-  /** Its epoch when it was begun over without comments that had been deleted; absent while there were none. */
+  /** Its epoch when it last restarted because comments had been deleted; absent where none were. */
   begunOverAt: z.number().int().optional(),
-  /** When it was started afresh under these versions, ms since 1970; absent while it runs as it was opened. */
+  /** When it was restarted under these versions, ms since 1970; absent while it runs under those it was opened with. */
   restartedAt: z.number().optional(),
   createdAt: z.number(),
   /** Arrival of the message, or passing of the due time, that opened this revision; ms since 1970. */
@@ -75,9 +75,9 @@ export const journalEntry = z.object({
   /** Time this ask was held back by somebody's Retry-After, in ms. */
   heldMs: z.number(),
   memo: z.boolean(),
-  /** Set where the pieces of a question were answered by several models: the model of each. */
+  /** Set where several models answered items of a batch: the model of each item. */
   models: z.array(z.string()).optional(),
-  /** Set where a question in pieces was not sent as it stands: the pieces sent, call by call. */
+  /** Set where a batch was not sent as it stands: the items sent, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })
 export type JournalEntry = z.infer<typeof journalEntry>

@@ -4,22 +4,21 @@ import { z } from 'zod'
 export const leftOut = z.object({ left: z.int(), of: z.int() })
 export type LeftOut = z.infer<typeof leftOut>
 
-/** A text as far as it is kept. */
+/** What is kept of a text. */
 export interface Kept {
   readonly text: string
-  /** Characters that nobody will read; 0 where there is nothing but padding between what is kept. */
+  /** Characters left out that are more than padding. */
   readonly left: number
 }
 
 /**
- * A text in at most `most` characters, 100 at least: its beginning and its end, since what matters may stand at either, and
- * marks that count what is missing. With `place`, from 0 to 1, a window out of the middle as well, at that share of the
- * way: whoever does not know the place can't know which part goes unread.
+ * A text in at most `most` characters (100 or more): its beginning and its end, since what matters may be at either, and
+ * marks that count what is missing. With `place`, from 0 to 1, also a window out of the middle, that far along: an author who
+ * does not know the place can't know which part goes unread.
  *
- * Before anything is left out, padding is squeezed: of more than 16 times the same character, or 16 of white space, in a
- * row the first 16 stay. The numbers in the marks and the text around them add up to the text's length. No character is
- * halved, nor a word whose end is near. The same text is cut in the same way each time; one that is short enough stays as
- * it is.
+ * Before anything is left out, padding is squeezed: of a run of more than 16 equal characters, or of white space, the first 16
+ * stay. The numbers in the marks and the text around them add up to the text's length. No character is split, nor a word whose
+ * end is near. Deterministic; a text that is short enough is returned as it is.
  */
 export function cut(text: string, most: number, place?: number): Kept {
   if (text.length <= most) return { text, left: 0 }
@@ -54,14 +53,14 @@ export function cut(text: string, most: number, place?: number): Kept {
   return { text: `${shown}${squeezeMark}`, left }
 }
 
-/** Below this a window would be a few words. */
+/** With less room than this a window would be a few words. */
 const FEWEST_FOR_WINDOW = 1_000
 
 function mark(characters: number): string {
   return `\n[cut: ${characters} more characters]\n`
 }
 
-/** What a text says without long runs of one character: the first 16 of each stay. */
+/** The text with long runs of one character shortened to 16. */
 export function withoutPadding(text: string): string {
   return text.replace(/(\s{16})\s+/gu, '$1').replace(/((.)\2{15})\2+/gsu, '$1')
 }
@@ -81,7 +80,7 @@ function startAfter(text: string, at: number): number {
   return isInside(text, at) ? at + 1 : at
 }
 
-/** Half a word may be another word: `unsafe` must not end as `safe`. Beyond this many characters it is hardly one. */
+/** Half a word may be another word: `unsafe` must not be cut to `safe`. Longer runs of letters are hardly words. */
 const LONGEST_WORD = 40
 
 function isInside(text: string, at: number): boolean {

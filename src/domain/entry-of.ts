@@ -1,6 +1,6 @@
 /**
- * What a record holds under a name that somebody else chose; undefined where it has no entry of that name. A plain lookup
- * would also find what every object inherits: `constructor`, `toString`, `__proto__`.
+ * A record's own entry under a name that somebody else chose; undefined where there is none. A plain lookup would also find
+ * what every object inherits: `constructor`, `toString`, `__proto__`.
  */
 export function entryOf<Value>(record: { readonly [name: string]: Value }, name: string): Value | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined

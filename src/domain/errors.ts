@@ -1,4 +1,4 @@
-/** Why an ask, a case or a message could not be brought to its end. A closed list: it becomes metric labels. */
+/** Why an ask, a case or a message could not be finished. A closed list: these are values of metric labels. */
 export type FailureCode =
   | 'unreadable'
   | 'refused'
@@ -14,11 +14,14 @@ export type FailureCode =
   | 'library'
   | 'image'
 
+/** How one call to a model ended: with a readable answer, with a named failure, or with an unexpected error. */
+export type CallOutcome = 'answered' | 'error' | FailureCode
+
 /** It will not work however often it is tried. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
-  /** Set where another model may do better: with this question, or because this model answers none. */
+  /** Set where another model may do better: with this question, or because this model answers none at all. */
   readonly elsewhere: 'question' | 'model' | undefined
   constructor(code: FailureCode, message: string, options: ErrorOptions & { elsewhere?: 'question' | 'model' } = {}) {
     super(message, options)
@@ -27,11 +30,11 @@ export class PermanentError extends Error {
   }
 }
 
-/** It may work later. Only the queue retries; nothing that throws this has retried by itself. */
+/** It may work later. Only the queue retries: code that throws this has not retried by itself. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError'
   readonly code: FailureCode
-  /** Wait this long at least, in ms; undefined leaves it to the queue's back-off. */
+  /** Shortest wait before the next try, in ms; undefined leaves it to the queue's back-off. */
   readonly delayMs: number | undefined
   /** False for a wait that somebody else imposed (Retry-After): it costs no attempt. */
   readonly costsAttempt: boolean

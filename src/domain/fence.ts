@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { cut } from './cut.ts'
-import { parted } from './parted.ts'
+import { neutralized } from './neutralized.ts'
 
 /**
  * Puts untrusted text into a prompt as data: its own block, under a nonce that its author can't foresee (a keyed hash of
@@ -19,14 +19,14 @@ export interface Fence {
   unread(kind: string, text: string): number
 }
 
-/** The longest text in a block, in characters: beyond it the block holds beginning, end and a window in between. */
+/** The longest text in a block, in characters: of a longer one the block has the beginning, the end and a window in between. */
 export interface FenceBounds {
   readonly maxChars: number
-  /** Of a text of which many stand in one prompt: a comment, an example, a precedent. */
+  /** For texts of which one prompt has many: comments, examples, precedents. */
   readonly maxCommentChars: number
 }
 
-/** Fences under `key`; one number is the bound of all texts. */
+/** Fences with nonces under `key`; a single number bounds all texts. */
 export function fences(key: string, bounds: FenceBounds | number): Fence {
   const { maxChars, maxCommentChars } =
     typeof bounds === 'number' ? { maxChars: bounds, maxCommentChars: bounds } : bounds
@@ -34,11 +34,11 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   const block = (kind: string, text: string): Block => {
     const digest = createHmac('sha256', key).update(`${kind}\0${text}`).digest()
     const place = digest.readUInt32BE(NONCE_BYTES) / 2 ** 32
-    const kept = cut(parted(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
+    const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
     return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {
-    // A comment is fenced for its score, for the debaters and for the transcript, mostly soon after one another.
+    // A comment is fenced for its score, for the debaters and for the transcript, usually shortly after one another.
     const id = `${kind}\0${text}`
     const known = made.get(id)
     if (known !== undefined) return known
@@ -63,11 +63,11 @@ interface Block {
   readonly left: number
 }
 
-/** Of a text's keyed hash; what follows them says where its window stands. */
+/** The first bytes of a text's keyed hash are its nonce; the next ones say where its window lies. */
 const NONCE_BYTES = 8
 
-/** Kinds of which many stand in one prompt, each of them a stranger's to fill. */
+/** Kinds of text of which one prompt has many, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
 
-/** Fenced texts kept for another use. */
+/** How many fenced texts are cached. */
 const REMEMBERED = 4_096

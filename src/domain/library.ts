@@ -7,7 +7,7 @@ export const neighbour = z.object({
   label: z.string(),
   /** Cosine similarity, -1 to 1. */
   similarity: z.number(),
-  /** What was kept beside it: key cues of a precedent, where it came from, … */
+  /** Further fields kept with it: key cues of a precedent, where it came from, … */
   metadata: z.record(z.string(), z.string()),
 })
 export type Neighbour = z.infer<typeof neighbour>

@@ -9,7 +9,7 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
-/** Words of somebody. JSON can hold half a character (a lone surrogate), on which stores and models choke: it becomes U+FFFD. */
+/** A text that somebody wrote. JSON can hold a lone surrogate, which stores and models refuse: it becomes U+FFFD. */
 const said = z.string().transform((value) => value.toWellFormed())
 
 /** Who wrote it. As long as an id at most: a thread keeps one for each of its comments. */
@@ -23,7 +23,7 @@ const tenant = tenantName.default('default')
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
 
 /**
- * A deletion is read by what it deletes alone: whatever else stands in it, blanked or broken, is nobody's business any more.
+ * Of a deletion only what it deletes is read: its other fields, emptied or broken, no longer matter.
  */
 function deletable<Message extends z.ZodType>(message: Message) {
   return z.preprocess((value) => {
@@ -88,7 +88,7 @@ const MAX_NOTE_CHARS = 2_000
 
 const words = said.refine((text) => text.trim() !== '', 'is empty')
 
-/** A reply to hate speech; `text` is the reply. `postId` is the post under which it stands, if the sender knows. */
+/** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if the sender knows. */
 export const counterspeechMessage = deletable(
   z
     .object({
@@ -110,7 +110,7 @@ export const counterspeechMessage = deletable(
     }),
 )
 
-/** What a person says the label of a verdict should have been. Its `createdAt` is its `at`, by which a stream's clock goes. */
+/** What a person says the label of a verdict should have been. Its `at` serves the stream's clock as `createdAt`. */
 export const feedbackMessage = z
   .object({
     subjectId: id,
@@ -162,7 +162,7 @@ export const DEAD_LETTER_REASONS = [
 ] as const
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 
-/** One message that could not be read or judged, as it stands on the dead-letters topic. */
+/** One message that could not be read or judged, in its form on the dead-letters topic. */
 export const deadLetter = z.object({
   schema: z.literal(1),
   topic: z.string(),
@@ -175,7 +175,7 @@ export const deadLetter = z.object({
   raw: z.string(),
   rawBytes: z.number().int(),
   truncated: z.boolean(),
-  /** When the broker took the message: with its place it names one message, also of a topic that was made anew. */
+  /** When the broker took the message: with its offset this names one message, even if the topic was created again. */
   at: z.string(),
 })
 export type DeadLetter = z.infer<typeof deadLetter>

@@ -9,12 +9,12 @@ export function printable(text: string, width: number): string {
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
 }
 
-/** What a terminal may obey: control and format characters, but no line ends and tabs. */
-const OBEYED = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu
+/** Characters that a terminal may act on: control and format characters, except line ends and tabs. */
+const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** JSON, or any text, that can't drive a terminal either: what one may obey is escaped as in JSON, so that JSON says the same. */
+/** JSON, or any text, that can't drive a terminal: control characters are escaped as in JSON, so that JSON means the same. */
 export function printableJson(json: string): string {
-  return json.replace(OBEYED, (character) =>
+  return json.replace(CONTROLS, (character) =>
     character
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -78,7 +78,7 @@ const timing = z.object({
   decidedAt: z.string(),
   /** Sum over rounds of the slowest answer in each, in ms: what no pipeline could have saved. */
   modelMs: z.number(),
-  /** receivedAt → decidedAt, less modelMs and imposed holds, in ms. */
+  /** receivedAt → decidedAt, less modelMs and imposed waits, in ms. */
   overheadMs: z.number(),
 })
 
@@ -109,7 +109,7 @@ const chatMessage = z.object({
 })
 export type ChatMessage = z.infer<typeof chatMessage>
 
-/** A message in a transcript: its text where it stands for the first time, else where that is. */
+/** A message in a transcript: with its text at its first occurrence, afterwards with a pointer to that. */
 const recordedMessage = z.union([
   chatMessage,
   z.object({ role: chatMessage.shape.role, sameAs: z.object({ turn: z.number().int(), message: z.number().int() }) }),
@@ -134,7 +134,7 @@ const turn = z.object({
   memo: z.boolean(),
   /** What it was asked about, where that is several things under one question: their ids, in the order of their numbers. */
   about: z.array(z.string()).optional(),
-  /** Set where only some pieces of the question were sent, the others being known: their numbers from 0, call by call. */
+  /** Set where only some items of a batch were sent, the others being known: their numbers from 0, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })
 export type Turn = z.infer<typeof turn>
@@ -159,10 +159,10 @@ export function verdictId(of: {
   tenant: string
   subjectId: string
   revision: number
-  /** A reply among the subjects of a protocol whose own are posts. */
-  besides?: boolean
+  /** Cross-kind: a reply among the subjects of a protocol that judges posts. */
+  crossKind?: boolean
 }): string {
-  const subjects = of.besides === true ? `${of.protocol}/reply` : of.protocol
+  const subjects = of.crossKind === true ? `${of.protocol}/reply` : of.protocol
   const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
   return `${scope}~${of.subjectId}~r${of.revision}`
 }

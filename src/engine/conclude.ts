@@ -1,12 +1,12 @@
 import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
 import { cut } from '../domain/cut.ts'
+import { fitted } from '../domain/transcript.ts'
 import {
   addUsage,
   type ChatMessage,
   type CommentCounts,
   type RecordedMessage,
   type Ruling,
-  type Transcript,
   type Turn,
   type Verdict,
 } from '../domain/verdict.ts'
@@ -24,8 +24,8 @@ export interface Ended {
   readonly decidedAt: number
 }
 
-/** A key or version of the draw was changed while the thread grew. */
-const REDRAWN = 'the sample of comments was drawn under more than one key'
+/** The sampling key or the way of ranking was changed while the thread grew. */
+const REKEYED = 'the sample of comments was drawn under more than one key'
 
 export function verdictOf(ended: Ended): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
@@ -34,7 +34,7 @@ export function verdictOf(ended: Ended): Verdict {
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const { redrawn = false } = record.comments
   const { models, comments, ...decided } = bounded(
-    redrawn ? { ...ruling, degraded: [REDRAWN, ...ruling.degraded] } : ruling,
+    redrawn ? { ...ruling, degraded: [REKEYED, ...ruling.degraded] } : ruling,
   )
   return {
     schema: 1,
@@ -147,7 +147,7 @@ export function transcriptOf(
     return {
       round: asked.round,
       stage: entry.stage,
-      role: asked.ask.part === undefined ? entry.role : `${entry.role} (${asked.ask.part})`,
+      role: asked.ask.label === undefined ? entry.role : `${entry.role} (${asked.ask.label})`,
       model: entry.model,
       messages: sent(asked, entry).map((message, at) => once(seen, message, { turn: index, message: at })),
       answer: entry.answer,
@@ -175,29 +175,6 @@ function once(
   if (sameAs !== undefined) return { role: message.role, sameAs }
   seen.set(text, here)
   return message
-}
-
-/** What stays whole, so that a transcript still fits its verdict and its comments. */
-const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
-
-/** A transcript in at most `maxBytes`, however it was made. */
-export function shortenedTranscript(json: string, maxBytes: number): string {
-  return fitted(JSON.parse(json) as Transcript, maxBytes)
-}
-
-/** Shortens every string but ids to fewer and fewer characters until the whole fits. */
-function fitted(transcript: Transcript, maxBytes: number): string {
-  let text = JSON.stringify(transcript)
-  for (let longest = 25_600; Buffer.byteLength(text) > maxBytes && longest >= 100; longest /= 4) {
-    const said = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
-    text = JSON.stringify({ ...transcript, cut: said }, (name, value: unknown) =>
-      typeof value === 'string' && value.length > longest && !IDS.has(name) ? cut(value, longest).text : value,
-    )
-  }
-  if (Buffer.byteLength(text) <= maxBytes) return text
-  const subject = '[cut: too large]'
-  const said = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
-  return JSON.stringify({ ...transcript, subject, turns: [], cut: said })
 }
 
 function iso(ms: number): string {

@@ -10,18 +10,18 @@ import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { named, versionsOf } from './judge.ts'
 import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
-import { judgesBesides } from './routes.ts'
+import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 /** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
 const TRIES = 100
-/** A case that is begun over has its whole time again, up to so many times: deletions may come one by one. */
+/** A case that restarts has its whole time again, up to this many times in all: deletions may come one by one. */
 export const MOST_DEADLINES = 4
 
 /**
- * Erases deleted comments from what the engine keeps: cases that are open, or wait for Kafka, begin over on the thread as it
- * is now and keep the answers that had nothing to do with them; of those that are published nothing stays. The thread itself
- * must be rid of them already. Repeatable.
+ * Erases deleted comments from what the engine keeps: cases that are open, or whose verdict waits for Kafka, restart on the
+ * thread as it is now and keep the answers that had nothing to do with the deleted comments; of published cases nothing stays.
+ * The comments must be gone from the thread itself already. Repeatable.
  */
 export function commentEraser(deps: {
   threads: ThreadStore
@@ -38,15 +38,15 @@ export function commentEraser(deps: {
   const without = (name: string, carry: unknown, deleted: ReadonlySet<string>): unknown =>
     carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
 
-  /** The case without the comments; null if it never held one. */
-  function begunOver(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
+  /** What the case restarts with, without the comments; null if it never held one. */
+  function restartOf(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
     const { record } = held
     const carry = without(record.protocol, record.carry, deleted)
     if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
     const protocol = protocols.get(record.protocol)
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
-    const over: CaseRecord = {
+    const restarted: CaseRecord = {
       ...record,
       ...(current === null || state.post === null
         ? filtered(record, deleted)
@@ -59,9 +59,11 @@ export function commentEraser(deps: {
       ),
     }
     const kept =
-      current === null ? { journal: new Map(), lostCalls: lostOf(held.journal) } : keep(current, held, over, deleted)
+      current === null
+        ? { journal: new Map(), lostCalls: lostOf(held.journal) }
+        : keep(current, held, restarted, deleted)
     return {
-      record: over,
+      record: restarted,
       ...kept,
       version: state.version,
       seen: current === null ? null : versionSeenBy(current, state),
@@ -71,19 +73,19 @@ export function commentEraser(deps: {
   function idsIn(ref: ThreadRef): (name: string, revision: number) => string {
     return (name, revision) => {
       const protocol = protocols.get(name)
-      const besides = protocol !== undefined && judgesBesides(protocol, ref.kind)
-      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, besides })
+      const crossKind = protocol !== undefined && judgesCrossKind(protocol, ref.kind)
+      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, crossKind })
     }
   }
 
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
       const held = openId === null ? null : await cases.unpublished(openId)
-      const over = held === null ? null : begunOver(held, state, deleted)
-      if (held === null || over === null) continue
-      const done = await cases.beginOver(held, over)
+      const restart = held === null ? null : restartOf(held, state, deleted)
+      if (held === null || restart === null) continue
+      const done = await cases.restartUnpublished(held, restart)
       if (done === 'changed') return false
-      if (done === 'begun-over' && held.concluded) await queues?.push([held.record.id])
+      if (done === 'restarted' && held.concluded) await queues?.push([held.record.id])
     }
     return true
   }
@@ -132,21 +134,21 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
 }
 
 /**
- * The journal of a case that begins over: an answer stays where the same question is asked again, and of a question in
+ * The journal of a case that restarts: an answer stays where the same question is asked again, and of a question in
  * pieces where every piece was asked about beside no deleted comment. What is asked again as it was cannot hold the deleted
  * words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
  */
 function keep(
   protocol: Protocol,
   held: UnpublishedCase,
-  over: CaseRecord,
+  restarted: CaseRecord,
   deleted: ReadonlySet<string>,
 ): { journal: Journal; lostCalls: LostCall[] } {
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
     const answers = knownAnswers(replay(scriptOf(protocol, held.record), held.journal).asked, held.journal, deleted)
-    const progress = begin(scriptOf(protocol, over))
+    const progress = begin(scriptOf(protocol, restarted))
     for (;;) {
       const standing = proceed(progress, journal)
       if (standing.at === 'end') break
@@ -175,13 +177,13 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
     if (entry === undefined || entry.failed !== undefined) continue
     const question = questionOf(ask)
     whole.set(question, [...(whole.get(question) ?? []), { from: key, entry }])
-    const { pieces, about } = ask
-    if (pieces === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
-    for (let nth = 0; nth < pieces.count; nth++) {
-      const answer = pieces.take(entry.answer, nth)
+    const { batch, about } = ask
+    if (batch === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
+    for (let nth = 0; nth < batch.count; nth++) {
+      const answer = batch.pick(entry.answer, nth)
       const model = entry.models?.[nth] || entry.model
       if (answer !== undefined)
-        single.set(questionOf(pieces.only([nth])), { answer, model, startedAt: entry.startedAt })
+        single.set(questionOf(batch.subset([nth])), { answer, model, startedAt: entry.startedAt })
     }
   }
 
@@ -191,12 +193,12 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
       // Each is used once: what was asked twice was paid for twice.
       const same = whole.get(questionOf(ask))?.shift()
       if (same !== undefined) return same
-      const { pieces } = ask
-      if (pieces === undefined) return null
-      const known = Array.from({ length: pieces.count }, (_, nth) => single.get(questionOf(pieces.only([nth]))))
+      const { batch } = ask
+      if (batch === undefined) return null
+      const known = Array.from({ length: batch.count }, (_, nth) => single.get(questionOf(batch.subset([nth]))))
       const [first] = known
       if (first === undefined || known.includes(undefined)) return null
-      const answer = pieces.join(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
+      const answer = batch.merge(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
       const models = known.map((one) => one?.model ?? '')
       const entry: JournalEntry = {
         ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },

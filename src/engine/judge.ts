@@ -16,7 +16,7 @@ import type { Protocol } from './script.ts'
 export interface JudgeSettings {
   /** A case that was taken over this often without an end is concluded without a label: it may be what kills workers. */
   readonly maxTakeovers: number
-  /** How long a worker hands back cases of other versions before it starts one afresh, in ms. */
+  /** How long a worker hands back cases of other versions before it restarts one, in ms. */
   readonly handBackMs: number
   /** Longest transcript, in bytes. */
   readonly transcriptBytes: number
@@ -67,7 +67,7 @@ export function judge(deps: {
     const taken = await cases.take(caseId, seen)
     if (taken === null) return { next: 'done' }
     if (otherVersion(taken.record.versions, protocol) !== other) {
-      // Another worker started it afresh meanwhile.
+      // Another worker restarted it meanwhile.
       forget(caseId)
       return advance(caseId)
     }
@@ -98,7 +98,7 @@ export function judge(deps: {
     }
   }
 
-  /** False where the case is to be come back to: the store concludes nothing just now, or it has begun over. */
+  /** False where the case is to be come back to: the store concludes nothing just now, or it has been restarted. */
   async function conclude(
     taken: TakenCase,
     protocol: Protocol,
@@ -149,7 +149,7 @@ export function judge(deps: {
     const waiting = kept.get(staged.caseId)
     const known = waiting?.open.get(staged.key)
     if (waiting?.run === staged.run && known !== undefined) {
-      // Its subject may have been deleted, or begun over without a comment that was: nobody is shown those words any more.
+      // Its subject may have been deleted, or the case restarted without a deleted comment: nobody is shown those words any more.
       if (await cases.isCurrent(staged.caseId, staged.run)) return { asked: known, record: waiting.record }
       forget(staged.caseId)
       return null
@@ -251,11 +251,11 @@ export function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, hel
   return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
 }
 
-/** The messages of an ask as they went out; of pieces, only those that were sent. What was known stands as it was asked. */
+/** The messages of an ask as they went out; of a batch, only the items that were sent. What was known stands as it was asked. */
 function sentAs({ ask }: KeyedAsk, { sent }: JournalEntry): ChatMessage[] {
-  const { pieces } = ask
-  if (sent === undefined || sent.length === 0 || pieces === undefined) return withFormat(ask)
-  return sent.flatMap((some) => withFormat(pieces.only(some)))
+  const { batch } = ask
+  if (sent === undefined || sent.length === 0 || batch === undefined) return withFormat(ask)
+  return sent.flatMap((some) => withFormat(batch.subset(some)))
 }
 
 /** A script that waits for the answers of its round. */
@@ -289,7 +289,7 @@ function stand(
     progress ??= begin(scriptOf(protocol, taken.record))
     return { standing: proceed(progress, taken.journal), progress }
   } catch (error) {
-    report('trouble:met', { where: `script ${protocol.name}`, error })
+    report('error', { where: `script ${protocol.name}`, error })
     const why = `the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`
     return givenUp(
       why,
@@ -310,8 +310,8 @@ function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' |
 }
 
 /**
- * Since when the case has had its versions. Each fresh start counts anew: of two kinds of workers of which neither is newer,
- * both would else start it afresh in turn, and pay for it each time.
+ * Since when the case has had its versions. Each restart counts anew: of two kinds of workers of which neither is newer,
+ * both would else restart it in turn, and pay for it each time.
  */
 function pinnedAt({ openedAt, restartedAt }: CaseRecord): number {
   return restartedAt ?? openedAt
@@ -355,7 +355,7 @@ export function named(calls: readonly Call[], key: string): LostCall[] {
 }
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
-export function farewell(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'pressed'>): {
+export function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'pressed'>): {
   verdict: Verdict
   transcript: string
 } {

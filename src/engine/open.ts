@@ -9,7 +9,7 @@ import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } 
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { versionsOf } from './judge.ts'
-import { judgesBesides, type Router, seenBy } from './routes.ts'
+import { judgesCrossKind, type Router, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
@@ -72,7 +72,7 @@ export function opener(deps: {
         if (alone.size <= MOST_ALONE) break
         alone.delete(oldest)
       }
-      report('trouble:met', { where: `opening ${name}`, error })
+      report('error', { where: `opening ${name}`, error })
       return []
     }
   }
@@ -93,11 +93,11 @@ export function opener(deps: {
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
-      held = [],
+      parked = [],
       waiting = [],
       ready = [],
     } = Object.groupBy(wanted, ({ name }) =>
-      paused.has(name) ? 'held' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
+      paused.has(name) ? 'parked' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
       record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),
@@ -106,11 +106,11 @@ export function opener(deps: {
     const opened = await threads.open(state, {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
-      held: held.map(({ name }) => name),
+      parked: parked.map(({ name }) => name),
       // What changed while a protocol was off is judged by it when it is on again: nobody edits behind its back.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
-      final: checkpoint.final && [...waiting, ...held].every(({ subject }) => readsThread && subject !== 'thread'),
+      final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
     })
     for (const { record } of opening)
       if (opened.includes(record.id))
@@ -127,9 +127,9 @@ export function opener(deps: {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
     const revision = (before?.revision ?? state.base) + 1
-    const besides = judgesBesides(protocol, kind)
+    const crossKind = judgesCrossKind(protocol, kind)
     const id = (number: number) =>
-      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, besides })
+      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, crossKind })
     const openedAt = clock()
     return {
       id: id(revision),
@@ -194,7 +194,8 @@ function wants(protocol: Protocol, state: ThreadState, streamNow: number, final:
   const changed = before?.seen !== versionSeenBy(protocol, state)
   if (protocol.subject !== 'thread') return changed
   if (state.expired && before !== undefined) return false
-  const checkpoint = state.asks > state.answered || (state.nextAge !== null && streamNow >= state.nextAge)
+  const checkpoint =
+    state.generation > state.observedGeneration || (state.nextAge !== null && streamNow >= state.nextAge)
   return checkpoint && (changed || (final && before?.final !== true))
 }
 
@@ -219,7 +220,7 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
-  const redrawn = state.redrawn && cap + overAuthor > 0 ? { redrawn: true as const } : {}
+  const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
     comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },

@@ -24,7 +24,7 @@ export interface Progress {
 
 /** A case's script, as every process begins it. */
 export function scriptOf(protocol: Protocol, { subject, carry, pressed, tenant }: CaseRecord): Script {
-  return protocol.script(subject, carry, { pressed, tenant })
+  return protocol.script(subject, carry, { overloaded: pressed, tenant })
 }
 
 /** Starts a script: it stands before its first round. */
@@ -35,7 +35,7 @@ export function begin(script: Script): Progress {
 /**
  * Feeds the journal's answers to the script, up to the first round that is not wholly answered, or to its end. `asked`
  * lists every ask met on the way, in order. Throws where the journal holds an answer to another question than the script
- * asks. A script that was begun over is replayed; one that waited in memory goes on from its round.
+ * asks. A script that was restarted is replayed; one that waited in memory goes on from its round.
  */
 export function proceed(progress: Progress, journal: Journal): Standing {
   for (;;) {

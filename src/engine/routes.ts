@@ -1,6 +1,7 @@
 import { entryOf } from '../domain/entry-of.ts'
-import { LOTS, type Lot } from '../domain/lot.ts'
+import { RANK_LIMIT, type SamplingRank } from '../domain/sampling-rank.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
+import type { GivenVerdicts, Routes } from '../ports/routes.ts'
 import type { Protocol } from './script.ts'
 
 /** One way to a protocol; what is not set does not matter. */
@@ -13,7 +14,7 @@ export interface Route {
   /** Comments that the thread has accepted when it is due; for protocols that read them. */
   readonly minComments?: number | undefined
   readonly maxComments?: number | undefined
-  /** Share of subjects, 0 to 1: a draw that no author can foresee, the same at every edit and on every machine with the key. */
+  /** Share of subjects, 0 to 1: a sample that no author can foresee, the same at every edit and on every machine with the key. */
   readonly sample?: number | undefined
 }
 
@@ -21,40 +22,37 @@ export const ROUTED_TOPICS = ['posts', 'counterspeech'] as const
 type Topic = (typeof ROUTED_TOPICS)[number]
 
 /** Says which protocols judge a subject. */
-export interface Router {
+export interface Router extends Routes {
   /** Names of the protocols that are at work here. */
   readonly names: ReadonlySet<string>
-  /** Protocols that judge this, whatever the number of comments. Those in `judging` have been drawn for it before. */
-  of(ref: ThreadRef, post: Post, judging?: Judging): Protocol[]
+  /** Under another sampling key, those in `given` keep the subject. */
+  of(ref: ThreadRef, post: Post, given?: GivenVerdicts): Protocol[]
   /** Those that judge it with this many comments. */
-  at(ref: ThreadRef, post: Post, comments: number, judging?: Judging): Protocol[]
+  at(ref: ThreadRef, post: Post, comments: number, given?: GivenVerdicts): Protocol[]
 }
 
-/** Names of the protocols that have given a verdict on a subject: under another key they keep it. */
-type Judging = Pick<ReadonlyMap<string, unknown>, 'has'>
-
-const NONE: Judging = new Set<string>()
+const NONE: GivenVerdicts = new Set<string>()
 
 const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
 /**
  * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol without
- * routes judges all that it accepts of its own topic. Samples go by `lot`.
+ * routes judges all that it accepts of its own topic. Samples are taken by `samplingRank`.
  */
 export function router(
   protocols: readonly Protocol[],
   routes: Readonly<Partial<Record<string, readonly Route[]>>>,
-  lot: Lot,
+  samplingRank: SamplingRank,
 ): Router {
   const routed = (
     ref: ThreadRef,
     post: Post,
-    judging: Judging,
+    given: GivenVerdicts,
     fits: (route: Route, protocol: Protocol) => boolean = () => true,
   ) =>
     protocols.filter((protocol) => {
       const isDrawn = ({ sample = 1 }: Route) =>
-        sample >= 1 || judging.has(protocol.name) || lotOf(lot, protocol.name, ref) < sample
+        sample >= 1 || given.has(protocol.name) || rankShare(samplingRank, protocol.name, ref) < sample
       return (
         protocol.accepts(seenBy(protocol, post)) &&
         (entryOf(routes, protocol.name) ?? [{}]).some(
@@ -64,12 +62,12 @@ export function router(
     })
   return {
     names: new Set(protocols.map(({ name }) => name)),
-    of: (ref, post, judging = NONE) => routed(ref, post, judging),
-    at: (ref, post, comments, judging = NONE) =>
+    of: (ref, post, given = NONE) => routed(ref, post, given),
+    at: (ref, post, comments, given = NONE) =>
       routed(
         ref,
         post,
-        judging,
+        given,
         // Who judges a post by itself looks at it once, before anybody has answered.
         ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
           subject !== 'thread' || (comments >= minComments && comments <= maxComments),
@@ -85,7 +83,7 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
 }
 
 /** Whether a subject of this kind is none of the protocol's own, which a route has led to it. */
-export function judgesBesides({ subject }: Protocol, kind: SubjectKind): boolean {
+export function judgesCrossKind({ subject }: Protocol, kind: SubjectKind): boolean {
   return kind === 'reply' && subject !== 'reply'
 }
 
@@ -105,7 +103,7 @@ function speaks(lang: string, wanted: string): boolean {
   return given === asked || given.startsWith(`${asked}-`)
 }
 
-/** A subject's fixed lot for a protocol, 0 to 1. */
-function lotOf(lot: Lot, protocol: string, { tenant, postId, kind }: ThreadRef): number {
-  return lot(`route ${protocol}`, `${tenant}/${kind}:${postId}`) / LOTS
+/** A subject's fixed rank in a protocol's sample, as a share of all ranks: 0 to 1. */
+function rankShare(samplingRank: SamplingRank, protocol: string, { tenant, postId, kind }: ThreadRef): number {
+  return samplingRank(`route ${protocol}`, `${tenant}/${kind}:${postId}`) / RANK_LIMIT
 }

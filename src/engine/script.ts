@@ -16,26 +16,26 @@ export interface Conclusion {
  * A protocol's script: yields rounds of asks, is handed their answers, returns its conclusion. It awaits nothing and
  * knows no clock, queue or client; the engine may run it any number of times over the same answers.
  */
-export type Script = Part<Conclusion>
+export type Script = SubScript<Conclusion>
 
-/** A part of a script: it yields rounds as the whole does, and returns what it found out. */
-export type Part<Value> = Generator<readonly Ask[], Value, readonly Answered<unknown>[]>
+/** A sub-script: yields rounds as a script does, and returns what it found out to the script that runs it with `yield*`. */
+export type SubScript<Value> = Generator<readonly Ask[], Value, readonly Answered<unknown>[]>
 
 /** Asks all of `asks` at once. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
 export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
   asks: Asks,
-): Part<AnswersTo<Asks>> {
+): SubScript<AnswersTo<Asks>> {
   // The engine hands back one answer an ask, in order, each read by its ask's own schema: what the types can't know.
   if (asks.length === 0) return [] as unknown as AnswersTo<Asks>
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>
 }
 
-/** What is known of a case beside its subject; pinned in it, so that a replay asks the same. */
-export interface Circumstances {
+/** What is known of a case apart from its subject; pinned in its record, so that a replay asks the same. */
+export interface PinnedContext {
   /** Whose subject it is: ids are unique within a tenant only, and what is drawn for one tells nothing of another. */
   readonly tenant?: string
   /** More is due than can be judged in time. */
-  readonly pressed: boolean
+  readonly overloaded: boolean
 }
 
 /** A protocol as the engine sees it. The engine never asks which one it is. */
@@ -67,5 +67,5 @@ export interface Protocol {
   readonly promptsHash: string
   readonly settingsHash: string
   /** The script over one subject, a `Snapshot`. Throws if `subject` or `carry` are not this protocol's own. */
-  script(subject: unknown, carry: unknown, circumstances?: Circumstances): Script
+  script(subject: unknown, carry: unknown, context?: PinnedContext): Script
 }

@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 
 /**
- * The lines of a text file, without the mark that may stand before the first. Only a line feed ends one, or both with a
- * carriage return: JSON may hold the separators of Unicode as they are, at which readline would part it. Throws what reading
- * throws.
+ * The lines of a text file, without a byte order mark. Lines end with LF or CRLF alone: JSON may hold Unicode's line
+ * separators unescaped, at which readline would split it. Throws what reading throws.
  */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   const stream = createReadStream(file, 'utf8')

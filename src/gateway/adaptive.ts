@@ -2,7 +2,7 @@ import type { Clock } from '../ports/clock.ts'
 import { lastOnes, quantile } from './quantile.ts'
 
 export interface AdaptiveSettings {
-  /** The limit never rises above this, and starts here: the operator's word holds until the model objects. */
+  /** The limit starts here and never rises above it: the operator's number holds until the model shows that it is too high. */
   readonly most: number
   /** The model counts as overloaded when the median call takes this many times as long as usual. */
   readonly tolerance: number
@@ -16,33 +16,33 @@ export interface AdaptiveLimit {
   /** A whole number from 1 to `most`. */
   readonly limit: number
   readonly inFlight: number
-  /** Notes that a call has begun; what it returns notes its end, once. Calls of one `kind` (a stage) take alike long. */
+  /** Notes that a call has begun; the function returned notes its end, once. Calls of one `kind` (a stage) take about as long as each other. */
   begin(kind: string): (end: CallEnd) => void
 }
 
 /**
- * From this share of overloads among the ends of a window, the model has too many of our calls: beyond its capacity it turns
- * calls away at once, and the next ones take their places, so that nearly all ends are overloads.
+ * With at least this share of overloads among the ended calls of a window, the model has too many of ours: beyond its capacity
+ * it turns calls away at once, the next ones take their slots, and nearly all calls end as overloads.
  */
 const TOO_MANY = 0.6
-/** From this share on it may be that, or a model that says 429 to one call in three, whoever asks: a small fall tells. */
+/** From this share on it may be that, or a model that answers one call in three with 429 at any load: a small fall tells which. */
 const SOME = 0.2
 const SMALL_FALL = 0.9
-/** A fall has helped if what it was for is less than this share of what it was before. */
+/** A fall has helped if its cause has shrunk below this share of what it was. */
 const HELPED = { refused: 0.5, slow: 0.75 }
-/** For so long after a fall that did not help, the same is no reason to fall, in ms. */
+/** After a fall that did not help, its cause is ignored for this long, in ms. */
 const IGNORED_MS = 10_000
-/** Calls without which nothing is concluded: of a window, of a small share of overloads, of the times of a kind. */
+/** Fewest calls from which something is concluded: in a window, about a small share of overloads, about the times of a kind. */
 const ENOUGH = 20
 const ENOUGH_FOR_SOME = 100
 const ENOUGH_TIMES = 10
-/** Latest times of a kind: their median is what is usual. Latest ratios to it: their median is what is now. */
+/** How many of a kind's latest times make its usual time (their median), and how many ratios to it make today's (their median). */
 const USUAL_OF = 2_048
 const RECENT_OF = 20
 /** A window is as long as a call usually takes, within these bounds, in ms. */
 const SHORTEST_WINDOW_MS = 100
 const LONGEST_WINDOW_MS = 1_000
-/** After a fall the limit stays for so long, in ms; twice as long after each fall that followed a mere try to rise. */
+/** After a fall the limit does not rise for this long, in ms; for twice as long after each fall that followed a first small rise. */
 const HOLD_MS = 500
 const LONGEST_HOLD_MS = 4_000
 
@@ -59,14 +59,13 @@ const LONGEST_HOLD_MS = 4_000
  * one, then by twice as much each time (slow start), so that a model that recovers is soon used.
  */
 export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Clock): AdaptiveLimit {
-  const usual = new Map<string, Times>()
+  const times = callTimes()
   const inFlight = new Set<Begun>()
   const refusals = lastOnes(RECENT_OF)
-  let recent = lastOnes(RECENT_OF)
   let allowed = most
   let era = 0
   let window = emptyWindow(clock())
-  /** Over as many windows as it takes, since the last fall. */
+  /** Summed over windows until there are enough, since the last fall. */
   let sum = { overloads: 0, taken: 0 }
   let step = 1
   let heldUntil = Number.NEGATIVE_INFINITY
@@ -75,41 +74,35 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
   const ignoredUntil = { refused: Number.NEGATIVE_INFINITY, slow: Number.NEGATIVE_INFINITY }
 
   function fall(now: number, to: number, why: Trial | null): void {
-    // A fall right after a rise was a try that failed.
+    // A fall right after a small rise: the rise was too early.
     holdMs = step <= 2 && era > 0 && now < heldUntil + 2 * holdMs ? Math.min(LONGEST_HOLD_MS, holdMs * 2) : HOLD_MS
     heldUntil = now + holdMs
     step = 1
     trial = why
     allowed = Math.max(1, Math.min(allowed, to))
     era++
-    recent = lastOnes(RECENT_OF)
+    times.forgetRecent()
     sum = { overloads: 0, taken: 0 }
-  }
-
-  /** Whether what the last fall was for has become less; null while nobody can tell. */
-  function helped(odds: number | null, slowness: number | null): boolean | null {
-    if (trial === null) return null
-    const now = trial.why === 'slow' ? slowness : odds
-    return now === null ? null : now < trial.before * HELPED[trial.why]
   }
 
   /** At the end of a window: falls, rises, or stays. */
   function conclude(now: number): void {
     const { since, begun, overloads, work, used } = window
-    const known = [...inFlight].filter(({ at }) => now - at > refusalMs()).length
+    const acceptedAfter = acceptedAfterMs(refusals.sorted())
+    const known = [...inFlight].filter(({ at }) => now - at > acceptedAfter).length
     const taken = Math.max(0, begun - (inFlight.size - known) - overloads)
     window = emptyWindow(now)
     sum = { overloads: sum.overloads + overloads, taken: sum.taken + taken }
     const odds = sum.overloads + sum.taken < ENOUGH_FOR_SOME ? null : sum.overloads / Math.max(1, sum.taken)
     if (odds !== null) sum = { overloads: 0, taken: 0 }
     const turnedAway = overloads + taken < ENOUGH ? 0 : overloads / (overloads + taken)
-    const slowness = recent.count < ENOUGH_TIMES ? null : quantile(recent.sorted(), 0.5)
+    const slowness = times.slowness()
     const flow = work / Math.max(1, now - since)
 
-    const effect = helped(odds, slowness)
+    const effect = trial === null ? null : helped(trial, odds, slowness)
     if (trial !== null && effect === false) {
       ignoredUntil[trial.why] = now + IGNORED_MS
-      if (trial.why === 'slow') usual.clear()
+      if (trial.why === 'slow') times.forgetUsual()
       allowed = Math.max(allowed, trial.from)
     }
     if (effect !== null) trial = null
@@ -133,27 +126,6 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
     }
   }
 
-  /** A call that is in flight for longer has been taken by the model. */
-  function refusalMs(): number {
-    return 2 * quantile(refusals.sorted(), 0.9)
-  }
-
-  /** What a call of this kind usually takes, in ms; undefined while nobody knows. */
-  function usualOf(kind: string): number | undefined {
-    const times = usual.get(kind)
-    return times === undefined || times.count < ENOUGH_TIMES ? undefined : quantile(times.sorted(), 0.5)
-  }
-
-  function noteAnswer(kind: string, ms: number, current: boolean): void {
-    const before = usualOf(kind)
-    const times = usual.get(kind) ?? lastOnes(USUAL_OF)
-    usual.set(kind, times)
-    times.add(ms)
-    window.work += Math.min(ms, before ?? ms)
-    window.usualMs = Math.max(window.usualMs, before ?? ms)
-    if (current && before !== undefined && before > 0) recent.add(ms / before)
-  }
-
   return {
     get limit() {
       return Math.max(1, Math.floor(allowed))
@@ -171,32 +143,75 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
         const now = clock()
         const ms = Math.max(0, now - begun.at)
         window.ends++
-        if (end === 'answered') noteAnswer(kind, ms, begun.era === era)
-        else {
+        if (end === 'answered') {
+          const usualMs = times.note(kind, ms, begun.era === era) ?? ms
+          window.work += Math.min(ms, usualMs)
+          window.usualMs = Math.max(window.usualMs, usualMs)
+        } else {
           refusals.add(ms)
           if (begun.era === era) window.overloads++
         }
-        const spanMs = Math.min(LONGEST_WINDOW_MS, Math.max(SHORTEST_WINDOW_MS, window.usualMs))
-        const elapsed = now - window.since
-        const calm = window.overloads === 0 && window.begun >= allowed
-        if (elapsed >= spanMs && (calm || window.ends >= ENOUGH || elapsed >= 2 * LONGEST_WINDOW_MS)) conclude(now)
+        if (isOver(window, now, allowed)) conclude(now)
       }
     },
   }
 }
 
-type Times = ReturnType<typeof lastOnes>
+/** How long answered calls take: what is usual for each kind, and how the latest compare with it. */
+function callTimes() {
+  const usual = new Map<string, ReturnType<typeof lastOnes>>()
+  let recent = lastOnes(RECENT_OF)
+  return {
+    /**
+     * Notes an answer's time. Returns what its kind usually took before, in ms; undefined while too few are known. Only
+     * `comparable` times count among the latest.
+     */
+    note(kind: string, ms: number, comparable: boolean): number | undefined {
+      const known = usual.get(kind) ?? lastOnes(USUAL_OF)
+      const before = known.count < ENOUGH_TIMES ? undefined : quantile(known.sorted(), 0.5)
+      usual.set(kind, known)
+      known.add(ms)
+      if (comparable && before !== undefined && before > 0) recent.add(ms / before)
+      return before
+    },
+    /** The median of the latest times, each divided by what is usual for its kind; null while there are too few. */
+    slowness: (): number | null => (recent.count < ENOUGH_TIMES ? null : quantile(recent.sorted(), 0.5)),
+    forgetRecent(): void {
+      recent = lastOnes(RECENT_OF)
+    },
+    forgetUsual: (): void => usual.clear(),
+  }
+}
 
 interface Begun {
   readonly at: number
   readonly era: number
 }
 
-/** A fall that is taken back unless it helps: what it was for, where it began, and how bad it was before. */
+/** A fall that is taken back unless it helps: its cause, the limit before it, and how bad the cause was. */
 interface Trial {
   readonly why: 'refused' | 'slow'
   readonly from: number
   readonly before: number
+}
+
+/** Whether the fall's cause has shrunk; null while it is too early to tell. */
+function helped({ why, before }: Trial, odds: number | null, slowness: number | null): boolean | null {
+  const now = why === 'slow' ? slowness : odds
+  return now === null ? null : now < before * HELPED[why]
+}
+
+/** A call in flight for longer than this, in ms, has been accepted by the model: refusals come sooner. */
+function acceptedAfterMs(refusals: readonly number[]): number {
+  return 2 * quantile(refusals, 0.9)
+}
+
+/** Whether a window is long enough, and holds enough calls, to conclude something from it. */
+function isOver(window: ReturnType<typeof emptyWindow>, now: number, allowed: number): boolean {
+  const spanMs = Math.min(LONGEST_WINDOW_MS, Math.max(SHORTEST_WINDOW_MS, window.usualMs))
+  const elapsed = now - window.since
+  const calm = window.overloads === 0 && window.begun >= allowed
+  return elapsed >= spanMs && (calm || window.ends >= ENOUGH || elapsed >= 2 * LONGEST_WINDOW_MS)
 }
 
 function emptyWindow(since: number) {

@@ -1,23 +1,23 @@
+import type { CallOutcome } from '../domain/errors.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { BreakerState } from '../ports/report.ts'
 
 export interface BreakerSettings {
-  /** How many of the latest calls are looked at. */
+  /** How many of the latest calls count. */
   readonly window: number
-  /** With fewer calls than this nothing is concluded from them. */
+  /** The breaker does not open on fewer calls than this. */
   readonly minCalls: number
   /** Opens when at least this share of them failed, 0 to 1. */
   readonly failureShare: number
-  /** How long it stays open the first time, in ms; twice as long after each probe that failed… */
+  /** How long it stays open the first time, in ms; twice as long after each failed probe… */
   readonly coolDownMs: number
   /** …but no longer than this. */
   readonly maxCoolDownMs: number
   /** Calls at once while it is half-open. */
   readonly probes: number
-  /** Closes after so many of them went well. */
+  /** Successful probes after which it closes. */
   readonly successes: number
 }
-
-export type BreakerState = 'closed' | 'open' | 'half-open'
 
 export interface BreakerChange {
   readonly model: string
@@ -27,42 +27,67 @@ export interface BreakerChange {
   readonly coolDownMs?: number
 }
 
-/** Leave to make one call to a model. */
+/** Permission to make one call to a model. */
 export interface Pass {
   readonly model: string
 }
 
+/** How the call ended that a pass was for, or that none was made. */
+export type PassEnd = CallOutcome | 'not-made'
+
 export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
 
-/** The model to ask, which may be called in so many ms: not 0 where all of its chain are kept away from. */
+/** The model to ask, and in how many ms it may be called: more than 0 only where no model of its chain may be called now. */
 export interface Preferred {
   readonly model: string
   readonly retryInMs: number
 }
 
 /**
- * Keeps calls away from models that don't answer: per model closed, open for a while after many failures, then half-open
- * for a few probes. It knows what this process has seen and nothing else, and starts closed.
+ * Circuit breakers, one a model: closed, open for a while after many failures, then half-open for a few probes. They count
+ * only what this process has seen, and start closed.
  */
 export interface Breaker {
-  /** Leave to call this model, which `note` must be told the end of, also where the call was not made. */
+  /** A pass to call this model. It must be given back, whatever happens: {@link withPass} does. */
   allow(model: string): Allowed
-  /** The nth model of a chain at the nth attempt, or another where that one is kept away from; gives no leave to call it. */
+  /** In how many ms this model may be called; 0 where it may be called now. */
+  waitMs(model: string): number
+  /** The nth model of a chain at the nth attempt, or another where the breaker keeps that one away; gives no pass. */
   preferred(chain: readonly string[], attempt: number): Preferred
-  /** How the call ended, as reported. Counts once, and not if the model's state has changed since the pass was given. */
-  note(pass: Pass, outcome: string): void
+  /** How the call ended. Counts once, and not if the model's state has changed since the pass was given. */
+  note(pass: Pass, end: PassEnd): void
   states(): ReadonlyMap<string, BreakerState>
 }
 
-/** The endpoint answered, even if nobody can use what it said. */
-const WORKED = new Set(['answered', 'unreadable', 'refused', 'content-filter'])
 /**
- * The endpoint did not answer. What is not in either set says nothing of it: a busy endpoint (`rate-limited`) is alive and
- * the limits see to it; a wrong key or request (`rejected`) must fail with its name at once, and not be waited for.
+ * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass for which no call was noted says
+ * nothing about the model. Where the model may not be called, runs `refused` instead, with the time until it may be, in ms.
  */
-const FAILED = new Set(['unavailable', 'timeout'])
+export async function withPass<Result>(
+  breakers: Pick<Breaker, 'allow' | 'note'>,
+  model: string,
+  work: (pass: Pass) => Promise<Result>,
+  refused: (retryInMs: number) => Result,
+): Promise<Result> {
+  const allowed = breakers.allow(model)
+  if (!allowed.ok) return refused(allowed.retryInMs)
+  try {
+    return await work(allowed.pass)
+  } finally {
+    // Only the first note of a pass counts: this one, if the call was never made.
+    breakers.note(allowed.pass, 'not-made')
+  }
+}
 
-/** A state is known by its identity: a pass that was given under an earlier one counts no more. */
+/** The endpoint answered, even if nobody can use what it said. */
+const WORKED: ReadonlySet<PassEnd> = new Set<PassEnd>(['answered', 'unreadable', 'refused', 'content-filter'])
+/**
+ * The endpoint did not answer. Ends in neither set say nothing about it: a busy endpoint (`rate-limited`) works and is left to
+ * the limits; a wrong key or request (`rejected`) must fail with its name at once instead of being waited for.
+ */
+const FAILED: ReadonlySet<PassEnd> = new Set<PassEnd>(['unavailable', 'timeout'])
+
+/** Compared by identity: a pass that was given in an earlier state counts no more. */
 type State =
   | { readonly is: 'closed'; readonly out: Set<Pass>; readonly failures: boolean[] }
   | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
@@ -99,7 +124,7 @@ export function breaker(deps: {
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs: state.coolDownMs })
   }
 
-  /** How long to keep away from it, in ms; 0 where it may be called. */
+  /** How long not to call it, in ms; 0 where it may be called. */
   function waitFor(state: State, now: number): number {
     switch (state.is) {
       case 'closed':
@@ -129,7 +154,7 @@ export function breaker(deps: {
     })
     const [first] = inTurn
     if (first === undefined) throw new Error('a chain without models')
-    // The first may be half-open: its probes come from those who would rather have it.
+    // The first may be half-open: its probes come from asks that prefer it.
     const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
     const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
     if (chosen !== undefined) return { model: chosen.model, retryInMs: 0 }
@@ -138,14 +163,20 @@ export function breaker(deps: {
 
   return {
     allow: (model) => allow(model),
+
+    waitMs(model) {
+      const now = clock()
+      return waitFor(stateOf(model, now), now)
+    },
+
     preferred: (chain, attempt) => preferred(chain, attempt),
 
-    note(pass, outcome) {
+    note(pass, end) {
       const { model } = pass
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
-      const failed = FAILED.has(outcome)
-      if (!failed && !WORKED.has(outcome)) return
+      const failed = FAILED.has(end)
+      if (!failed && !WORKED.has(end)) return
       if (state.is === 'closed') {
         state.failures.push(failed)
         if (state.failures.length > settings.window) state.failures.shift()

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
-import { parted } from '../domain/parted.ts'
+import { neutralized } from '../domain/neutralized.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { ModelReply } from '../ports/model.ts'
 
-// How an answer's form is asked for: in the endpoint's own way where it has one, and in words at the end of each question.
+// How an answer's format is asked for: in the endpoint's own way where it has one, and in words at the end of each question.
 
 /**
- * The messages as they are sent, but for the images in them: the form of the answer stands once more, at the end, and what a
- * model has said goes back to it parted, whichever script put it there. It may repeat what an attacker wrote.
+ * The messages as they are sent, but for the images in them: the answer's format is repeated at the end, and what a model has
+ * said goes back to it neutralized, whichever script put it there. It may repeat what an attacker wrote.
  */
 export function withFormat(ask: Ask): ChatMessage[] {
   if (ask.lookup !== undefined) return []
   const line = formatLine(ask)
   const messages = ask.messages.map((message) =>
-    message.role === 'assistant' ? { ...message, content: parted(message.content) } : message,
+    message.role === 'assistant' ? { ...message, content: neutralized(message.content) } : message,
   )
   const last = messages.at(-1)
   if (last?.role !== 'user') return [...messages, { role: 'user', content: line }]
@@ -22,12 +22,12 @@ export function withFormat(ask: Ask): ChatMessage[] {
 }
 
 /**
- * The one repair question: what came back, parted, what was wrong with it, and the form once more. An answer that was cut at the token
- * limit is not shown: it is as long as answers get, and leaves the next one less room still.
+ * The one repair question: what came back, neutralized, what was wrong with it, and the format once more. An answer that was
+ * cut at the token limit is not shown: it is as long as answers get, and would leave the next one even less room.
  */
 export function repair(ask: Ask, reply: ModelReply, why: string): ChatMessage[] {
   const said: ChatMessage[] =
-    reply.text && reply.finish !== 'length' ? [{ role: 'assistant', content: parted(reply.text) }] : []
+    reply.text && reply.finish !== 'length' ? [{ role: 'assistant', content: neutralized(reply.text) }] : []
   return [
     ...said,
     {

@@ -1,4 +1,4 @@
-/** The latest values, the oldest given up for a new one when there are `size`. */
+/** The latest `size` values: a new one replaces the oldest. */
 export function lastOnes(size: number) {
   const values: number[] = []
   let next = 0
@@ -14,7 +14,7 @@ export function lastOnes(size: number) {
       next = (next + 1) % size
       unsorted++
     },
-    /** In rising order; of many, a sixteenth of them may have come since. */
+    /** In ascending order. Sorting is costly: up to a sixteenth of the values may be newer than the order returned. */
     sorted(): readonly number[] {
       if (sorted === null || unsorted * 16 >= values.length) {
         sorted = values.toSorted((a, b) => a - b)
@@ -25,7 +25,7 @@ export function lastOnes(size: number) {
   }
 }
 
-/** The value below which this share of them lies, by the nearest rank; 0 of none. */
+/** The quantile at `share` (0 to 1) of ascending values, by the nearest rank; 0 where there are none. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
 }

@@ -1,12 +1,12 @@
-/** A bounded number of places, taken in order of arrival. */
+/** A bounded number of slots, given in order of arrival. */
 export interface Slots {
-  /** Waits for a place, runs, gives the place back. Rejects with the signal's reason if it is aborted while waiting. */
+  /** Waits for a slot, runs `task`, frees the slot. Rejects with the signal's reason if that is aborted while waiting. */
   run<Result>(signal: AbortSignal, task: () => Promise<Result>): Promise<Result>
   readonly busy: number
   readonly waiting: number
 }
 
-/** `limit` may change over time; a place that comes free, or comes to be, goes to who waits longest. */
+/** `limit` may change over time; whenever a slot is free, the task that has waited longest gets it. */
 export function slots(limit: () => number): Slots {
   const waiting = new Set<() => void>()
   let busy = 0

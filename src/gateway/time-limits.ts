@@ -1,45 +1,45 @@
 import type { Clock } from '../ports/clock.ts'
 import { lastOnes, quantile } from './quantile.ts'
 
-/** How long calls to one model may take, by what those of the same kind have taken. */
+/** How long calls to one model may take, judged by how long calls of the same kind have taken. */
 export interface TimeLimits {
   /**
-   * Watches a call until what it returns is called, with the call's time in ms if it was answered. Calls `cut` once if the
-   * call takes too long, with the limit in ms.
+   * Watches a call until the function returned is called, with the call's time in ms if it was answered. Calls `cut` once,
+   * with the limit in ms, if the call takes too long.
    */
   watch(call: WatchedCall): (answeredMs?: number) => void
 }
 
 export interface WatchedCall {
-  /** Calls of one kind (a stage) take alike long. */
+  /** Calls of one kind (a stage) take about as long as each other. */
   readonly kind: string
   /** 1 for the first try of an ask. */
   readonly attempt: number
-  /** It is the ask's last try, and is left all the time that there is. */
+  /** The ask's last try: it gets all the time that there is. */
   readonly last: boolean
   readonly cut: (afterMs: number) => void
 }
 
-/** Answers that must have been seen before their times are believed, and how many of the latest count. */
+/** Fewest answers from which a limit is derived, and how many of the latest count. */
 const ENOUGH = 8
 const LATEST = 128
-/** Nine of ten are answered within a third of the limit. */
+/** The limit is this quantile of the answers' times, multiplied. */
 const SHARE = 0.9
 const TIMES = 3
-/** Each further try may take so many times as long as the one before, and the last as long as any call: slow is not hung. */
+/** Each further try may take this many times as long as the one before, and the last as long as any call: slow is not hung. */
 const NEXT_TRY_TIMES = 4
 const TICK_MS = 100
 
 /**
- * A call that hangs must not keep its place for as long as the slowest stage may take. Its limit is three times the 90th
- * percentile of the latest answers of its kind, at least `leastMs`. Only answers count, those of later tries
- * too, so that the limit follows a model that becomes slower. Time in which this process itself stood still is not counted.
+ * A call that hangs must not keep its slot for as long as the slowest stage may take. Its limit is three times the 90th
+ * percentile of the latest answers of its kind, at least `leastMs`. Only answers count, those of later tries too, so that the
+ * limit follows a model that becomes slower. Time in which this process itself did not run is not counted.
  */
 export function timeLimits({ leastMs }: { leastMs: number | null }, clock: Clock): TimeLimits {
   const times = new Map<string, ReturnType<typeof lastOnes>>()
   const watched = new Map<WatchedCall, number>()
   let timer: NodeJS.Timeout | undefined
-  /** Time in which this process was running and watched a call, in ms. */
+  /** For how long this process has run while it watched a call, in ms. */
   let awake = 0
   let ticked = 0
 

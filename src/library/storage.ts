@@ -79,8 +79,8 @@ export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRec
 }
 
 /**
- * Where a library keeps its state. Whoever changes something does so within `exclusive`; whoever reads needs no leave,
- * and may meet a table that has just been replaced: then the shelf's record names the new one.
+ * Where a library keeps its state. Every change is made within `exclusive`. Reads need no lock, and may find that a table
+ * has just been replaced: then the shelf's record names the new one.
  */
 export interface Storage {
   /** Runs `work` while no other writer of any process does. */
@@ -120,7 +120,7 @@ export interface Storage {
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
 
-  /** Notes, by its hash, that a subject was forgotten, for whoever is at work on its content just then. */
+  /** Notes, by its hash, that a subject was forgotten, for proposals of its content that are being made meanwhile. */
   noteForgotten(owner: string): Promise<void>
   /** Whether that was noted within the last day. */
   wasForgotten(owner: string): Promise<boolean>

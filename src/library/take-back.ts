@@ -85,8 +85,11 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
             contentId(proposal.text) === row.id,
         )
         await takeRow(one, by)
-        for (const held of theirs)
-          await storage.putProposal({ ...held, proposal: { ...held.proposal, state: 'rejected', change: null } })
+        for (const approved of theirs)
+          await storage.putProposal({
+            ...approved,
+            proposal: { ...approved.proposal, state: 'rejected', change: null },
+          })
         taken.push(toldOf(one, theirs))
       }
       return taken

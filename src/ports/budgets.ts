@@ -9,7 +9,18 @@ export interface Amount {
 export const NOTHING: Amount = { tokens: 0, usd: 0 }
 
 /** What a budget is for: one verdict, one tenant for a while, or everything for a while. */
-export type BudgetScope = 'verdict' | 'tenant' | 'total'
+export const BUDGET_SCOPES = ['verdict', 'tenant', 'total'] as const
+export type BudgetScope = (typeof BUDGET_SCOPES)[number]
+
+export const BUDGET_UNITS = ['tokens', 'usd'] as const
+export type BudgetUnit = (typeof BUDGET_UNITS)[number]
+
+/**
+ * Why a budget has no room. `in-flight`: there would be room if calls in flight took less than their bounds. `spent`: there
+ * is none. `too-large`: the call's bound alone is above the whole budget.
+ */
+export const REFUSAL_REASONS = ['in-flight', 'spent', 'too-large'] as const
+export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
 /** The most that may be spent; null where there is no limit of that kind. */
 export interface BudgetLimit {
@@ -45,20 +56,16 @@ export interface Purchase {
 export interface Refused {
   readonly granted: false
   readonly scope: BudgetScope
-  readonly unit: 'tokens' | 'usd'
-  /**
-   * `in-flight`: there is room if calls in flight take less than their bounds. `spent`: there is none. `too-large`: the
-   * bound alone is above the whole budget.
-   */
-  readonly why: 'in-flight' | 'spent' | 'too-large'
+  readonly unit: BudgetUnit
+  readonly why: RefusalReason
   /** When to ask again, in ms. Null where no waiting helps: a verdict's budget is spent, or the call is too large. */
   readonly renewsInMs: number | null
 }
 
 export type Reserved = { readonly granted: true } | Refused
 
-/** An account as it stands. */
-export interface Standing {
+/** An account's balance. */
+export interface Balance {
   /** Settled and reserved. */
   readonly used: Amount
   /** The part of it that calls in flight reserve. */
@@ -69,19 +76,19 @@ export interface Standing {
  * What may be spent on models. No account ever goes over its limit by what was reserved, however many processes reserve
  * at once. Time is the store's own. A call belongs to the window in which it was reserved, also when it is settled later.
  *
- * A reservation that nobody settles, because its process died, stands at its upper bound: the endpoint may have answered
- * and charged for it. Its lease ends the waiting for what it might give back; whoever settles it later is still heard.
+ * A reservation that nobody settles, because its process died, stays booked at its upper bound: the endpoint may have answered
+ * and charged for it. When its lease ends, nobody waits any longer for what it might give back; a later settlement still
+ * counts.
  */
 export interface Budgets {
   /** Takes the bound from every account of the call at once, or from none. Where several refuse: the longest wait. */
   reserve(purchase: Purchase): Promise<Reserved>
   /**
-   * Puts what was really spent in the place of the bound, once: the first settlement counts. More than the bound is booked
-   * as it is. `unknown` for a ticket that was never granted or whose accounts are closed; it changes nothing.
+   * Replaces the bound by what was really spent, once: the first settlement counts. More than the bound is booked in full. `unknown` for a ticket that was never granted or whose accounts are closed; it changes nothing.
    */
   settle(ticket: string, spent: Amount): Promise<'settled' | 'unknown'>
   /** The account of everything together, in this window; null where it has no limit and is not kept. */
-  total(): Promise<Standing | null>
+  total(): Promise<Balance | null>
 }
 
 /** One account that a call is booked on. */
@@ -109,7 +116,7 @@ function account(scope: BudgetScope, id: string, { tokens, usd }: BudgetLimit, p
   return [{ scope, name: `${scope}:${id}`, perMs, limit }]
 }
 
-/** A held call asks again after this, in ms, where calls in flight may make room: about as long as a call lasts. */
+/** When a deferred call asks again where calls in flight may make room, in ms: about as long as a call lasts. */
 export const ROOM_SOON_MS = 1_000
 
 /** Whole tokens and billionths of a dollar, rounded up: sums of whole numbers do not drift. */

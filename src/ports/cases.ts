@@ -5,7 +5,7 @@ export interface TakenCase {
   readonly record: CaseRecord
   /** Raised by each taking over; only the latest holder can conclude. */
   readonly epoch: number
-  /** Raised when a case starts afresh; answers to an earlier run are not taken. */
+  /** Raised when a case restarts; answers to an earlier run are not taken. */
   readonly run: number
   readonly journal: Journal
   /** Calls that ended without an answer in the journal, in order: failed, or unreadable before a restart. */
@@ -17,7 +17,7 @@ export interface LostCall extends Call {
   readonly key: string
 }
 
-/** The store takes no case over just now: it has lost something, or has only just started and may have. */
+/** The store lets no case be taken over now: it has lost data, or has only just started and may have. */
 export class StandsStill extends Error {
   constructor() {
     super('the store stands still')
@@ -30,16 +30,16 @@ export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
 }
 
-/** What becomes of a case that begins over. */
-export interface BeginningOver {
+/** What a case restarts with after comments of its thread were deleted. */
+export interface CaseRestart {
   readonly record: CaseRecord
   /** The answers that it keeps. */
   readonly journal: Journal
   /** Calls whose answers it does not keep. */
   readonly lostCalls: readonly LostCall[]
-  /** The thread's version that it was begun over on: it must still be that. */
+  /** The thread's version that it restarts on: it must still be that. */
   readonly version: number
-  /** What of the thread it sees now; null where nobody here can say, and it counts as it did. */
+  /** The thread's version that it sees now; null leaves what was noted, where this process can't know. */
   readonly seen: number | null
 }
 
@@ -48,8 +48,8 @@ export interface BeginningOver {
  */
 export interface CaseStore {
   /**
-   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). Who has
-   * the record of a run already need not be sent it again. Throws {@link StandsStill}.
+   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). A caller
+   * that has the record of a run (`known`) is not sent it again. Throws {@link StandsStill}.
    */
   take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
@@ -59,13 +59,13 @@ export interface CaseStore {
   /** Reads a case that is not published, without taking it over; null where there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
   /**
-   * Begins a case over, as `held` was read, in a new run that nobody has taken. A verdict that no publisher was ever handed is
-   * taken back, and its case is open again; one that a publisher has in hand is erased here, its case with it, and the next
-   * revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is not
-   * as it was read.
+   * Restarts a case that is still as `read`, in a new run that nobody has taken. A verdict that no publisher was ever handed is
+   * taken back, and its case is open again. A verdict that a publisher has in hand is erased here, its case with it, and the
+   * next revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is
+   * not as it was read.
    */
-  beginOver(held: UnpublishedCase, over: BeginningOver): Promise<'begun-over' | 'in-flight' | 'changed'>
-  /** Forgets the journal, begins a new run under the versions given. Returns false unless `epoch` is still the latest. */
+  restartUnpublished(read: UnpublishedCase, restart: CaseRestart): Promise<'restarted' | 'in-flight' | 'changed'>
+  /** Restarts an open case under `record`'s versions: without its journal, in a new run. False unless `epoch` is still the latest. */
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
   /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */
   answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<'stored' | 'exists' | 'stale'>
@@ -80,7 +80,10 @@ export interface CaseStore {
     epoch: number,
     end: { verdict: string; transcript: string; carry: string | null },
   ): Promise<boolean>
-  /** Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. */
+  /**
+   * Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. Taking
+   * a case while it is unworked does not count.
+   */
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
   /** Without the unworked. */
   countOpen(): Promise<number>

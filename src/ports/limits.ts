@@ -8,6 +8,10 @@ export interface LimitsOf {
   readonly inFlight?: number
 }
 
+/** What a limit is for: one model, or one tenant. */
+export const LIMIT_KINDS = ['model', 'tenant'] as const
+export type LimitKind = (typeof LIMIT_KINDS)[number]
+
 export interface LimitScope {
   readonly name: string
   readonly limits: LimitsOf
@@ -36,8 +40,8 @@ export interface Limits {
    * Takes room for one call under every scope at once, or none at all: then `waitMs` says when to come again. It is never
    * more than a minute, and shorter while calls are in flight, since those may give room back before its time.
    *
-   * `asker` names the call, the same at each try. Who was refused stands in line until it is granted or stays away for
-   * longer than it was told to: the room that the first in line waits for is given to nobody else, so that small calls
+   * `asker` names the call, the same at each try. A call that was refused waits in line until it is granted, or stays away for
+   * longer than it was told to: the room that the first in line waits for is given to no other, so that small calls
    * can't starve a large one. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
   reserve(
@@ -45,27 +49,27 @@ export interface Limits {
     call: { readonly asker: string; readonly tokens: number },
   ): Promise<Reservation>
   /**
-   * Puts the real usage in place of the reserved, and gives the in-flight place back. Less frees the difference at once;
-   * more is recorded as it is, now. Of several ends of one ticket the first counts.
+   * Replaces the reserved by the real usage, and frees the in-flight slot. Less frees the difference at once; more is recorded
+   * as of now. Of several ends of one ticket the first counts.
    */
   settle(ticket: Ticket, tokens: number): Promise<void>
-  /** The call did not take place: everything goes back. */
+  /** The call was not made: everything is given back. */
   refund(ticket: Ticket): Promise<void>
-  /** Keeps the in-flight places of long calls; those of a process that died come back when their leases end. */
+  /** Extends the in-flight leases of long calls; those of a process that died lapse. */
   keep(tickets: readonly Ticket[]): Promise<void>
 }
 
 export interface LimitSettings {
   /** Length of the sliding window, in ms: a minute, but for tests. */
   readonly windowMs: number
-  /** A call whose process keeps its place no longer loses it after this many ms. */
+  /** How long an in-flight slot is kept without being extended, in ms. */
   readonly leaseMs: number
   /**
-   * While calls are in flight the first in line comes again after at most this many ms, those behind it less and less
+   * While calls are in flight the first in line is told to try again after at most this many ms, those behind it less and less
    * often, so that a long line costs little.
    */
   readonly recheckMs: number
-  /** Who comes later than it was told to by more than this many ms has lost its place in line. */
+  /** A call that tries again later than it was told to, by more than this many ms, has lost its place in line. */
   readonly lateMs: number
 }
 

@@ -19,30 +19,30 @@ export type Looked =
   | { readonly state: 'asked'; readonly waitMs: number }
 
 /**
- * Answers by question. Keys are keyed hashes, so that they tell nothing of a text, and each is one tenant's; whose content a question holds is its
- * subject. Every step takes several questions at once, is atomic, may be repeated by the same asker, and leaves nothing
- * without an expiry. Times in ms.
+ * Answers by question. Keys are keyed hashes, so that they tell nothing of a text, and each belongs to one tenant. A question's
+ * subject is the thread whose content it holds. Every step takes several questions at once, is atomic, may be repeated by the
+ * same asker, and leaves nothing without an expiry. Times in ms.
  */
 export interface Memo {
   /**
-   * By question what is known, or the right to ask, or that somebody else is asking. An answer that is found is its
-   * subject's too.
+   * For each question its answer, or the right to ask, or that somebody else is asking. An answer that is found is noted as
+   * being about this subject too.
    */
   look(keys: readonly string[], asker: string, leaseMs: number, subject: ThreadRef): Promise<readonly Looked[]>
   /**
-   * Keeps answers and ends their leases. False, with nothing kept, of a question whose lapsed lease another asker has taken,
-   * or which was forgotten meanwhile.
+   * Keeps answers and ends their leases. False, with nothing kept, for a question whose lapsed lease another asker has taken,
+   * or that was forgotten meanwhile.
    */
   keep(answers: readonly Kept[], asker: string, keepMs: number, subject: ThreadRef): Promise<readonly boolean[]>
   /** Notes that answers that are kept are about this subject as well. */
   share(keys: readonly string[], subject: ThreadRef): Promise<void>
   /** There will be no answer: the next may ask. */
   giveUp(keys: readonly string[], asker: string): Promise<void>
-  /** Lengthens the leases to `leaseMs` from now, also lapsed ones that nobody took; false of one that is lost. */
+  /** Extends the leases to `leaseMs` from now, also lapsed ones that nobody took; false for one that another asker has. */
   extend(keys: readonly string[], asker: string, leaseMs: number): Promise<readonly boolean[]>
   /**
-   * Erases all that was asked about a subject, answers that it shares with others too, and lets no call keep its answer
-   * that is under way; for `quietMs` nothing that is asked about it is kept. Returns how many answers went.
+   * Erases all that was asked about a subject, also answers that it shares with others. Calls in flight can't keep their
+   * answers afterwards, and for `quietMs` nothing that is asked about it is kept. Returns the number of answers erased.
    */
   forget(subject: ThreadRef, quietMs: number): Promise<number>
 }

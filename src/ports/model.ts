@@ -5,7 +5,7 @@ export interface ModelRequest {
   readonly messages: readonly ChatMessage[]
   readonly temperature: number
   readonly maxTokens: number
-  /** The wanted form of the answer: the stage's name and a JSON Schema. */
+  /** The wanted format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string

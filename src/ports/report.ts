@@ -1,14 +1,76 @@
+import type { CallOutcome } from '../domain/errors.ts'
 import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
 import type { Verdict } from '../domain/verdict.ts'
+import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
+import type { LimitKind } from './limits.ts'
 
-/** Everything that Gavel says about its own work. Ids are for the log; they never become labels. */
+/** The parts of Gavel that report errors: the values of the metric label `where`. */
+export const ERROR_SOURCES = [
+  'backlog',
+  'backpressure',
+  'budgets',
+  'bullmq',
+  'clock',
+  'gateway',
+  'kafka',
+  'kafkajs',
+  'limits',
+  'listener',
+  'memo',
+  'memory',
+  'opener',
+  'opening',
+  'partitions',
+  'protocols',
+  'publisher',
+  'reconciler',
+  'redis',
+  'script',
+  'store',
+  'stream',
+  'unworked',
+  'worker',
+] as const
+export type ErrorSource = (typeof ERROR_SOURCES)[number]
+
+/** Where an error was met: its source and, after a space and for the log alone, which one: `worker rumor.stance`. */
+export type ErrorPlace = ErrorSource | `${ErrorSource} ${string}`
+
+/** The source of an error, without what the log alone is told. */
+export function sourceOf(place: ErrorPlace): ErrorSource {
+  const space = place.indexOf(' ')
+  return (space === -1 ? place : place.slice(0, space)) as ErrorSource
+}
+
+/** What an attempt at an ask came to; `stale`: its case had moved on without it. */
+export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
+export type AskOutcome = (typeof ASK_OUTCOMES)[number]
+
+/** What intake is paused for. */
+export type PressureKind =
+  | 'due-depth'
+  | 'outbox-depth'
+  | 'due-age'
+  | 'outbox-age'
+  | 'stage-age'
+  | 'store-lost'
+  | 'store-full'
+
+/** What is published, each kind by itself. */
+export const PUBLISHED_KINDS = ['verdict', 'dead-letter'] as const
+export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
+
+/** Whether a model is called (`closed`), left alone (`open`), or tried by a few probes (`half-open`). */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
   'messages:settled': { topic: string; outcome: Outcome; count: number }
   /** A message could not be read or judged. */
   'message:dead': { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
   /** Fetching stopped, or went on, because of the backlog. */
-  'intake:paused': { strains: readonly string[]; reason: string }
+  'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
@@ -18,33 +80,33 @@ export interface Events {
   'case:revived': { caseId: string }
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
   'ask:started': { protocol: string; stage: string; waitSeconds: number }
-  'ask:ended': { protocol: string; stage: string; seconds: number; outcome: 'answered' | 'failed' | 'retry' | 'stale' }
-  /** A job whose worker gave no sign of life was given to another. */
+  'ask:ended': { protocol: string; stage: string; seconds: number; outcome: AskOutcome }
+  /** A job whose worker sent no heartbeat for too long was given to another. */
   'job:stalled': { queue: string }
-  /** One call to a model came to its end. */
+  /** A call to a model ended. */
   'call:ended': {
     protocol: string
     stage: string
     model: string
-    outcome: string
+    outcome: CallOutcome
     seconds: number
     promptTokens: number
     completionTokens: number
     costUsd: number
   }
-  /** Questions, or pieces of one, were answered without being asked; and the tokens that they took when they were. */
+  /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */
   'memo:hit': { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
   /** A limit was reached, of a model or a tenant, and the call waits. */
-  'call:limited': { scope: string; waitMs: number }
+  'call:limited': { scope: LimitKind; waitMs: number }
   /** A budget had no room for a call. */
-  'budget:refused': { scope: string; unit: string; why: string }
-  /** A model is kept away from, tried again, or back. */
-  'breaker:changed': { model: string; to: 'closed' | 'open' | 'half-open' }
+  'budget:refused': { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
+  /** A model's circuit breaker changed its state. */
+  'breaker:changed': { model: string; to: BreakerState }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   'kafka:lag': { topic: string; messages: number; seconds: number }
+  /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
-  /** Counts of shared state: open cases, the outbox, threads with a due time. */
   /** Asks of this process that hold a model slot, and asks that wait for one. */
   'slots:counted': { busy: number; waiting: number }
   /** Whether a protocol opens cases now. */
@@ -54,19 +116,19 @@ export interface Events {
   /** Redis lost what it had acknowledged: nothing is opened or taken in until it has been recovered. */
   'store:lost': { why: string; advice: string }
   'store:recovered': Record<string, never>
-  /** Redis takes no more writes, for want of memory; and takes them again. */
+  /** Redis refuses writes, for want of memory; and takes them again. */
   'store:full': { advice: string }
-  'store:roomy': Record<string, never>
+  'store:writable': Record<string, never>
   /** How long this process has been without a working consumer. */
   'consumer:watched': { downSeconds: number }
-  /** `clockLagSeconds` is null while the stream's clock has not started. */
+  /** Counts of shared state. `clockLagSeconds` is null while the stream's clock has not started. */
   'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number | null }
   /** What is published to a topic waits, since the broker does not take it there; or goes on. */
-  'publication:held': { what: 'verdict' | 'dead-letter'; held: boolean; why: string }
-  /** Something outside failed and will be tried again. */
-  'trouble:met': { where: string; error: unknown }
+  'publication:held': { what: PublishedKind; held: boolean; why: string }
+  /** An operation outside of any one message or ask failed, and will be tried again. */
+  error: { where: ErrorPlace; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
-  /** The key of fences and draws was not set, or is another than before. */
+  /** The key of fences and sampling was not set, or is another than before. */
   'key:unset': { advice: string }
   'key:changed': { advice: string }
   /** The port can be reached from other machines, and asks for no token. */
@@ -75,12 +137,12 @@ export interface Events {
   'service:stopped': Record<string, never>
 }
 
-/** Tells whoever listens. Never throws and never waits: an observer can't hurt the work. */
+/** Tells all listeners. Never throws and never waits: an observer can't hurt the work. */
 export type Report = <Name extends keyof Events>(name: Name, event: Events[Name]) => void
 
 export type Listener = Report
 
-/** One report for many listeners; a listener that throws is told to `complain`, and the others still hear. */
+/** One report for many listeners. What a listener throws goes to `complain`, and the others still hear the event. */
 export function broadcast(listeners: readonly Listener[], complain: (error: unknown) => void): Report {
   return (name, event) => {
     for (const listen of listeners) {
@@ -90,7 +152,7 @@ export function broadcast(listeners: readonly Listener[], complain: (error: unkn
         try {
           complain(error)
         } catch {
-          // Whoever would be told is gone too.
+          // There is nobody left to tell.
         }
       }
     }

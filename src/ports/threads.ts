@@ -37,10 +37,10 @@ export interface ThreadRules {
   readonly cap: number
   /** Most comments of one author that it keeps, by the same ranks and before that sample; null is no limit. */
   readonly perAuthor: number | null
-  /** A comment's fixed place in the draw, which nobody can foresee: a whole number below 2^48. */
+  /** A comment's fixed sampling rank, which nobody can foresee: a whole number below 2^48. */
   readonly rank: (thread: ThreadRef, id: string) => number
-  /** The draw's name: ranks of one name fall the same way. */
-  readonly draw: string
+  /** Names the key of the ranks: under one name, equal ids have equal ranks. */
+  readonly samplingKeyVersion: string
   /** A comment in the window that comes after the final snapshot opens another revision. */
   readonly reopen: boolean
   /** Longest text kept of a post or comment, in characters. */
@@ -75,8 +75,8 @@ export interface ThreadState {
   readonly accepted: number
   /** Of these, the ones that their authors' share had no room for. */
   readonly overAuthor: number
-  /** They came under more than one draw. Each keeps the rank that it got when it came, so that the sample is one of all. */
-  readonly redrawn: boolean
+  /** They were ranked under more than one key. Each keeps the rank that it got when it came, so that the sample is one of all. */
+  readonly rekeyed: boolean
   /** Comments that came after the thread's window, and are not among the accepted. */
   readonly late: number
   /** Raised by each change. */
@@ -95,10 +95,10 @@ export interface ThreadState {
   readonly final: boolean
   /** The post came again after the thread had been forgotten: what its earlier revisions saw of comments is gone. */
   readonly expired: boolean
-  /** Raised each time the thread became due at once: a count checkpoint, an edit, a late comment, a case that ended. */
-  readonly asks: number
-  /** What `asks` was when the thread was last opened. */
-  readonly answered: number
+  /** Raised each time the thread becomes due at once: a count checkpoint, an edit, a late comment, a case that ended. */
+  readonly generation: number
+  /** The generation that was last opened: while `generation` is higher, something has become due at once since then. */
+  readonly observedGeneration: number
   /** When what is due now became due, ms of wall time; null where only stream time passed. */
   readonly dueSince: number | null
   /** By protocol: revisions opened so far, what it had seen at the last (a version), what the last one left. */
@@ -139,12 +139,12 @@ export interface ThreadStore {
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
    * Erases the thread's content everywhere in the store, with it its cases, their journals and what of them waits for Kafka,
-   * and leaves a tombstone. `farewell` makes, for each protocol that has opened a revision, the verdict and transcript that
-   * say so. They are published behind a verdict that a publisher has in hand, and in place of one that none has.
+   * and leaves a tombstone. `retraction` makes, for each protocol that has opened a revision, the verdict and transcript that
+   * retract it. They are published after a verdict that a publisher has in hand, and in place of one that none has.
    */
   deletePost(
     ref: ThreadRef,
-    farewell: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
+    retraction: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
   ): Promise<Outcome>
   /**
    * Erases what is left of deleted comments behind verdicts that have been decided: what each protocol's last revision left
@@ -176,11 +176,11 @@ export interface ThreadStore {
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /**
-   * Opens cases on a thread as `state` shows it, one a protocol; a protocol whose case is still open (`waiting`) gets another
-   * due time when that one is published, a paused one (`held`) when it is resumed, and one that has judged the thread and is off
-   * here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue` (null: none) unless more became due meanwhile. Does
-   * nothing where nothing would be due after this and the thread has changed since it was read, or where comments have been
-   * deleted since then: it stays due.
+   * Opens cases on a thread as `state` shows it, one a protocol. A protocol whose case is still open (`waiting`) gets another
+   * due time when that one is published, a paused one (`parked`) when it is resumed, and one that has judged the thread and is
+   * off here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue` (null: none) unless
+   * more became due meanwhile. Does nothing where the thread has changed since it was read and nothing would be due after this,
+   * or where comments have been deleted since then: it stays due.
    * Returns the ids of the cases that were opened.
    */
   open(
@@ -188,7 +188,7 @@ export interface ThreadStore {
     opening: {
       cases: readonly { record: CaseRecord; seen: number }[]
       waiting: readonly string[]
-      held: readonly string[]
+      parked: readonly string[]
       absent?: readonly string[]
       nextDue: number | null
       final: boolean

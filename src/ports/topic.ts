@@ -10,6 +10,12 @@ export interface Incoming {
   readonly timestamp: number
 }
 
+/** Offsets of a partition: from the first, up to and without the second. */
+export interface Range {
+  readonly from: bigint
+  readonly to: bigint
+}
+
 /** Consecutive messages of one partition; none where its offsets hold none, such as marks of transactions. */
 export interface Batch {
   readonly topic: string
@@ -17,7 +23,7 @@ export interface Batch {
   readonly messages: readonly Incoming[]
   /** The offset that is committed when they are handled: behind the last of these, and behind the marks of transactions. */
   readonly next: string
-  /** Nothing stands behind the last of these. */
+  /** The partition ends behind the last of these. */
   readonly atEnd: boolean
 }
 
@@ -30,10 +36,11 @@ export interface Position {
 
 /**
  * Reads topics as one member of a group. A batch's offset is committed after `handle` has resolved and not before; if it
- * rejects, or the process dies, the batch comes again. A reader that has died is replaced by itself.
+ * rejects, or the process dies, the batch comes again. `handle` sends a heartbeat between the steps of a long batch. A reader
+ * that has died replaces itself.
  */
 export interface TopicReader {
-  start(handle: (batch: Batch, alive: () => Promise<void>) => Promise<void>): Promise<void>
+  start(handle: (batch: Batch, heartbeat: () => Promise<void>) => Promise<void>): Promise<void>
   /** Partitions that this process reads now, with what is left in each. */
   positions(): Promise<Position[]>
   /** Stops or resumes fetching; holds over rebalances. */
@@ -43,6 +50,26 @@ export interface TopicReader {
   close(): Promise<void>
 }
 
+/** Reads topics between offsets, as a member of no group, and ends. */
+export interface TopicHistory {
+  /** How far each partition reaches, from the first message of `since` (ms since 1970; null: from the beginning) to the end. */
+  rangesOf(topic: string, since: number | null): Promise<ReadonlyMap<number, Range>>
+  /** Hands over what stands there, in the order of each partition. Rejects with what `take` rejected with. */
+  read(
+    topic: string,
+    ranges: ReadonlyMap<number, Range>,
+    take: (messages: readonly Incoming[]) => Promise<void> | void,
+  ): Promise<void>
+}
+
+/** How far a group has come. */
+export interface GroupProgress {
+  /** The next offset that it reads, by topic and partition; only of partitions where it has committed one. */
+  readonly committed: ReadonlyMap<string, ReadonlyMap<number, bigint>>
+  /** Nobody is a member of the group now, as far as the brokers say. */
+  readonly alone: boolean
+}
+
 export interface Outgoing {
   readonly topic: string
   readonly key: string | Buffer | null
@@ -50,7 +77,7 @@ export interface Outgoing {
   readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
-/** The broker will never take one of these records: too large, or not as the topic wants them. Others may stand already. */
+/** A broker refuses one of these records for good: it is too large or against the topic's rules. Others may have been written. */
 export class RefusedRecord extends Error {
   override readonly name = 'RefusedRecord'
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
+import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
-import type { Lot } from '../domain/lot.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** What a protocol is made of. */
@@ -10,12 +11,12 @@ export interface ProtocolParts {
   readonly prompts: ReadonlyMap<string, string>
   readonly fence: Fence
   /** Draws by which a protocol samples and breaks ties. */
-  readonly lot: Lot
+  readonly samplingRank: SamplingRank
   /** The files of another folder under `config/`, by name with their ending. */
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }
 
-/** What a paper's own runs were made with. Models retire: where others are set, these are named beside them. */
+/** The models of a paper's own runs. Where others are set, since models retire, `gavel judge` and `gavel doctor` name both. */
 export interface PaperModels {
   readonly roles: Readonly<Record<string, string>>
   /** Of the shelves, where the paper names one. */
@@ -30,4 +31,9 @@ export interface ProtocolKind {
   readonly paperModels?: PaperModels
   /** Throws one error that names every fault in its files, a line each, as `FILE: fault`; FILE is a prompt's name, or a path from `config/`. */
   make(parts: ProtocolParts): Protocol
+  /**
+   * How its cases are learnt from; left out by a protocol that does not learn. `prompts` are the files of
+   * `config/prompts/curator/`, by name without `.md`.
+   */
+  curation?(parts: Pick<ProtocolParts, 'fence' | 'prompts'>): Curation
 }

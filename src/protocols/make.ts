@@ -1,9 +1,10 @@
 import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
+import type { Curation } from '../domain/curation.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
-import type { Lot } from '../domain/lot.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { ProtocolKind } from './kind.ts'
 import { PROTOCOLS } from './registry.ts'
@@ -12,7 +13,7 @@ import { PROTOCOLS } from './registry.ts'
 export function makeProtocols(
   settings: Settings['protocols'],
   fence: Fence,
-  lot: Lot,
+  samplingRank: SamplingRank,
   kinds: readonly ProtocolKind[] = PROTOCOLS,
 ): Protocol[] {
   const faults: string[] = []
@@ -20,7 +21,7 @@ export function makeProtocols(
     const { enabled, ...own } = entryOf(settings, kind.name) ?? { enabled: false }
     if (!enabled) return []
     try {
-      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, lot, files: loadFiles })]
+      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, samplingRank, files: loadFiles })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
         faults.push(line.startsWith('config/') ? line : `config/prompts/${kind.name}/${line}`)
@@ -29,6 +30,14 @@ export function makeProtocols(
   })
   if (faults.length > 0) throw new OperatorError(`The protocols' files have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+/** How the cases of each protocol are learnt from, by its name; those that do not learn are left out. */
+export function makeCurations(fence: Fence, kinds: readonly ProtocolKind[] = PROTOCOLS): ReadonlyMap<string, Curation> {
+  const prompts = promptsOf('curator')
+  return new Map(
+    kinds.flatMap((kind) => (kind.curation === undefined ? [] : [[kind.name, kind.curation({ fence, prompts })]])),
+  )
 }
 
 /** A protocol's prompt files by name, without their ending. */

@@ -10,7 +10,7 @@ export type Preset = z.infer<typeof preset>
  */
 const UNCUT_TOKENS = 4_096
 
-/** A longer cap that was set stands. */
+/** A longer cap from the settings is kept. */
 export function uncut(answerTokens: number): number {
   return Math.max(answerTokens, UNCUT_TOKENS)
 }

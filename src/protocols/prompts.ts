@@ -3,9 +3,9 @@ import { entryOf } from '../domain/entry-of.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Preset } from './preset.ts'
 
-/** A prompt file, read: messages by role, with named places for values. */
+/** A parsed prompt file: messages by role, with named placeholders for values. */
 export interface Prompt {
-  /** Fills every place; throws where a value is missing. Values are put in as they are: fence untrusted text first. */
+  /** Fills every placeholder; throws where a value is missing. Values are inserted as they are: fence untrusted text first. */
   render(values?: Readonly<Record<string, string>>): ChatMessage[]
 }
 
@@ -16,19 +16,19 @@ export interface Prompts {
 }
 
 const ROLE_LINE = /^\[(system|user|assistant)\][ \t]*$/m
-/** Ends the name of a file that stands in for another under the preset `paper`. */
+/** The ending of a file that replaces another under the preset `paper`. */
 const PAPER = '.paper'
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 
 /**
- * Reads prompt files against the places that the protocol fills. Throws one error that names every fault: a file that is
- * missing, a place that nobody fills, a place that the protocol needs and the text lacks.
+ * Reads prompt files against the placeholders that the protocol fills. Throws one error that names every fault: a missing
+ * file, a placeholder that the protocol does not fill, one that it fills and the text lacks.
  *
- * Under the preset `paper` a file `NAME.paper.md` takes the place of `NAME.md`: the same question in the paper's points,
- * with the same places. It is checked whatever the preset is.
+ * Under the preset `paper` a file `NAME.paper.md` replaces `NAME.md`: the same question in the paper's points, with the same
+ * placeholders. It is checked whatever the preset is.
  *
- * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a place. Lines of a comment block
- * `<!-- … -->` at its head are for people.
+ * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a placeholder. A comment block `<!-- … -->`
+ * at its beginning is left out.
  */
 export function readPrompts(
   files: ReadonlyMap<string, string>,
@@ -71,7 +71,7 @@ function readPrompt(name: string, text: string, wanted: readonly string[], fault
   return { render: (values = {}) => messages.map((message) => fill(message, values)) }
 }
 
-/** One message a turn: what one role says twice in a row is one message, for endpoints that want the roles to alternate. */
+/** Joins consecutive messages of one role, for endpoints that want the roles to alternate. */
 export function inTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   const turns: ChatMessage[] = []
   for (const message of messages) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How far a score may miss an end of its scale, or a whole number, and still be meant as it: what sums of floats lose. */
+/** How far a score may miss an end of its scale, or a whole number, and still be read as that: the error of float sums. */
 const ROUNDING = 1e-6
 
 /**

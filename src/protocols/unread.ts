@@ -4,8 +4,8 @@ import type { Comment, Post } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
 
 /**
- * What of a post nobody read, in words for `degraded`: what intake left out of its texts, and what the blocks that they
- * stand in leave out.
+ * What of a post was not read, in words for `degraded`: what intake left out of its texts, and what their blocks in prompts
+ * leave out.
  */
 export function unreadParts(
   { cut, hateSpeechCut, media = [] }: Post,
@@ -26,20 +26,20 @@ export function unreadParts(
   ]
 }
 
-/** Whether intake left out a part of a post's words, for a look into the library. */
+/** Whether intake shortened a post's words; spread into a lookup of the library. */
 export function cutIn({ cut, media = [] }: Post): { readonly cut?: true } {
   return [cut, ...media.map((medium) => medium.cut)].some((part) => part !== undefined) ? { cut: true } : {}
 }
 
-/** The same for comments, in one line; none where all of them are read whole. */
+/** The same for comments, in one line; empty where all were read in full. */
 export function partlyReadComments(comments: readonly Comment[], fence: Fence): string[] {
   const parts = comments.filter(({ cut, text }) => cut !== undefined || fence.unread('comment', text) > 0)
   return parts.length === 0 ? [] : [`${parts.length} comments: only parts of them read`]
 }
 
 /**
- * The ruling on a post of which `unread` was not read. Padding hides harm, so that of the labels only the harmful one
- * stands: the other speaks for what was read, and there is none for the whole.
+ * The ruling on a post of which `unread` was not read. Padding can hide harm, so only the harmful label is kept: the other one
+ * holds for what was read and not for the whole.
  */
 export function withheldUnlessHarmful(ruling: Ruling, harmful: string, unread: readonly string[]): Ruling {
   const { label, degraded } = ruling

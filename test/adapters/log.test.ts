@@ -8,7 +8,7 @@ import { PROJECT } from '../../config/load.ts'
 const SCRIPT = `
 import { logListener } from ${JSON.stringify(join(PROJECT, 'src/adapters/log.ts'))}
 const log = logListener('debug', () => 0)
-const trouble = (where, error) => log('trouble:met', { where, error })
+const trouble = (where, error) => log('error', { where, error })
 const thrown = (work) => { try { work() } catch (error) { return error } }
 trouble('json', thrown(() => JSON.parse('SECRET words')))
 trouble('json in lines', thrown(() => JSON.parse('{"a": SEC\\nRET words')))

@@ -1,7 +1,7 @@
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
 import { snapshot } from '../../src/domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
-import type { CallRecord } from '../../src/stack/understudy/call-log.ts'
+import type { CallRecord } from '../../src/tools/understudy/call-log.ts'
 import type { Asked } from './asked.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'
@@ -143,8 +143,8 @@ export function audit(evidence: Evidence): Account {
   )
 
   const all = [...verdicts.values()].map(({ one }) => one)
-  const deleted = all.filter(isFarewell)
-  const undecided = all.filter((one) => one.decidedBy === 'none' && !isFarewell(one))
+  const deleted = all.filter(isRetraction)
+  const undecided = all.filter((one) => one.decidedBy === 'none' && !isRetraction(one))
   return {
     inputs: expected.outcomes,
     verdicts: {
@@ -165,7 +165,7 @@ export function audit(evidence: Evidence): Account {
 
 type Many = (what: string, all: readonly string[]) => void
 
-const isFarewell = ({ label, degraded }: Verdict) =>
+const isRetraction = ({ label, degraded }: Verdict) =>
   label === null && degraded.length === 1 && degraded[0] === 'deleted'
 
 /** Every subject has one chain of revisions for each protocol that judges it, in order, which ends as the subject did. */
@@ -190,11 +190,11 @@ function chains(
     for (const [index, { one }] of chain.entries()) {
       const before = chain[index - 1]?.one
       // A deletion erases the case that is open, and that of a comment a verdict in a publisher's hands: the number stays taken.
-      const mayBeErased = isFarewell(one) || known?.shrunk === true
+      const mayBeErased = isRetraction(one) || known?.shrunk === true
       const erased = mayBeErased && one.revision === (before?.revision ?? 0) + 2
       if (!erased && one.revision !== (before?.revision ?? 0) + 1) broken.push(`${one.id} stands ${index + 1}.`)
       if (!erased && one.supersedes !== (before?.id ?? null)) broken.push(`${one.id} supersedes ${one.supersedes}`)
-      if (before !== undefined && isFarewell(before)) broken.push(`${one.id} comes after its subject's deletion`)
+      if (before !== undefined && isRetraction(before)) broken.push(`${one.id} comes after its subject's deletion`)
       if (one.decidedBy === 'none' && one.degraded.length === 0) silent.push(one.id)
     }
   }
@@ -202,7 +202,7 @@ function chains(
     for (const protocol of protocols) {
       const last = chains.get(`${protocol} ${subject}`)?.at(-1)?.one
       if (gone) {
-        if (last !== undefined && !isFarewell(last))
+        if (last !== undefined && !isRetraction(last))
           unfinished.push(`${last.id} is not retracted though it was deleted`)
         continue
       }

@@ -1,5 +1,6 @@
 import kafkajs, { type Kafka } from 'kafkajs'
-import { onPassedOver } from '../../src/adapters/kafka/passed-over.ts'
+import { rangesOf, readRanges } from '../../src/adapters/kafka/bounded-reader.ts'
+import { incomingOf } from '../../src/adapters/kafka/record.ts'
 
 /** A record as it stands on its topic. */
 export interface Standing {
@@ -23,50 +24,16 @@ export function ownClient(brokers: string): Kafka {
 
 /** Everything that stands on these topics, by topic, in the order of each partition. */
 export async function readAll(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, Standing[]>> {
-  const admin = kafka.admin()
-  await admin.connect()
-  const groupId = `chaos-reader-${process.pid}-${Date.now()}`
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100 })
-  const read = new Map(topics.map((topic) => [topic, [] as Standing[]]))
-  try {
-    const left = new Map<string, bigint>()
-    for (const topic of topics)
-      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
-        if (BigInt(high) > BigInt(low)) left.set(`${topic}/${partition}`, BigInt(high))
-    if (left.size === 0) return read
-    await consumer.connect()
-    await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-    await new Promise<void>((resolve, reject) => {
-      consumer.on(consumer.events.CRASH, ({ payload }) => {
-        if (!payload.restart) reject(payload.error)
-      })
-      const reached = (topic: string, partition: number, next: bigint) => {
-        if (next >= (left.get(`${topic}/${partition}`) ?? next)) left.delete(`${topic}/${partition}`)
-        if (left.size === 0) resolve()
+  const waiting = { signal: new AbortController().signal }
+  const read = topics.map(async (topic): Promise<[string, Standing[]]> => {
+    const records: Standing[] = []
+    await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), waiting, (partition, messages) => {
+      for (const message of messages) {
+        const { offset, timestamp, value, headers } = incomingOf(topic, partition, message)
+        records.push({ partition, offset, timestamp, value: value?.toString('utf8') ?? '', headers })
       }
-      onPassedOver(consumer, ({ topic, partition, next }) => reached(topic, partition, BigInt(next)))
-      consumer
-        .run({
-          autoCommit: false,
-          eachBatch: async ({ batch }) => {
-            const { topic, partition, messages } = batch
-            for (const { offset, timestamp, value, headers = {} } of messages)
-              read.get(topic)?.push({
-                partition,
-                offset,
-                timestamp: Number(timestamp),
-                value: value?.toString('utf8') ?? '',
-                headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),
-              })
-            reached(topic, partition, BigInt(batch.lastOffset()) + 1n)
-          },
-        })
-        .catch(reject)
     })
-  } finally {
-    await consumer.disconnect().catch(() => undefined)
-    await admin.deleteGroups([groupId]).catch(() => undefined)
-    await admin.disconnect().catch(() => undefined)
-  }
-  return read
+    return [topic, records]
+  })
+  return new Map(await Promise.all(read))
 }

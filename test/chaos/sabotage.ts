@@ -14,28 +14,28 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A batch's offset is committed before its messages are in the thread store. */
   'commit-early': [
     {
-      file: 'consumers/group-reader.ts',
-      text: 'const next = BigInt(batch.lastOffset()) + 1n\n    const work = async () => {\n',
+      file: 'consumers/batch-work.ts',
+      text: 'const next = BigInt(batch.lastOffset()) + 1n\n      const work = async () => {\n',
       instead: `const next = BigInt(batch.lastOffset()) + 1n
-    const work = async () => {
-      own.handled.set([topic, partition].join('/'), { topic, partition, offset: String(next) })
-      await commit(own)
+      const work = async () => {
+        commits.handledUpTo({ topic, partition, offset: String(next) })
+        await commits.commit()
 `,
     },
   ],
   /** A case is concluded without asking whether it is still this worker's to conclude. */
   'no-epoch': [
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: "if held[1] ~= 'open' or held[2] ~= epoch then return 0 end",
+      file: 'src/adapters/redis/scripts/cases/conclude.lua',
+      text: "if status ~= 'open' or latest ~= epoch then return 0 end",
       instead: '',
     },
   ],
   /** An answer is called stored, and is not. */
   'no-journal': [
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: "if redis.call('HSETNX', journal, ARGV[2], ARGV[3]) == 1 then return 'stored' end",
+      file: 'src/adapters/redis/scripts/cases/answer.lua',
+      text: "if redis.call('HSETNX', journal, key, entry) == 1 then return 'stored' end",
       instead: "do return 'stored' end",
     },
   ],
@@ -43,16 +43,16 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'no-repause': [
     {
       file: 'consumers/group-reader.ts',
-      text: '      // A new consumer knows nothing of what was paused.\n      applyPause()\n',
-      instead: '',
+      text: '        wait = REVIVE_MS.first\n        applyPause()\n',
+      instead: '        wait = REVIVE_MS.first\n',
     },
   ],
   /** A post that comes again after its thread was forgotten counts its revisions from one. */
   'forget-revisions': [
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: '  recall(thread, revisions)\n  local base',
-      instead: '  local base',
+      file: 'src/adapters/redis/scripts/threads/put-post.lua',
+      text: '  restore_numbers(thread, revisions)\n',
+      instead: '',
     },
   ],
   /** Cases of a protocol that is off are ended at once, though others may have it on a moment later. */
@@ -74,22 +74,22 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Of a comment that waits for its post and has no room, nothing is kept. */
   'lose-orphans': [
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: ' else wait_unseen(id, origin) end\n',
+      file: 'src/adapters/redis/scripts/threads/put-comments.lua',
+      text: ' else keep_origin(id, change.origin) end\n',
       instead: ' end\n',
     },
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: "if origin then wait_unseen(id, origin) else redis.call('HDEL', orphans, id) end",
+      file: 'src/adapters/redis/scripts/threads/put-comments.lua',
+      text: "if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end",
       instead: "redis.call('HDEL', orphans, id)",
     },
   ],
   /** A recovery brings no revisions back. */
   'forget-published': [
     {
-      file: 'src/adapters/redis/scripts.ts',
-      text: 'local behind = held < tonumber(revision)',
-      instead: 'local behind = false',
+      file: 'src/adapters/redis/scripts/recovery/restore-revisions.lua',
+      text: 'local is_behind = known < revision',
+      instead: 'local is_behind = false',
     },
   ],
 }

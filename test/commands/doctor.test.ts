@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { doctor, type Finding } from '../../src/commands/doctor.ts'
+import { command as doctor, type Finding } from '../../src/commands/doctor.ts'
+import { invocation } from '../support/commands.ts'
 
 const told = async (environment: Record<string, string>) => {
-  const lines: string[] = []
-  const terminal = { out: (line: string) => void lines.push(line), say() {}, progress() {} }
-  await doctor(loadSettings({ GAVEL_LIBRARY_PATH: '/nowhere', ...environment }), { json: true }, terminal)
-  const findings = lines.flatMap((line) => JSON.parse(line) as Finding[])
+  const settings = loadSettings({ GAVEL_LIBRARY_PATH: '/nowhere', ...environment })
+  const io = { terminal: { out() {}, say() {}, progress() {} }, signal: new AbortController().signal }
+  const findings: readonly Finding[] = await doctor.run(invocation(settings, [], {}, io))
   return findings.find(({ what }) => what === 'key of fences and draws')
 }
 

@@ -4,30 +4,29 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryLibrary } from '../../src/adapters/memory/library.ts'
-import { libraryOf } from '../../src/assembly.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { judgedFile } from '../../src/commands/judged.ts'
-import {
-  approveProposals,
-  learnFile,
-  listProposals,
-  rejectProposals,
-  showProposal,
-  tellLearning,
-} from '../../src/commands/learn.ts'
-import { libraryHistory, rollbackChange } from '../../src/commands/library.ts'
-import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
+import { command as approveProposals } from '../../src/commands/learn/approve.ts'
+import { command as learnCommand } from '../../src/commands/learn/learn.ts'
+import { learnFile } from '../../src/commands/learn/learning.ts'
+import { command as listProposals } from '../../src/commands/learn/list.ts'
+import { command as rejectProposals } from '../../src/commands/learn/reject.ts'
+import { command as showProposal } from '../../src/commands/learn/show.ts'
+import { command as libraryHistory } from '../../src/commands/library/history.ts'
+import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
+import { libraryOf } from '../../src/composition/library.ts'
 import { type Judged, type Learnt, learner } from '../../src/curator/learn.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type FeedbackMessage, feedbackMessage } from '../../src/domain/messages.ts'
+import { snapshot } from '../../src/domain/thread.ts'
 import { noUsage, transcript, verdict } from '../../src/domain/verdict.ts'
 import type { Gateway, Settled } from '../../src/gateway/gateway.ts'
 import type { Library } from '../../src/ports/library.ts'
-import { promptsOf } from '../../src/protocols/make.ts'
-import { readPrompts } from '../../src/protocols/prompts.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { makeCurations } from '../../src/protocols/make.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { wordEmbedder } from '../contracts/library.ts'
 import { plainFence } from '../protocols/drive.ts'
+import { invocation, perform } from '../support/commands.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 const safety = protocolNamed('safety', { labels: ['unsafe', 'safe'], learns: 'cases' })
@@ -76,7 +75,14 @@ describe('the learner', () => {
     async arguments(of) {
       found.arguments++
       return new Map(
-        of.map(({ id, subjectId }) => [id, { verdictId: id, words: `the words of ${subjectId}`, turns: [] }]),
+        of.map(({ id, subjectId }) => {
+          const subject = snapshot.parse({
+            post: { id: subjectId, text: `the words of ${subjectId}`, createdAt: 0 },
+            comments: [],
+            leftOut: 0,
+          })
+          return [id, { verdictId: id, subject, turns: [] }]
+        }),
       )
     },
   }
@@ -87,9 +93,9 @@ describe('the learner', () => {
       known: new Set(['safety', 'rumor', 'hate']),
       library,
       gateway,
-      curate: curation(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)),
+      curations: makeCurations(plainFence),
       clock: Date.now,
-      settings: { all, atOnce: 2, deadlineMs: 60_000, patience: { attempts: 3, backoffMs: 1 } },
+      settings: { all, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
   const io = () => ({ signal: stop.signal, progress: () => {} })
   const learn = (feedback: readonly FeedbackMessage[], by = make()) => by.learn(feedback, judged, io())
@@ -371,7 +377,7 @@ describe('gavel learn', () => {
     learnFile(of, path, { all, json: true, judged: judgedIn }, io())
   async function list(): Promise<{ id: string; text: string; label: string; contradicts: string[]; state: string }[]> {
     out.length = 0
-    await listProposals(settings(), { json: true }, io())
+    await perform(listProposals, settings(), [], { json: true }, io())
     return out.splice(0).map((line) => JSON.parse(line))
   }
 
@@ -409,17 +415,17 @@ describe('gavel learn', () => {
     const similar = 'I will stab the cucumber for the soup with my big knife'
     expect(await precedents('p3', similar)).toEqual([])
 
-    await approveProposals(settings(), [proposal?.id ?? ''], { by: 'curator', json: true }, io())
+    await perform(approveProposals, settings(), [proposal?.id ?? ''], { by: 'curator', json: true }, io())
     const change = JSON.parse(out.splice(0)[0] ?? '') as { id: string }
     expect(change).toMatchObject({ kind: 'approve', added: 1, by: 'curator' })
     expect(await precedents('p4', similar)).toHaveLength(1)
     expect(await precedents('p1', similar)).toEqual([])
     expect(await precedents('p5', `  ${knife.toUpperCase()} `)).toEqual([])
 
-    await rollbackChange(settings(), change.id, io())
+    await perform(rollbackChange, settings(), [change.id], {}, io())
     expect(await precedents('p6', similar)).toEqual([])
     out.length = 0
-    await libraryHistory(settings(), { json: true }, io())
+    await perform(libraryHistory, settings(), [], { json: true }, io())
     expect(JSON.parse(out[0] ?? '')).toMatchObject({ id: change.id, rolledBackAt: expect.any(Number) })
     expect((await list())[0]?.state).toBe('waiting')
   })
@@ -445,19 +451,19 @@ describe('gavel learn', () => {
         text === 'a sharp knife' ? all.filter((it) => it.text === text && it.id !== id).map((it) => it.id) : [],
       ),
     )
-    await listProposals(settings(), { state: 'waiting', json: false }, io())
+    await perform(listProposals, settings(), [], { state: 'waiting', json: false }, io())
     expect(out.filter((line) => line.includes('[contradicts '))).toHaveLength(2)
     out.length = 0
-    await approveProposals(settings(), 'all', { json: false }, io())
+    await perform(approveProposals, settings(), [], { all: true, json: false }, io())
     expect(out).toEqual([expect.stringMatching(/^\S+: 1 added, 0 unchanged, 0 relabelled \(change /)])
     expect(said.at(-1)).toMatch(/^2 contradict one another and were left: /)
     const rival = [one, two, three].find((it) => it?.text === 'a sharp knife')?.id ?? ''
-    await rejectProposals(settings(), [rival], { json: false }, io())
+    await perform(rejectProposals, settings(), [rival], { json: false }, io())
     expect((await list()).flatMap(({ contradicts }) => contradicts)).toEqual([])
-    await approveProposals(settings(), 'all', { json: true }, io())
+    await perform(approveProposals, settings(), [], { all: true, json: true }, io())
     expect((await list()).map(({ state }) => state).sort()).toEqual(['approved', 'approved', 'rejected'])
-    await expect(approveProposals(settings(), ['nobody'], { json: true }, io())).rejects.toThrow(OperatorError)
-    await expect(showProposal(settings(), 'nobody', { json: true }, io())).rejects.toThrow(OperatorError)
+    await expect(perform(approveProposals, settings(), ['nobody'], { json: true }, io())).rejects.toThrow(OperatorError)
+    await expect(perform(showProposal, settings(), ['nobody'], { json: true }, io())).rejects.toThrow(OperatorError)
   })
 
   it('holds nobody up by what people of another tenant say of the same text', async () => {
@@ -469,7 +475,7 @@ describe('gavel learn', () => {
     await library.propose([of('acme', 'safe'), of('beta', 'unsafe')])
     await library.close()
     expect((await list()).map(({ contradicts }) => contradicts)).toEqual([[], []])
-    await approveProposals(settings(), 'all', { json: false }, io())
+    await perform(approveProposals, settings(), [], { all: true, json: false }, io())
     expect(out.map((line) => line.replace(/ \(change .*/, '')).sort()).toEqual([
       'precedents of acme: 1 added, 0 unchanged, 0 relabelled',
       'precedents of beta: 1 added, 0 unchanged, 0 relabelled',
@@ -490,10 +496,10 @@ describe('gavel learn', () => {
         { all: false, json, judged: path },
         io(),
       )
-      tellLearning(done, { json }, io())
-      await listProposals(settings(), { json }, io())
+      learnCommand.print(done, invocation<object>(settings(), [], { json }, io()))
+      await perform(listProposals, settings(), [], { json }, io())
       const [{ id } = { id: '' }] = (await list()) as { id: string }[]
-      await showProposal(settings(), id, { json }, io())
+      await perform(showProposal, settings(), [id], { json }, io())
     }
     expect(out.length + said.length).toBeGreaterThan(8)
     for (const line of [...out, ...said]) expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)

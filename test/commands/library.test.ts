@@ -3,18 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { command as dropShelf } from '../../src/commands/library/drop.ts'
+import { command as libraryHistory } from '../../src/commands/library/history.ts'
 import {
-  dropShelf,
+  type Imported,
   type ImportOptions,
+  command as importCommand,
   importShelf,
-  libraryHistory,
-  listShelves,
-  rollbackChange,
-  searchShelf,
-  tellImport,
-} from '../../src/commands/library.ts'
+} from '../../src/commands/library/import.ts'
+import { command as listShelves } from '../../src/commands/library/list.ts'
+import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
+import { command as searchShelf } from '../../src/commands/library/search.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
-import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { DEFAULT_TENANT } from '../../src/library/names.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+import { invocation, perform } from '../support/commands.ts'
 
 const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')
 
@@ -61,9 +64,11 @@ describe('the library, by command', () => {
   const lines = (...values: unknown[]) => values.map((value) => JSON.stringify(value)).join('\n')
   const load = (path: string, options: Partial<ImportOptions> = {}, of = settings()) =>
     importShelf(of, path, { shelf: 'animals', ...options }, io())
+  const tell = (path: string, imported: Imported, options: { json: boolean }) =>
+    importCommand.print(imported, invocation(settings(), [path], { shelf: imported.shelf, ...options }, io()))
   const search = async (text: string, k = 3) => {
     out.length = 0
-    await searchShelf(settings(), text, { shelf: 'animals', k, json: true }, io())
+    await perform(searchShelf, settings(), [text], { shelf: 'animals', k, tenant: DEFAULT_TENANT, json: true }, io())
     return out.map((line) => JSON.parse(line))
   }
 
@@ -113,9 +118,7 @@ describe('the library, by command', () => {
     expect(imported).toMatchObject({ added: 2, skipped: 36 })
     expect(imported.skippedFirst).toHaveLength(20)
     expect(imported.skippedFirst[0]).toEqual({ line: 2, why: 'is no JSON object' })
-    expect(() => tellImport(settings(), path, imported, { json: false }, io())).toThrow(
-      `36 lines of ${path} were left out.`,
-    )
+    expect(() => tell(path, imported, { json: false })).toThrow(`36 lines of ${path} were left out.`)
     expect(out).toEqual([expect.stringMatching(/^animals: 2 added, 0 unchanged, 0 relabelled in .* \(change .*\)$/)])
     expect(said[0]).toBe(`${path}:2 is no JSON object; left out`)
   })
@@ -137,7 +140,7 @@ describe('the library, by command', () => {
     onProgress = () => stop.abort()
     const imported = await load(path)
     expect(imported).toMatchObject({ stopped: true, added: 256 })
-    tellImport(settings(), path, imported, { json: true }, io())
+    tell(path, imported, { json: true })
     expect(JSON.parse(out[0] ?? '')).toEqual(imported)
     expect(said[0]).toContain('Stopped before the end')
     stop = new AbortController()
@@ -161,10 +164,10 @@ describe('the library, by command', () => {
 
   it('imports for one tenant, for all on a shared shelf, else for the default tenant, and says so', async () => {
     const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }))
-    tellImport(settings(), path, await load(path), { json: false }, io())
+    tell(path, await load(path), { json: false })
     expect(said.at(-1)).toMatch(/^It is shown to the tenant "default" alone: library.shared does not name "animals"/)
-    tellImport(settings(), path, await load(path, { tenant: 'acme' }), { json: true }, io())
-    tellImport(settings(), path, await load(path, { shelf: 'common' }), { json: true }, io())
+    tell(path, await load(path, { tenant: 'acme' }), { json: true })
+    tell(path, await load(path, { shelf: 'common' }), { json: true })
     expect(said).toHaveLength(1)
     expect(out.slice(-2).map((line) => JSON.parse(line))).toMatchObject([
       { shelf: 'animals', tenant: 'acme', added: 1 },
@@ -173,7 +176,7 @@ describe('the library, by command', () => {
     await expect(load(path, { tenant: 'a:c' })).rejects.toThrow(
       '"a:c" is no name for a tenant: a tenant is 1 to 64 letters',
     )
-    await listShelves(settings(), { json: false }, io())
+    await perform(listShelves, settings(), [], { json: false }, io())
     expect(out.pop()?.match(/(animals|common) +│ \w+/g)).toEqual([
       'animals │ default',
       'animals │ acme',
@@ -181,18 +184,18 @@ describe('the library, by command', () => {
     ])
     const found = async (shelf: string, tenant: string) => {
       out.length = 0
-      await searchShelf(settings(), 'fox', { shelf, k: 1, tenant, json: false }, io())
+      await perform(searchShelf, settings(), ['fox'], { shelf, k: 1, tenant, json: false }, io())
       return out.length
     }
     expect([await found('animals', 'acme'), await found('common', 'acme'), await found('common', 'beta')]).toEqual([
       1, 1, 1,
     ])
     await expect(found('animals', 'beta')).rejects.toThrow('the shelf "animals" is missing for the tenant beta.')
-    await dropShelf(settings(), 'animals', { tenant: 'acme' }, io())
+    await perform(dropShelf, settings(), ['animals'], { tenant: 'acme' }, io())
     expect(out.pop()).toBe('The shelf "animals" of the tenant acme and its history are gone.')
     expect(await found('animals', 'default')).toBe(1)
     out.length = 0
-    await libraryHistory(settings(), { json: false }, io())
+    await perform(libraryHistory, settings(), [], { json: false }, io())
     expect(
       out.map((line) =>
         line
@@ -205,11 +208,11 @@ describe('the library, by command', () => {
   })
 
   it('lists, tells the history, rolls back and drops', async () => {
-    await listShelves(settings(), { json: false }, io())
+    await perform(listShelves, settings(), [], { json: false }, io())
     expect(said).toEqual([`There are no shelves in ${join(folder, 'library')}.`])
     const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }, { text: 'a dog', label: 'pet' }))
     const { change } = await load(path)
-    await listShelves(settings(), { json: true }, io())
+    await perform(listShelves, settings(), [], { json: true }, io())
     expect(JSON.parse(out.pop() ?? '')).toEqual({
       name: 'animals',
       tenant: null,
@@ -217,31 +220,49 @@ describe('the library, by command', () => {
       embedder: 'endpoint:a-model',
       dimension: 64,
     })
-    await listShelves(settings(), { json: false }, io())
+    await perform(listShelves, settings(), [], { json: false }, io())
     expect(out.pop()).toContain('endpoint:a-model')
-    await libraryHistory(settings(), { json: false }, io())
+    await perform(libraryHistory, settings(), [], { json: false }, io())
     expect(out.pop()).toMatch(new RegExp(`^${change} .* add  animals  by .+  2 added, 0 unchanged, 0 relabelled$`))
-    await rollbackChange(settings(), change ?? '', io())
+    await perform(rollbackChange, settings(), [change ?? ''], {}, io())
     expect(out.pop()).toBe(`${change} was rolled back.`)
-    await expect(rollbackChange(settings(), change ?? '', io())).rejects.toThrow(OperatorError)
-    await libraryHistory(settings(), { shelf: 'animals', json: true }, io())
+    await expect(perform(rollbackChange, settings(), [change ?? ''], {}, io())).rejects.toThrow(OperatorError)
+    await perform(libraryHistory, settings(), [], { shelf: 'animals', json: true }, io())
     expect(JSON.parse(out.pop() ?? '')).toMatchObject({ id: change, rolledBackAt: expect.any(Number) })
-    await dropShelf(settings(), 'animals', {}, io())
-    await expect(dropShelf(settings(), 'animals', {}, io())).rejects.toThrow('There is no shelf "animals".')
+    await perform(dropShelf, settings(), ['animals'], {}, io())
+    await expect(perform(dropShelf, settings(), ['animals'], {}, io())).rejects.toThrow('There is no shelf "animals".')
   })
 
   it('shows strangers’ texts as one line that drives no terminal, and says why a shelf can not be searched', async () => {
     const text = 'a fox \u001b[31mred\u001b[0m\nand \u202emore'
     await load(file('animals.jsonl', lines({ text, label: 'wi\u001b[1mld' })))
-    await searchShelf(settings(), 'fox', { shelf: 'animals', k: 1, json: false }, io())
-    expect(out).toEqual([expect.stringMatching(/^0\.\d{3} {2}wi \[1mld {2}a fox \[31mred \[0m and more$/)])
-    await searchShelf(settings(), 'fox', { shelf: 'animals', k: 1, json: true }, io())
-    expect(out[1]).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-    await expect(searchShelf(settings(), 'x', { shelf: 'none', k: 1, json: false }, io())).rejects.toThrow(
-      'the shelf "none" is missing.',
+    await perform(
+      searchShelf,
+      settings(),
+      ['fox'],
+      { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: false },
+      io(),
     )
+    expect(out).toEqual([expect.stringMatching(/^0\.\d{3} {2}wi \[1mld {2}a fox \[31mred \[0m and more$/)])
+    await perform(
+      searchShelf,
+      settings(),
+      ['fox'],
+      { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: true },
+      io(),
+    )
+    expect(out[1]).not.toMatch(/[\p{Cc}\p{Cf}]/u)
     await expect(
-      searchShelf(settings('another-model'), 'x', { shelf: 'animals', k: 1, json: false }, io()),
+      perform(searchShelf, settings(), ['x'], { shelf: 'none', k: 1, tenant: DEFAULT_TENANT, json: false }, io()),
+    ).rejects.toThrow('the shelf "none" is missing.')
+    await expect(
+      perform(
+        searchShelf,
+        settings('another-model'),
+        ['x'],
+        { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: false },
+        io(),
+      ),
     ).rejects.toThrow('was made by the embedder endpoint:a-model (64 dimensions), not by endpoint:another-model')
     await expect(
       load(file('more.jsonl', lines({ text: 'x', label: 'y' })), {}, settings('another-model')),
@@ -254,8 +275,8 @@ describe('the library, by command', () => {
       const imported = await load(KODOLI, { format: 'kodoli' })
       expect(imported).toMatchObject({ added: 3_996, unchanged: 3, relabelled: 1, skipped: 0 })
       expect(await search('영화 무지 재밌다')).toHaveLength(3)
-      await rollbackChange(settings(), imported.change ?? '', io())
-      await listShelves(settings(), { json: true }, io())
+      await perform(rollbackChange, settings(), [imported.change ?? ''], {}, io())
+      await perform(listShelves, settings(), [], { json: true }, io())
       expect(JSON.parse(out.pop() ?? '')).toMatchObject({ items: 0 })
     },
   )
@@ -267,10 +288,22 @@ describe('the library, by command', () => {
       lines({ text: 'The weather is lovely', label: 'sun' }, { text: 'The bank raised its rates', label: 'money' }),
     )
     expect(await load(path, {}, local)).toMatchObject({ added: 2 })
-    await searchShelf(local, 'It is warm and sunny outside', { shelf: 'animals', k: 1, json: true }, io())
+    await perform(
+      searchShelf,
+      local,
+      ['It is warm and sunny outside'],
+      { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: true },
+      io(),
+    )
     expect(JSON.parse(out[0] ?? '')).toMatchObject({ label: 'sun' })
     expect(said).toEqual([])
-    await searchShelf(local, '영화 무지 재밌다', { shelf: 'animals', k: 1, json: true }, io())
+    await perform(
+      searchShelf,
+      local,
+      ['영화 무지 재밌다'],
+      { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: true },
+      io(),
+    )
     expect(said).toEqual([expect.stringContaining('English only')])
   })
 })

@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { printable, printableJson, table, terminal } from '../../src/commands/terminal.ts'
-import { line } from '../../src/commands/verdicts.ts'
+import { verdictLine } from '../../src/commands/verdict-line.ts'
 import { noComments, type Verdict } from '../../src/domain/verdict.ts'
 
 /** What moves a cursor, sets a title, colours, rings, erases, opens a link, or turns text around. */
@@ -57,7 +57,7 @@ describe.each(Object.entries(ATTACKS))('a text with %s', (_, attack) => {
       decidedBy: 'judge',
     }
     const counts = { ...noComments(), accepted: 2, judged: 1 }
-    const said = line({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 }, counts } as Verdict)
+    const said = verdictLine({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 }, counts } as Verdict)
     expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   })
 

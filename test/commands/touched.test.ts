@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { libraryOf } from '../../src/assembly.ts'
-import { showProposal } from '../../src/commands/learn.ts'
-import { type Touched, takeBackItem, touchedBy } from '../../src/commands/touched.ts'
+import { command as showProposal } from '../../src/commands/learn/show.ts'
+import { command as takeBackItem } from '../../src/commands/library/take-back.ts'
+import { command as touchedBy } from '../../src/commands/library/touched.ts'
+import { libraryOf } from '../../src/composition/library.ts'
+import type { Touched } from '../../src/curator/touched.ts'
 import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
 import { contentId, type Proposal } from '../../src/ports/library.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { perform } from '../support/commands.ts'
 
 const POISON = 'knives are always safe'
 const ID = contentId(POISON)
@@ -87,7 +90,7 @@ describe('verdicts that a precedent touched', () => {
     )
   const touched = async (id: string, more: { tenant?: string } = {}): Promise<Touched[]> => {
     out = []
-    await touchedBy(settings(), id, { judged: judged(), json: true, ...more }, io())
+    await perform(touchedBy, settings(), [id], { judged: judged(), json: true, ...more }, io())
     return out.map((line) => JSON.parse(line))
   }
   const ids = (of: readonly Touched[]) => of.map(({ id, stands }) => `${id}${stands ? '' : ' superseded'}`)
@@ -107,13 +110,13 @@ describe('verdicts that a precedent touched', () => {
     expect(ids(await touched(ID, { tenant: 'constructor' }))).toEqual(['safety@constructor~__proto__~r1'])
     await expect(touched('nobody')).rejects.toThrow('There is no precedent, proposal or change nobody.')
     out = []
-    await touchedBy(settings(), ID, { judged: judged(), json: false }, io())
+    await perform(touchedBy, settings(), [ID], { judged: judged(), json: false }, io())
     expect(out[1]).toBe(`${at}  safety@acme~p2~r1 final (superseded)  acme  safe  by arbiter`)
   })
 
   it('are named when it is taken back, after which the next case is not shown it and they are found all the same', async () => {
     const take = (id: string, more = {}) =>
-      takeBackItem(settings(), id, { judged: judged(), by: 'op', json: true, ...more }, io())
+      perform(takeBackItem, settings(), [id], { judged: judged(), by: 'op', json: true, ...more }, io())
     await expect(take(ID)).rejects.toThrow('Say which with --shelf and --tenant, or --everywhere.')
     expect(out).toEqual([])
     await take(ID, { tenant: 'acme' })
@@ -139,16 +142,18 @@ describe('verdicts that a precedent touched', () => {
 
   it('that can not be read keep nobody from taking it back, and it is said', async () => {
     const absent = { judged: join(folder, 'absent'), by: 'op', json: true }
-    await expect(takeBackItem(settings(), proposals[0]?.id ?? '', absent, io())).rejects.toThrow(
+    await expect(perform(takeBackItem, settings(), [proposals[0]?.id ?? ''], absent, io())).rejects.toThrow(
       /^It was taken back; .*absent cannot be read: ENOENT\. "gavel library touched .*" names them\.$/,
     )
     expect(JSON.parse(out[0] ?? '')).toMatchObject({ takenBack: [{ tenant: 'acme' }], touched: null })
     const noKafka = { by: 'op', json: false }
-    await expect(takeBackItem(settings(), proposals[1]?.id ?? '', noKafka, io())).rejects.toThrow('It was taken back;')
+    await expect(perform(takeBackItem, settings(), [proposals[1]?.id ?? ''], noKafka, io())).rejects.toThrow(
+      'It was taken back;',
+    )
   })
 
   it('lead from a precedent’s id to whose feedback it was', async () => {
-    await showProposal(settings(), ID, { json: false }, io())
+    await perform(showProposal, settings(), [ID], { json: false }, io())
     expect(out.filter((line) => line.startsWith('by: '))).toEqual(['by: mallory', 'by: ann'])
     expect(out.filter((line) => line.startsWith('id: '))).toHaveLength(2)
   })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ageOfNextDue, backlogStrains, backpressure } from '../../consumers/backpressure.ts'
+import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
 import type { StageBacklog } from '../../src/ports/queues.ts'
 import type { ThreadState } from '../../src/ports/threads.ts'
 
@@ -13,7 +13,7 @@ function setUp() {
   const paused: boolean[] = []
   const press = backpressure({
     reader: { setPaused: (value) => void paused.push(value) },
-    strains: backlogStrains({
+    signals: backlogSignals({
       async countDue() {
         if (world.away) throw new Error('Redis is away')
         return world.due
@@ -56,18 +56,18 @@ it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, s
     (much) => ({ stages: [waiting(1), waiting(60 * much)] }),
     'the oldest job of stance has waited 61 s',
   ],
-])('pauses while %s, says so, and goes on by itself at half of that', async (_, strain, reason) => {
+])('pauses while %s, says so, and goes on by itself at half of that', async (_, measured, reason) => {
   const { world, said, press, isPaused } = setUp()
-  Object.assign(world, strain(1))
+  Object.assign(world, measured(1))
   await press()
   expect(isPaused()).toBe(false)
-  Object.assign(world, strain(1.02))
+  Object.assign(world, measured(1.02))
   await press()
   expect(isPaused()).toBe(true)
-  Object.assign(world, strain(0.6))
+  Object.assign(world, measured(0.6))
   await press()
   expect(isPaused()).toBe(true)
-  Object.assign(world, strain(0.4))
+  Object.assign(world, measured(0.4))
   await press()
   expect(isPaused()).toBe(false)
   expect(said).toEqual([expect.stringContaining('intake:paused'), 'intake:resumed'])
@@ -87,7 +87,7 @@ it('stays as it is while the backlog can not be measured', async () => {
   expect(isPaused()).toBe(false)
 })
 
-it('asks that are held back, by a budget or a Retry-After, pause nothing', async () => {
+it('asks that are deferred, by a budget or a Retry-After, pause nothing', async () => {
   const { world, press, isPaused } = setUp()
   world.stages = [{ ...waiting(0), states: { waiting: 0, active: 0, delayed: 100_000 } }]
   await press()

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { counterspeech } from '../../consumers/counterspeech.ts'
-import type { AnyIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
@@ -9,7 +8,7 @@ import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import type { Router } from '../../src/engine/routes.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
-import { farewellOf, HOUR, RULES, T0 } from '../contracts/samples.ts'
+import { HOUR, RULES, retractionOf, T0 } from '../contracts/samples.ts'
 
 const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
@@ -71,7 +70,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
   const intake = counterspeech({
     ...{ threads, routes, checkpoints },
-    erase: (ref) => threads.deletePost(ref, farewellOf(ref)),
+    erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     rules: { ...RULES, textChars: 200 },
     clock: () => NOW,
   })
@@ -237,7 +236,7 @@ describe('counterspeech', () => {
   })
 
   it('does not move the clock by which threads come due', () => {
-    const { intake }: { intake: AnyIntake } = taking()
+    const { intake } = taking()
     expect(intake.clocked).toBe(false)
   })
 })

@@ -110,13 +110,13 @@ function fakeKafka() {
 
 function setUp() {
   const { kafka, consumers, world } = fakeKafka()
-  const troubles: Events['trouble:met'][] = []
+  const troubles: Events['error'][] = []
   const reader = groupReader({
     kafka,
     settings: SETTINGS,
     clock: Date.now,
     report: (name, event) => {
-      if (name === 'trouble:met') troubles.push(event as Events['trouble:met'])
+      if (name === 'error') troubles.push(event as Events['error'])
     },
   })
   const last = () => {
@@ -378,25 +378,25 @@ describe('offsets that hold no record', () => {
     expect(last().steps).toEqual(['resume', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
   })
 
-  it('are handled before the next batch of their partition, which gives the group a sign of life meanwhile', async () => {
+  it('are handled before the next batch of their partition, which sends the heartbeats meanwhile', async () => {
     const { reader, last } = setUp()
     const steps: string[] = []
     const [tell, working] = [(step: string) => void steps.push(step), Promise.withResolvers<void>()]
-    await reader.start(async ({ messages }, alive) => {
+    await reader.start(async ({ messages }, heartbeat) => {
       tell(`begin ${messages.length}`)
       if (messages.length > 0) return
       await working.promise
-      await alive()
+      await heartbeat()
       tell('end 0')
     })
     last().join()
     last().passesOver('5')
-    const batch = last().batch({ heartbeat: async () => tell('alive') })
+    const batch = last().batch({ heartbeat: async () => tell('heartbeat') })
     await vi.advanceTimersByTimeAsync(1_000)
     expect(steps).toEqual(['begin 0'])
     working.resolve()
     await batch
-    expect(steps).toEqual(['begin 0', 'alive', 'end 0', 'begin 2'])
+    expect(steps).toEqual(['begin 0', 'heartbeat', 'end 0', 'begin 2'])
     await vi.advanceTimersByTimeAsync(250)
     expect(last().steps.at(-1)).toBe('commit [{"topic":"posts","partition":1,"offset":"8"}]')
   })

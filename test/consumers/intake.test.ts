@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { comments } from '../../consumers/comments.ts'
-import { type AnyIntake, intake } from '../../consumers/intake.ts'
+import { type Intake, intake, type TopicIntake, topicIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { deadLetter, type Outcome } from '../../src/domain/messages.ts'
@@ -9,7 +9,7 @@ import { router } from '../../src/engine/routes.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../../src/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/ports/topic.ts'
-import { farewellOf, HOUR, MINUTE, RULES, T0, thread } from '../contracts/samples.ts'
+import { HOUR, MINUTE, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 const NOW = T0 + HOUR
@@ -53,11 +53,11 @@ function handReader() {
     downSince: null,
     async close() {},
   }
-  let alive = 0
+  let heartbeats = 0
   return {
     reader,
-    give: (batch: Batch) => handle(batch, async () => void alive++),
-    alive: () => alive,
+    give: (batch: Batch) => handle(batch, async () => void heartbeats++),
+    heartbeats: () => heartbeats,
     setPositions(given: Position[]) {
       positions = given
     },
@@ -100,11 +100,9 @@ describe('the intake', () => {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => NOW,
     }
-    const erase = (ref: ThreadRef) => threads.deletePost(ref, farewellOf(ref))
-    const noted = (name: string, one: AnyIntake): AnyIntake => ({
-      ...one,
-      take: (read) => step(name, () => one.take(read)),
-    })
+    const erase = (ref: ThreadRef) => threads.deletePost(ref, retractionOf(ref))
+    const noted = <Message extends { createdAt: number }>(name: string, one: Intake<Message>): TopicIntake =>
+      topicIntake({ ...one, take: (read) => step(name, () => one.take(read)) })
     taking = intake({
       reader: hand.reader,
       intakes: new Map([
@@ -234,20 +232,20 @@ describe('the intake', () => {
     await expect(hand.give(batchOf('verdicts', [{}]))).rejects.toThrow(/verdicts/)
   })
 
-  it('gives a sign of life in long batches, and takes each of their messages', async () => {
+  it('sends heartbeats in long batches, and takes each of their messages', async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => commentJson(`c${index}`, { postId: `p${index % 9}` }))
     await hand.give(batchOf('comments', many))
-    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(hand.heartbeats()).toBeGreaterThanOrEqual(3)
     expect(settled()).toEqual({ 'comments orphan': 5_000 })
     expect((await stores.threads.read(thread('p3')))?.accepted).toBe(
       many.filter(({ postId }) => postId === 'p3').length,
     )
   })
 
-  it('gives signs of life between large messages, however few they are', async () => {
+  it('sends heartbeats between large messages, however few they are', async () => {
     const large = Array.from({ length: 12 }, (_, n) => commentJson(`large ${n}`, { text: 'x'.repeat(1_000_000) }))
     await hand.give(batchOf('comments', large))
-    expect(hand.alive()).toBeGreaterThanOrEqual(3)
+    expect(hand.heartbeats()).toBeGreaterThanOrEqual(3)
     expect(settled()).toEqual({ 'comments orphan': 12 })
   })
 
@@ -291,7 +289,7 @@ describe('the intake', () => {
     expect(settled()).toMatchObject({ 'posts judged': 1, 'posts dead-letter': 1 })
   })
 
-  it('publishes the farewell of a deleted post', async () => {
+  it('publishes the retraction of a deleted post', async () => {
     await hand.give(batchOf('posts', [postJson('p1')]))
     const state = await stores.threads.read(thread('p1'))
     expect(state?.post).toMatchObject({ id: 'p1', text: 'about p1', createdAt: T0 })

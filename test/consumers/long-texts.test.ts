@@ -5,7 +5,7 @@ import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { router } from '../../src/engine/routes.ts'
-import { farewellOf, HOUR, RULES, T0, thread } from '../contracts/samples.ts'
+import { HOUR, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 const NOW = T0 + HOUR
@@ -28,7 +28,7 @@ async function taken(post: object, comment: object) {
     await intake.take([read])
   }
   await take(
-    posts({ ...shared, routes, checkpoints, erase: (ref) => threads.deletePost(ref, farewellOf(ref)) }),
+    posts({ ...shared, routes, checkpoints, erase: (ref) => threads.deletePost(ref, retractionOf(ref)) }),
     'posts',
     { id: 'p1', ...post },
   )

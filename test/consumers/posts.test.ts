@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { ReadOk } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { lots } from '../../src/domain/lot.ts'
 import type { PostMessage } from '../../src/domain/messages.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import { router } from '../../src/engine/routes.ts'
 import { HOUR, postOf, RULES, said, T0, thread } from '../contracts/samples.ts'
 import { judgeOnce, readThread, type Stores } from '../contracts/stores.ts'
@@ -12,7 +12,7 @@ import { protocolNamed } from '../support/parts.ts'
 test('an edit under a key that would not draw its post leaves a judged thread its comments, and takes no other in', async () => {
   const stores: Stores = { ...memoryStores(() => T0), pass: async () => {}, close: async () => {} }
   const rumor = protocolNamed('rumor')
-  const routesUnder = (key: string) => router([rumor], { rumor: [{ sample: 0.5 }] }, lots(key))
+  const routesUnder = (key: string) => router([rumor], { rumor: [{ sample: 0.5 }] }, samplingRanks(key))
   const take = async (key: string, postId: string, text: string) => {
     const intake = posts({
       threads: stores.threads,

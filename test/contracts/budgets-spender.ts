@@ -8,7 +8,7 @@ import { connect } from '../../src/adapters/redis/connect.ts'
 import type { BudgetSettings } from '../../src/ports/budgets.ts'
 
 const [, , url = '', prefix = '', settings = '', number = ''] = process.argv
-const client = connect(url, () => {}, 'patient')
+const client = connect(url, () => {}, 'retrying')
 const budgets = redisBudgets(client, (name) => `{${prefix}}:${name}`, JSON.parse(settings) as BudgetSettings)
 
 let granted = 0

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { memoryBudgets } from '../../src/adapters/memory/budgets.ts'
 import { redisBudgets } from '../../src/adapters/redis/budgets.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { budgetSettings, budgetsContract, purchase } from './budgets.ts'
 import { T0 } from './samples.ts'
 
@@ -17,7 +17,7 @@ let client: Redis
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()

@@ -5,8 +5,8 @@ import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import type { StageQueues } from '../../src/ports/queues.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { askOf, notedWork, STAGES } from './stage-queues.ts'
 
 const SOON = { timeout: 20_000, interval: 10 }
@@ -17,7 +17,7 @@ let queues: StageQueues
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()

@@ -8,8 +8,8 @@ import { bullQueues, type QueueSettings } from '../../src/adapters/bullmq/queues
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import type { StageQueues } from '../../src/ports/queues.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { ATTEMPTS, askOf, BACKOFF_MS, notedWork, STAGES, stageQueuesContract } from './stage-queues.ts'
 import { KILL_SETTINGS } from './worker-settings.ts'
 
@@ -19,7 +19,7 @@ let client: Redis
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()

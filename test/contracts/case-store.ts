@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import { ARRIVAL, endOf, entryOf, farewellOf, postOf, RULES, T0, thread } from './samples.ts'
+import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What every case store promises. */
@@ -112,7 +112,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       ])
     })
 
-    it('starts afresh: without the journal, in a new run that takes no answer to the old one', async () => {
+    it('restarts: without the journal, in a new run that takes no answer to the old one', async () => {
       const { epoch, run } = await takeCase(stores, record.id)
       await stores.cases.answer(record.id, run, '0.0', entryOf('old'))
       const renewed = { ...record, versions: { script: 2, prompts: 'q', settings: 't' } }
@@ -124,7 +124,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(await stores.cases.answer(record.id, taken.run, '0.0', entryOf('new'))).toBe('stored')
     })
 
-    it('starts afresh for the latest taker alone', async () => {
+    it('restarts for the latest taker alone', async () => {
       const { epoch: old, run } = await takeCase(stores, record.id)
       await takeCase(stores, record.id)
       await stores.cases.answer(record.id, run, '0.0', entryOf('kept'))
@@ -132,7 +132,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect((await takeCase(stores, record.id)).journal.size).toBe(1)
     })
 
-    it('remembers lost calls in order, each once, also over a fresh start', async () => {
+    it('remembers lost calls in order, each once, also over a restart', async () => {
       const spent = { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0.125 }
       const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout', ...(id === 'b' ? { spent } : {}) })
       await stores.cases.loseCalls(record.id, [])
@@ -204,10 +204,19 @@ export function caseStoreContract(name: string, make: MakeStores): void {
         expect((await readThread(stores, p1)).revisions.get('rumor')?.openId).toBeNull()
       })
 
+      it('and finds them untouched since before when they come back, whoever took them meanwhile', async () => {
+        const { rumor } = await two()
+        await stores.pass(50)
+        await stores.cases.part(['hate'])
+        await takeCase(stores, rumor.id)
+        await stores.cases.part(['hate', 'rumor'])
+        expect(await stores.cases.idle(40, 10)).toContain(rumor.id)
+      })
+
       it('and ends them with their deleted post', async () => {
         const { rumor } = await two()
         await stores.cases.part([])
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         expect(await stores.cases.part([])).toEqual({ back: [], unworked: [] })
         expect(await stores.cases.peek(rumor.id)).toBeNull()
         expect(await stores.outbox.size()).toBe(2)

@@ -11,7 +11,7 @@ const [, , url = '', prefix = ''] = process.argv
 const say = (line: string) => writeSync(1, `${line}\n`)
 
 const queues = bullQueues({
-  connection: connect(url, () => {}, 'patient'),
+  connection: connect(url, () => {}, 'retrying'),
   stages: STAGES,
   settings: { ...KILL_SETTINGS, prefix },
   clock: Date.now,

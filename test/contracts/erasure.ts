@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import type { BeginningOver, UnpublishedCase } from '../../src/ports/cases.ts'
-import { ARRIVAL, endOf, entryOf, farewellOf, postOf, RULES, recordOf, said, T0, thread, unsaid } from './samples.ts'
+import type { CaseRestart, UnpublishedCase } from '../../src/ports/cases.ts'
+import { ARRIVAL, endOf, entryOf, postOf, RULES, recordOf, retractionOf, said, T0, thread, unsaid } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What the stores promise of words that were deleted while a verdict on them was on its way. */
@@ -25,7 +25,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         entry.kind === 'verdict' ? entry.caseId : entry.kind,
       )
     const expectNoTrace = async () => expect((await stores.traces?.(SECRET)) ?? []).toEqual([])
-    const deletePost = () => stores.threads.deletePost(p1, farewellOf(p1))
+    const deletePost = () => stores.threads.deletePost(p1, retractionOf(p1))
 
     /** A case whose record, journal, verdict and carry hold the words. */
     async function concluded(): Promise<CaseRecord> {
@@ -63,6 +63,14 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
       })
 
+      it('has nothing left of a comment that is deleted after it, whoever has its verdict in hand', async () => {
+        await concluded()
+        await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        const left = { openIds: [], without: () => null, caseId: () => 'none' }
+        expect(await stores.threads.eraseLeft(p1, left)).toBe(true)
+      })
+
       it('lets its retraction follow where the publisher that had it in hand is gone, and no sooner', async () => {
         await concluded()
         const inHand = await stores.outbox.next('one', 10, 10)
@@ -90,8 +98,8 @@ export function erasureContract(name: string, make: MakeStores): void {
         if (held === null) throw new Error(`${id} is not unpublished`)
         return held
       }
-      /** The case without the comment, as the engine would have it begin over. */
-      async function over(held: UnpublishedCase, change: Partial<BeginningOver> = {}): Promise<BeginningOver> {
+      /** The case without the comment, as the engine would restart it. */
+      async function over(held: UnpublishedCase, change: Partial<CaseRestart> = {}): Promise<CaseRestart> {
         const state = await readThread(stores, p1)
         const record = {
           ...held.record,
@@ -103,7 +111,7 @@ export function erasureContract(name: string, make: MakeStores): void {
       }
       const deleteComment = () => stores.threads.putComments(p1, [unsaid('c1')], T0, RULES)
 
-      it('begins an open case over: in a new run, with the answers that it may keep', async () => {
+      it('restarts an open case: in a new run, with the answers that it may keep', async () => {
         const { id } = await openCase(stores, p1)
         const before = await takeCase(stores, id)
         await stores.cases.answer(id, before.run, '0.0', entryOf({ reason: SECRET }))
@@ -114,7 +122,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const lost = { key: '0.0', id: 'call-1', outcome: 'answered' }
         const given = await over(held, { journal: new Map([['0.0', entryOf('harmless')]]), lostCalls: [lost] })
         expect(await stores.cases.isCurrent(id, before.run)).toBe(true)
-        expect(await stores.cases.beginOver(held, given)).toBe('begun-over')
+        expect(await stores.cases.restartUnpublished(held, given)).toBe('restarted')
         await expectNoTrace()
         expect(await stores.cases.isCurrent(id, before.run)).toBe(false)
         expect(await stores.cases.isCurrent(id, before.run + 1)).toBe(true)
@@ -138,7 +146,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const held = await unpublished(id)
         expect(held.concluded).toBe(true)
-        expect(await stores.cases.beginOver(held, await over(held))).toBe('begun-over')
+        expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('restarted')
         await stores.threads.eraseLeft(p1, { openIds: [id], without: () => null, caseId: () => 'none' })
         await expectNoTrace()
         expect(await stores.outbox.size()).toBe(0)
@@ -154,15 +162,15 @@ export function erasureContract(name: string, make: MakeStores): void {
         const inHand = await stores.outbox.next('one', 10, 10)
         await deleteComment()
         const held = await unpublished(id)
-        expect(await stores.cases.beginOver(held, await over(held))).toBe('in-flight')
+        expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('in-flight')
         await expectNoTrace()
         expect(await stores.cases.unpublished(id)).toBeNull()
         expect(await stores.cases.take(id)).toBeNull()
         expect(await stores.cases.countOpen()).toBe(0)
-        const asks = async () => (await readThread(stores, p1)).asks
-        const before = await asks()
+        const generation = async () => (await readThread(stores, p1)).generation
+        const before = await generation()
         await stores.outbox.done(inHand)
-        expect(await asks()).toBe(before + 1)
+        expect(await generation()).toBe(before + 1)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2, supersedes: id })
       })
 
@@ -171,7 +179,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await stores.outbox.next('one', 10, 10)
         await deleteComment()
         const held = await unpublished(id)
-        await stores.cases.beginOver(held, await over(held))
+        await stores.cases.restartUnpublished(held, await over(held))
         await stores.pass(7 * IDLE)
         await stores.outbox.adopt('two', 10, IDLE)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
@@ -183,16 +191,18 @@ export function erasureContract(name: string, make: MakeStores): void {
         const held = await unpublished(record.id)
         const given = await over(held)
         const now = await takeCase(stores, record.id)
-        expect(await stores.cases.beginOver(held, given)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(held, given)).toBe('changed')
         await stores.cases.answer(record.id, now.run, '0.0', entryOf('came meanwhile'))
-        expect(await stores.cases.beginOver({ ...held, epoch: now.epoch }, given), 'an answer came').toBe('changed')
+        expect(await stores.cases.restartUnpublished({ ...held, epoch: now.epoch }, given), 'an answer came').toBe(
+          'changed',
+        )
         const current = await unpublished(record.id)
         await stores.threads.putComments(p1, [said('c3')], T0, RULES)
-        expect(await stores.cases.beginOver(current, given)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(current, given)).toBe('changed')
         expect(await stores.cases.isCurrent(record.id, now.run)).toBe(true)
         const again = await over(current)
         expect(await stores.cases.conclude(record, now.epoch, endOf(record))).toBe(true)
-        expect(await stores.cases.beginOver(current, again)).toBe('changed')
+        expect(await stores.cases.restartUnpublished(current, again)).toBe('changed')
         expect(await nextIds()).toEqual([record.id])
       })
 
@@ -220,7 +230,9 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await stores.cases.unpublished('rumor~p9~r1')).toBeNull()
         const left = await stores.cases.unpublished(id)
         if (left !== null)
-          expect(await stores.cases.beginOver(left, await over(left)), 'its thread has no case open').toBe('changed')
+          expect(await stores.cases.restartUnpublished(left, await over(left)), 'its thread has no case open').toBe(
+            'changed',
+          )
       })
     })
   })

@@ -9,7 +9,7 @@ import { makeEmbedder } from '../../src/adapters/embedders/make.ts'
 import { lanceLibrary } from '../../src/adapters/lancedb/library.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import type { Embedder, Library } from '../../src/ports/library.ts'
-import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
 
 const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, perMs: 3_600_000 }, shared: new Set<string>() }
@@ -177,7 +177,7 @@ describe('the library, in LanceDB', () => {
     writeFileSync(
       script,
       `import { lanceLibrary } from ${sourceOf('src/adapters/lancedb/library.ts')}
-       import { embed } from ${sourceOf('src/stack/understudy/embeddings.ts')}
+       import { embed } from ${sourceOf('src/tools/understudy/embeddings.ts')}
        const [path, name] = process.argv.slice(2)
        const embedder = { name: 'words', dimension: 64, weakFor: () => null, close: async () => {},
          embed: async (texts) => ({ vectors: texts.map((text) => Float32Array.from(embed(text, 64))), tokens: 0 }) }

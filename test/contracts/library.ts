@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OperatorError } from '../../src/domain/errors.ts'
 import type { LibraryOptions } from '../../src/library/library.ts'
 import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/ports/library.ts'
-import { embed } from '../../src/stack/understudy/embeddings.ts'
+import { embed } from '../../src/tools/understudy/embeddings.ts'
 
 /** A library of one test, and another as a second process would open it with another embedder. */
 export interface OpenLibrary {

@@ -7,8 +7,8 @@ import { memoryLimits } from '../../src/adapters/memory/limits.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { redisLimits } from '../../src/adapters/redis/limits.ts'
 import type { LimitScope, Limits, Ticket } from '../../src/ports/limits.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { hammerLimits } from '../support/hammer-limits.ts'
 import { limitsContract, SHORT } from './limits.ts'
 
@@ -17,7 +17,7 @@ let client: Redis
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()

@@ -34,7 +34,7 @@ export interface AskerEnd {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as AskerOptions
-const client = connect(options.redisUrl, () => {}, 'patient')
+const client = connect(options.redisUrl, () => {}, 'retrying')
 const model = openAiModel({ baseUrl: options.modelUrl, apiKey: 'none', answerFormat: 'json_schema' })
 const view = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
 const { messages, temperature, maxTokens } = requestOf()

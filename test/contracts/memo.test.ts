@@ -10,9 +10,9 @@ import { memoryMemo } from '../../src/adapters/memory/memo.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { redisMemo } from '../../src/adapters/redis/memo.ts'
 import type { Memo } from '../../src/ports/memo.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { entryOf, memoContract } from './memo.ts'
 import type { AskerEnd, AskerOptions } from './memo-asker.ts'
 import { T0, thread } from './samples.ts'
@@ -21,7 +21,7 @@ let server: RestartableServer
 let client: Redis
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()

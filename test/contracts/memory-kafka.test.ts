@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import { afterEach, expect, it } from 'vitest'
 import { CORRUPT_BATCH, registerCodecs } from '../../src/adapters/kafka/codecs.ts'
-import { startMemoryKafka } from '../../src/stack/servers/memory-kafka.ts'
+import { startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
 import { collector, IN_TIME, topicContract } from './topics.ts'
 
 const { CompressionCodecs, CompressionTypes } = kafkajs

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type OpenAiSettings, openAiModel } from '../../src/adapters/openai/model.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import type { Model } from '../../src/ports/model.ts'
-import { startUnderstudy, type UnderstudyOptions } from '../../src/stack/understudy/server.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 import { failureOf, requestOf, SCHEMA, SECRET } from './model.ts'
 
 const closing: (() => Promise<unknown>)[] = []

@@ -4,11 +4,10 @@ import kafkajs, { type Admin, type Kafka, type Transaction } from 'kafkajs'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { readToEnd } from '../../consumers/feedback.ts'
 import { groupReader } from '../../consumers/group-reader.ts'
+import { rangesOf, readRanges, readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
 import { kafkaClient } from '../../src/adapters/kafka/client.ts'
-import { rangesOf, readRanges } from '../../src/commands/read-range.ts'
-import { readTopic } from '../../src/commands/read-topic.ts'
 import type { TopicReader } from '../../src/ports/topic.ts'
-import { type LocalKafka, startKafka } from '../../src/stack/servers/kafka.ts'
+import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { tell } from '../support/pipeline.ts'
 import { collector } from './topics.ts'
 
@@ -287,7 +286,7 @@ describe('a compacted topic', { concurrent: true }, () => {
         kafka,
         topic,
         await rangesOf(kafka, topic, null, { signal: AbortSignal.timeout(GIVEN_UP_MS), say() {} }),
-        AbortSignal.timeout(GIVEN_UP_MS),
+        { signal: AbortSignal.timeout(GIVEN_UP_MS) },
         async (_, messages) => {
           read.push(...letters(messages))
         },
@@ -326,7 +325,7 @@ describe('reading to the end comes to it at once,', { concurrent: true }, () => 
     const values: string[] = []
     const ranges = await rangesOf(kafka, topic, null, { signal: AbortSignal.timeout(GIVEN_UP_MS), say() {} })
     expect([...ranges].sort().map(([, { to }]) => Number(to))).toEqual(ENDS)
-    await readRanges(kafka, topic, ranges, AbortSignal.timeout(GIVEN_UP_MS), async (_, messages) => {
+    await readRanges(kafka, topic, ranges, { signal: AbortSignal.timeout(GIVEN_UP_MS) }, async (_, messages) => {
       values.push(...messages.map(({ value }) => String(value)))
     })
     expect(values.sort()).toEqual(RECORDS)

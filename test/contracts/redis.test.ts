@@ -6,21 +6,23 @@ import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { publisher } from '../../producers/publisher.ts'
-import { redisCases, redisOutbox } from '../../src/adapters/redis/cases.ts'
+import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
-import { luaOn } from '../../src/adapters/redis/lua.ts'
+import { luaOf } from '../../src/adapters/redis/lua.ts'
+import { redisMarks } from '../../src/adapters/redis/marks.ts'
+import { redisOutbox } from '../../src/adapters/redis/outbox.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { secretOf } from '../../src/adapters/redis/shared-key.ts'
-import { redisMarks, redisThreads } from '../../src/adapters/redis/threads.ts'
+import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
-import { freePort, type RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startProxy } from '../chaos/proxy.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
-import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from './samples.ts'
+import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
@@ -36,7 +38,7 @@ let client: Redis
 
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()
@@ -45,7 +47,7 @@ afterAll(async () => {
 
 describe('a connection', () => {
   it.each(['itself', 'its duplicate'])('writes at once what is sent at once: %s', async (which) => {
-    const first = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const first = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
     const lone = which === 'itself' ? first : first.duplicate()
     try {
       await lone.ping()
@@ -59,25 +61,23 @@ describe('a connection', () => {
   })
 
   it('sends a script whole that Redis does not know, and once', async () => {
-    const lone = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const lone = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
     await lone.ping()
     const sent = vi.spyOn(lone, 'sendCommand')
     try {
-      const { twice } = luaOn(lone, {
-        twice: { lua: `return { KEYS[1], ARGV[1] .. ARGV[1] } -- ${randomUUID()}`, keys: 1 },
-      })
-      for (let time = 0; time < 3; time++) expect(await twice('key', 'ab')).toEqual(['key', 'abab'])
+      const twice = luaOf(`return { KEYS[1], ARGV[1] .. ARGV[1] } -- ${randomUUID()}`)
+      for (let time = 0; time < 3; time++) expect(await twice(lone, ['key'], ['ab'])).toEqual(['key', 'abab'])
       const names = sent.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('eval'))
       expect(names).toEqual(['evalsha', 'eval', 'evalsha', 'evalsha'])
-      const { wrong } = luaOn(lone, { wrong: { lua: 'return redis.error_reply("NO such luck")' } })
-      await expect(wrong(0)).rejects.toThrow('NO such luck')
+      const wrong = luaOf('return redis.error_reply("NO such luck")')
+      await expect(wrong(lone, [], [])).rejects.toThrow('NO such luck')
     } finally {
       lone.disconnect()
     }
   })
 })
 
-describe.each(['patient', 'impatient'] as const)('a connection that is lost before it is ready (%s)', (kind) => {
+describe.each(['retrying', 'fail-fast'] as const)('a connection that is lost before it is ready (%s)', (kind) => {
   it('still has an answer to what was asked on it', async () => {
     const { host } = new URL(server.settings.REDIS_URL ?? '')
     const proxy = await startProxy(await freePort(), () => host)
@@ -101,27 +101,27 @@ describe.each(['patient', 'impatient'] as const)('a connection that is lost befo
   })
 })
 
-describe('an impatient connection', () => {
+describe('a fail-fast connection', () => {
   it('fails what was under way when it was lost, if it is let in no more', async () => {
     await client.call('ACL', 'SETUSER', 'leaver', 'on', '>one', '~*', '+@all')
     const url = (server.settings.REDIS_URL ?? '').replace('//', '//leaver:one@')
-    const impatient = connect(url, () => {}, 'impatient')
+    const failFast = connect(url, () => {}, 'fail-fast')
     try {
-      await impatient.ping()
-      const underWay = impatient.blpop(`never-${randomUUID()}`, 0)
+      await failFast.ping()
+      const underWay = failFast.blpop(`never-${randomUUID()}`, 0)
       await client.call('ACL', 'SETUSER', 'leaver', 'resetpass', '>two')
       await client.call('CLIENT', 'KILL', 'USER', 'leaver')
       await expect(underWay).rejects.toThrow('no answer after 4 tries')
-      await expect(impatient.ping()).rejects.toThrow('WRONGPASS')
+      await expect(failFast.ping()).rejects.toThrow('WRONGPASS')
     } finally {
-      impatient.disconnect()
+      failFast.disconnect()
     }
   })
 })
 
 describe('a connection that is told to end', () => {
   it('ends while it waits for its next try, with what waits on it', async () => {
-    const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'patient')
+    const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'retrying')
     const waiting = expect(lone.get('x')).rejects.toThrow('closed')
     await vi.waitUntil(() => lone.status === 'reconnecting')
     const ended = once(lone, 'end')
@@ -132,7 +132,7 @@ describe('a connection that is told to end', () => {
   it('leaves nothing without an answer that was under way before it was lost', async () => {
     const port = await freePort()
     const short = await startRedis({ say: () => {}, port })
-    const first = connect(short.settings.REDIS_URL ?? '', () => {}, 'patient')
+    const first = connect(short.settings.REDIS_URL ?? '', () => {}, 'retrying')
     const second = first.duplicate()
     second.on('error', () => {})
     await second.ping()
@@ -177,7 +177,7 @@ describe('the key of fences and draws', () => {
     const set = { secret: 'the one that is set', told: [] }
     expect(await start(keys, set.secret)).toEqual(set)
     expect(await start(empty, set.secret)).toEqual(set)
-    expect((await client.mget(keys.fence, keys.draw)).join()).not.toContain(set.secret)
+    expect((await client.mget(keys.fence, keys.samplingVersion)).join()).not.toContain(set.secret)
     expect(await start(keys, 'another that is set')).toMatchObject({ told: ['key:changed'] })
     expect(await start(keys, 'another that is set')).toMatchObject({ told: [] })
   })
@@ -304,7 +304,7 @@ describe('in Redis', () => {
     const rules = { ...RULES, counts: [1] }
     await stores.threads.putPost(p1, { ...postOf(p1), text: 'edited' }, ARRIVAL, rules)
     expect(await stores.threads.putComments(p1, changes, T0, rules)).toEqual(['late', 'deleted'])
-    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, asks: 0 })
+    expect(await readThread(stores, p1)).toMatchObject({ comments: [], accepted: 0, late: 0, generation: 0 })
     expect(await client.exists(keys.comments(member))).toBe(0)
   })
 
@@ -319,29 +319,29 @@ describe('in Redis', () => {
     expect(await readThread(stores, p1)).toMatchObject({ expired: true, comments: [], accepted: 0, late: 1 })
   })
 
-  it('a post that is deleted after its thread has expired bids farewell under the next number', async () => {
+  it('a post that is deleted after its thread has expired is retracted under the next number', async () => {
     await judgeOnce(stores, p1, { final: true })
     const { keys } = stores
     const member = memberOf(p1)
     await client.del(keys.thread(member), keys.comments(member), keys.sample(member))
-    const farewells: string[] = []
-    const farewell = (protocol: string, revision: number) => {
-      farewells.push(`${protocol} ${revision}`)
-      return farewellOf(p1)(protocol, revision)
+    const retractions: string[] = []
+    const retraction = (protocol: string, revision: number) => {
+      retractions.push(`${protocol} ${revision}`)
+      return retractionOf(p1)(protocol, revision)
     }
-    expect(await stores.threads.deletePost(p1, farewell)).toBe('deleted')
-    expect(farewells).toEqual(['rumor 2'])
+    expect(await stores.threads.deletePost(p1, retraction)).toBe('deleted')
+    expect(retractions).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
   })
 
   const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)
-  const revisionsToldGoodbye = async () => {
-    const farewells: string[] = []
+  const retractedRevisions = async () => {
+    const retractions: string[] = []
     const ended = await stores.threads.deletePost(p1, (protocol, revision) => {
-      farewells.push(`${protocol} ${revision}`)
-      return farewellOf(p1)(protocol, revision)
+      retractions.push(`${protocol} ${revision}`)
+      return retractionOf(p1)(protocol, revision)
     })
-    return { ended, farewells, published: await stores.outbox.size() }
+    return { ended, retractions, published: await stores.outbox.size() }
   }
   const forgetThread = () => {
     const { keys } = stores
@@ -353,11 +353,11 @@ describe('in Redis', () => {
       { protocol: 'rumor', revision, final: true, deleted: false },
     ])
 
-  it('a post whose thread has expired, and was begun again by a late comment, bids farewell when it is deleted', async () => {
+  it('a post whose thread has expired, and was begun again by a late comment, is retracted when it is deleted', async () => {
     await judgeOnce(stores, p1, { final: true })
     await forgetThread()
     await said1('late')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 2'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 2'], published: 1 })
   })
 
   it('of a comment that is deleted when its thread has expired, no case that is kept longer holds the words', async () => {
@@ -371,18 +371,18 @@ describe('in Redis', () => {
     expect(await stores.traces?.(words)).toEqual([])
   })
 
-  it('a post that a recovery brought back, and whose thread has expired since, bids farewell when it is deleted', async () => {
+  it('a post that a recovery brought back, and whose thread has expired since, is retracted when it is deleted', async () => {
     await restored(3)
     await forgetThread()
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
-  it('a post that nobody judges any more bids farewell to what a recovery brought back when it is deleted', async () => {
+  it('a post that nobody judges any more has what a recovery brought back retracted when it is deleted', async () => {
     await forgetThread()
     await restored(3)
     const nobody = { ...ARRIVAL, threaded: false }
     expect(await stores.threads.putPost(p1, postOf(p1), nobody, RULES)).toBe('unrouted')
-    expect(await revisionsToldGoodbye()).toEqual({ ended: 'deleted', farewells: ['rumor 4'], published: 1 })
+    expect(await retractedRevisions()).toEqual({ ended: 'deleted', retractions: ['rumor 4'], published: 1 })
   })
 
   it('a deletion beside which everything changes again and again ends, and says so', async () => {
@@ -390,7 +390,7 @@ describe('in Redis', () => {
     let revision = 1
     const changing = stores.threads.deletePost(p1, (protocol, next) => {
       void client.hset(stores.keys.thread(memberOf(p1)), 'rev:rumor', ++revision)
-      return farewellOf(p1)(protocol, next)
+      return retractionOf(p1)(protocol, next)
     })
     await expect(changing).rejects.toThrow('changes again and again')
   })
@@ -406,8 +406,8 @@ describe('in Redis', () => {
   })
 
   describe('a subject that is over, in a recovery', () => {
-    const bury = (forgotten: number) =>
-      redisRecovery(client, stores.keys, RECOVERY).bury(p1, forgotten, [{ protocol: 'rumor', revision: 2 }])
+    const forget = (forgotten: number) =>
+      redisRecovery(client, stores.keys, RECOVERY).forget(p1, forgotten, [{ protocol: 'rumor', revision: 2 }])
     const cameAt = (timestamp: number, change = {}) =>
       stores.threads.putPost(
         p1,
@@ -418,7 +418,7 @@ describe('in Redis', () => {
 
     it('keeps its numbers', async () => {
       await forgetThread()
-      await bury(T0)
+      await forget(T0)
       await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
       expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
       expect(await client.pttl(stores.keys.revisions(memberOf(p1)))).toBeGreaterThan(0)
@@ -427,7 +427,7 @@ describe('in Redis', () => {
     it('goes with all that an earlier state of the store holds of it', async () => {
       await cameAt(T0)
       const record = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(true)
+      expect(await forget(T0 + 1)).toBe(true)
       expect(await stores.threads.read(p1)).toBeNull()
       expect(await stores.cases.peek(record.id)).toBeNull()
       expect(await stores.cases.countOpen()).toBe(0)
@@ -438,14 +438,14 @@ describe('in Redis', () => {
       await cameAt(T0)
       for (let revision = 1; revision <= 2; revision++) await judgeOnce(stores, p1)
       const third = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(false)
+      expect(await forget(T0 + 1)).toBe(false)
       expect(await stores.cases.peek(third.id)).not.toBeNull()
     })
 
     it('stays where it has begun anew since', async () => {
       await cameAt(T0 + 5)
       const record = await openCase(stores, p1)
-      expect(await bury(T0 + 1)).toBe(false)
+      expect(await forget(T0 + 1)).toBe(false)
       expect(await stores.cases.peek(record.id)).not.toBeNull()
     })
   })
@@ -500,12 +500,12 @@ describe('in Redis', () => {
     const call = slow.call.bind(slow) as (...args: unknown[]) => Promise<unknown>
     vi.spyOn(slow, 'call').mockImplementationOnce((async (...args: unknown[]) => {
       const reply = await call(...args)
-      await stores.threads.deletePost(p1, farewellOf(p1))
+      await stores.threads.deletePost(p1, retractionOf(p1))
       return reply
     }) as never)
     expect(await outbox.next('one', 10, 10)).toEqual([])
-    const [farewell] = await outbox.next('one', 10, 10)
-    expect(farewell).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
+    const [retraction] = await outbox.next('one', 10, 10)
+    expect(retraction).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
     slow.disconnect()
   })
 
@@ -513,16 +513,16 @@ describe('in Redis', () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
     const opening = { cases: [], waiting: [], nextDue: null, final: false }
-    await stores.threads.open(state, { ...opening, held: ['hate'] })
-    await stores.threads.open(state, { ...opening, held: [], absent: ['hate'] })
-    expect(await client.pttl(stores.keys.held('hate'))).toBe(NEVER)
+    await stores.threads.open(state, { ...opening, parked: ['hate'] })
+    await stores.threads.open(state, { ...opening, parked: [], absent: ['hate'] })
+    expect(await client.pttl(stores.keys.parked('hate'))).toBe(NEVER)
   })
 
   it('what was to be judged behind a case that a recovery gives up is due at once', async () => {
     await openCase(stores, p1, { final: true })
     await said1('c2')
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: true })
     expect(await stores.threads.due(T0, 10)).toEqual([])
     expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
     expect(await stores.threads.due(0, 10)).toEqual([p1])
@@ -533,7 +533,7 @@ describe('in Redis', () => {
     const DAY = 24 * HOUR
     const now = T0 + DAY
     const baseOf = async (since: number | null, createdAt: number) => {
-      if (since !== null) await client.hset(stores.keys.lineage, 'id', 'x', 'since', since)
+      if (since !== null) await client.hset(stores.keys.incarnation, 'id', 'x', 'since', since)
       await stores.threads.putPost(p2, postOf(p2, { createdAt }), { ...ARRIVAL, now }, RULES)
       return (await readThread(stores, p2)).base
     }
@@ -543,14 +543,14 @@ describe('in Redis', () => {
       const state = await readThread(stores, p2)
       const record = recordOf(state, 'rumor', { revision: state.base + 1, id: `rumor~p2~r${state.base + 1}` })
       const cases = [{ record, seen: state.version }]
-      const opened = await stores.threads.open(state, { cases, waiting: [], held: [], nextDue: null, final: true })
+      const opened = await stores.threads.open(state, { cases, waiting: [], parked: [], nextDue: null, final: true })
       expect(opened).toEqual([record.id])
-      const farewells: number[] = []
+      const retractions: number[] = []
       await stores.threads.deletePost(p2, (protocol, revision) => {
-        farewells.push(revision)
-        return farewellOf(p2)(protocol, revision)
+        retractions.push(revision)
+        return retractionOf(p2)(protocol, revision)
       })
-      expect(farewells).toEqual([now / 1_000 + 2])
+      expect(retractions).toEqual([now / 1_000 + 2])
     })
 
     it.each([
@@ -562,7 +562,7 @@ describe('in Redis', () => {
     })
 
     it('as they do in a store that has lost count of its own age', async () => {
-      await client.hset(stores.keys.lineage, 'id', 'x')
+      await client.hset(stores.keys.incarnation, 'id', 'x')
       expect(await baseOf(null, T0)).toBe(now / 1_000)
     })
   })
@@ -614,15 +614,15 @@ describe('in Redis', () => {
       { numRuns: 150 },
     )
     async function threadsEnd(ref: typeof p1) {
-      expect(await stores.threads.deletePost(ref, farewellOf(ref))).toBe('deleted')
+      expect(await stores.threads.deletePost(ref, retractionOf(ref))).toBe('deleted')
     }
   })
 
-  it('a farewell leaves behind the revision that it retracts, whoever publishes that one', async () => {
+  it('a retraction is sent after the revision that it retracts, whoever publishes that one', async () => {
     const record = await openCase(stores, p1)
     await concludeCase(stores, record)
     const [taken] = await stores.outbox.next('slow', 10, 10)
-    await stores.threads.deletePost(p1, farewellOf(p1))
+    await stores.threads.deletePost(p1, retractionOf(p1))
     expect(await stores.outbox.next('quick', 10, 10)).toEqual([])
     await stores.outbox.done(taken === undefined ? [] : [taken])
     expect(await stores.outbox.next('quick', 10, 10)).toMatchObject([{ kind: 'verdict', caseId: 'rumor~p1~r2' }])
@@ -631,14 +631,14 @@ describe('in Redis', () => {
 
   it('a thread whose final snapshot nobody judged expires as well', async () => {
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
   })
 
   it('a thread that a paused protocol owes a verdict does not expire, and does once that is published', async () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
-    const held = { cases: [], waiting: [], held: ['hate'], nextDue: null, final: true }
+    const held = { cases: [], waiting: [], parked: ['hate'], nextDue: null, final: true }
     await stores.threads.open(state, held)
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     await judgeOnce(stores, p1, { final: true })
@@ -653,7 +653,7 @@ describe('in Redis', () => {
     const rules = { ...RULES, reopen: false, perAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const state = await readThread(stores, p2)
-    await stores.threads.open(state, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
     expect(await stores.threads.putComments(p2, [said('late', { author: 'x' })], T0, rules)).toEqual(['late'])
     const { keys } = stores
     for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2)), keys.authors(memberOf(p2))])
@@ -679,14 +679,14 @@ describe('in Redis', () => {
     expect(await client.pttl(keys.authors(member))).toBe(NEVER)
   })
 
-  it('comments that an earlier version ranked, which named no draw, keep their ranks, and it is said', async () => {
+  it('comments that an earlier version ranked, which named no key, keep their ranks, and it is said', async () => {
     const { keys } = stores
     const member = memberOf(p1)
     await client.hdel(keys.thread(member), 'draw')
     await client.zadd(keys.sample(member), 7, 'c1')
     await said1('c2')
     expect(await client.zscore(keys.sample(member), 'c1')).toBe('7')
-    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, redrawn: true })
+    expect(await readThread(stores, p1)).toMatchObject({ accepted: 2, rekeyed: true })
   })
 
   it('the mark of a post that nobody judges lives as long as a tombstone', async () => {
@@ -698,7 +698,7 @@ describe('in Redis', () => {
 
   it('a tombstone lives a set time', async () => {
     await judgeOnce(stores, p1)
-    await stores.threads.deletePost(p1, farewellOf(p1))
+    await stores.threads.deletePost(p1, retractionOf(p1))
     const [left = 0] = (await lifetimes()).thread
     expect(left).toBeGreaterThan(KEEP_TOMBSTONE - 10_000)
     expect(left).toBeLessThanOrEqual(KEEP_TOMBSTONE)
@@ -750,8 +750,8 @@ describe('in Redis', () => {
     it('does not let a thread expire that stands due in their set', async () => {
       const state = await readThread(stores, p1)
       await client.zadd(stores.keys.due, 0, memberOf(p1))
-      const unanswered = { ...state, asks: state.asks + 1 }
-      await stores.threads.open(unanswered, { cases: [], waiting: [], held: [], nextDue: null, final: true })
+      const unanswered = { ...state, generation: state.generation + 1 }
+      await stores.threads.open(unanswered, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
       expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
     })
 
@@ -761,7 +761,7 @@ describe('in Redis', () => {
       await client.del(stores.keys.thread(memberOf(p1)))
       expect(await stores.threads.expireOrphans(p1, () => ({ key: '', letter: '' }))).toBe(0)
       expect(await stores.threads.countDue(T0)).toBe(0)
-      await stores.threads.deletePost(p2, farewellOf(p2))
+      await stores.threads.deletePost(p2, retractionOf(p2))
       await madeDue(p2)
       expect(await stores.threads.due(0, 10)).toEqual([p2])
       expect(await stores.threads.expireOrphans(p2, () => ({ key: '', letter: '' }))).toBe(0)

@@ -1,5 +1,5 @@
 import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/domain/thread.ts'
 import { noUsage, verdictId } from '../../src/domain/verdict.ts'
 import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
@@ -16,8 +16,8 @@ export const RULES: ThreadRules = {
   counts: [],
   cap: 100,
   perAuthor: null,
-  rank: (_, id) => lots('key')('a scope', id),
-  draw: 'a draw',
+  rank: (_, id) => samplingRanks('key')('a scope', id),
+  samplingKeyVersion: 'a key',
   textChars: 8_000,
   reopen: true,
   orphanWait: 10 * MINUTE,
@@ -96,7 +96,7 @@ export function endOf(record: CaseRecord, words = 'so it is', carry: string | nu
   }
 }
 
-export function farewellOf(ref: ThreadRef) {
+export function retractionOf(ref: ThreadRef) {
   return (protocol: string, revision: number) => {
     const { tenant, postId: subjectId } = ref
     const caseId = verdictId({ protocol, tenant, subjectId, revision })

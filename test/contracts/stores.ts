@@ -38,7 +38,7 @@ export async function openCase(
   const opened = await stores.threads.open(state, {
     cases: [{ record, seen: state.version }],
     waiting: [],
-    held: [],
+    parked: [],
     nextDue,
     final,
   })

@@ -20,8 +20,8 @@ import { type GatewayParts, type GatewaySettings, gateway } from '../../src/gate
 import type { BudgetSettings } from '../../src/ports/budgets.ts'
 import type { CaseStore } from '../../src/ports/cases.ts'
 import type { ThreadStore } from '../../src/ports/threads.ts'
-import type { RestartableServer } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { GATEWAY } from '../support/parts.ts'
 import { budgetSettings } from './budgets.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, T0, thread } from './samples.ts'
@@ -36,7 +36,7 @@ let server: RestartableServer
 let client: Redis
 beforeAll(async () => {
   server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'patient')
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
 })
 afterAll(async () => {
   client.disconnect()
@@ -201,7 +201,7 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
       const state = await threads.read(ref)
       if (state === null) throw new Error(`${ref.postId} is not there`)
       const record = recordOf(state)
-      const opening = { cases: [{ record, seen: state.version }], waiting: [], held: [], nextDue: null, final: false }
+      const opening = { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: null, final: false }
       expect(await threads.open(state, opening)).toEqual([record.id])
     }
     expect(await cases.countOpen()).toBe(16)

@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
 import {
   ARRIVAL,
   endOf,
   entryOf,
-  farewellOf,
   HOUR,
   MINUTE,
   originOf,
   postOf,
   RULES,
   recordOf,
+  retractionOf,
   said,
   seenBy,
   T0,
@@ -230,7 +230,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await put([said('c1', { text: 'to b' })], RULES, b)).toEqual(['orphan'])
         expect(await putPost(b, { text: 'from b' })).toBe('judged')
         const record = await openCase(stores, a)
-        await stores.threads.deletePost(b, farewellOf(b))
+        await stores.threads.deletePost(b, retractionOf(b))
         const state = await readThread(stores, a)
         expect([state.post?.text, state.comments[0]?.text]).toEqual(['from a', 'to a'])
         expect(await stores.cases.peek(record.id)).not.toBeNull()
@@ -405,20 +405,20 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       describe('under one key and then another', () => {
-        const under = (draw: string): ThreadRules => ({
-          ...{ ...RULES, cap: 7, perAuthor: 3, draw },
-          rank: (_, id) => lots(draw)('a scope', id),
+        const under = (key: string): ThreadRules => ({
+          ...{ ...RULES, cap: 7, perAuthor: 3, samplingKeyVersion: key },
+          rank: (_, id) => samplingRanks(key)('a scope', id),
         })
         const by = (from: string, count: number) =>
           Array.from({ length: count }, (_, at) => said(`${from}${at}`, { author: `${from} ${at % 6}` }))
         const [early, later] = [by('e', 25), by('l', 25)]
         const rankOf = (id: string) => under(id.startsWith('e') ? 'one' : 'two').rank(p1, id)
 
-        it('the same sample in whatever order they came under each, as by one draw of all; and says so', async () => {
-          const one = { ...under('one'), draw: 'both', rank: (_: ThreadRef, id: string) => rankOf(id) }
+        it('the same sample in whatever order they came under each, as by one sample of all; and says so', async () => {
+          const one = { ...under('one'), samplingKeyVersion: 'both', rank: (_: ThreadRef, id: string) => rankOf(id) }
           await putPost(thread('straight'))
           await put([...early, ...later], one, thread('straight'))
-          expect((await readThread(stores, thread('straight'))).redrawn).toBe(false)
+          expect((await readThread(stores, thread('straight'))).rekeyed).toBe(false)
           const sample = await kept(thread('straight'))
           expect(sample).toHaveLength(7)
           let round = 0
@@ -433,11 +433,11 @@ export function threadStoreContract(name: string, make: MakeStores): void {
               await putPost(ref)
               for (let start = 0; start < first.length; start += size)
                 await put(first.slice(start, start + size), under('one'), ref)
-              expect((await readThread(stores, ref)).redrawn).toBe(false)
+              expect((await readThread(stores, ref)).rekeyed).toBe(false)
               for (let start = 0; start < second.length; start += size)
                 await put(second.slice(start, start + size), under('two'), ref)
               expect(new Set(await kept(ref))).toEqual(new Set(sample))
-              expect((await readThread(stores, ref)).redrawn).toBe(true)
+              expect((await readThread(stores, ref)).rekeyed).toBe(true)
             }),
             { numRuns: 15 },
           )
@@ -452,7 +452,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
             under('two'),
           )
           await put(few, under('two'))
-          expect((await readThread(stores, p1)).redrawn).toBe(false)
+          expect((await readThread(stores, p1)).rekeyed).toBe(false)
           await put(later, under('two'))
           const ids = [...few, ...later].map(({ comment: { id } }) => id)
           const first = new Set(ids.toSorted((a, b) => rankOf(a) - rankOf(b)).slice(0, 7))
@@ -467,7 +467,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
             under('one'),
           )
           await put(later, under('two'))
-          expect((await readThread(stores, p1)).redrawn).toBe(false)
+          expect((await readThread(stores, p1)).rekeyed).toBe(false)
         })
       })
 
@@ -640,7 +640,12 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('is due at once, whatever the age checkpoint', async () => {
         expect(await putAlone()).toBe('judged')
         expect(await isDue(AT_ONCE)).toBe(true)
-        expect(await readThread(stores, p1)).toMatchObject({ postVersion: 1, nextAge: null, dueSince: T0, asks: 0 })
+        expect(await readThread(stores, p1)).toMatchObject({
+          postVersion: 1,
+          nextAge: null,
+          dueSince: T0,
+          generation: 0,
+        })
       })
 
       it('is due at once and keeps its checkpoint where its comments are read too', async () => {
@@ -765,7 +770,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const refs = await putMany(loud, 20)
         expect(await openDue(20, 8)).toHaveLength(8)
         const [first = p1] = refs
-        await stores.threads.deletePost(first, farewellOf(first))
+        await stores.threads.deletePost(first, retractionOf(first))
         expect(await openDue(20, 8)).toHaveLength(1)
         expect(await openDue(20, 8)).toEqual([])
       })
@@ -820,7 +825,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('are refused by one that was deleted', async () => {
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         expect(await stores.threads.linkReply(p1, one)).toBe(false)
         expect(await stores.threads.repliesTo(p1)).toEqual([])
       })
@@ -874,13 +879,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
       it('can be deleted', async () => {
         await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
-        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
+        expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('deleted')
         expect(await putPost()).toBe('deleted')
       })
     })
 
     describe('pauses', () => {
-      const held = { cases: [], waiting: [], held: ['rumor'], nextDue: null, final: false }
+      const held = { cases: [], waiting: [], parked: ['rumor'], nextDue: null, final: false }
 
       it('a protocol for everybody, until it is resumed', async () => {
         expect(await stores.threads.paused()).toEqual(new Set())
@@ -902,7 +907,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await isDue(AT_ONCE)).toBe(true)
         const after = await readThread(stores, p1)
         expect(after.dueSince).toBe(T0 + 7)
-        expect(after.asks).toBeGreaterThan(after.answered)
+        expect(after.generation).toBeGreaterThan(after.observedGeneration)
         expect(await stores.threads.resume('rumor', T0)).toBe(0)
       })
 
@@ -917,14 +922,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.pause('rumor')
         await putPost()
         await stores.threads.open(await readThread(stores, p1), held)
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         expect(await stores.threads.resume('rumor', T0)).toBe(0)
         expect(await isDue(FOREVER)).toBe(false)
       })
     })
 
     describe('a protocol that is off, and has judged the thread', () => {
-      const absent = { cases: [], waiting: [], held: [], absent: ['hate'], nextDue: null, final: false }
+      const absent = { cases: [], waiting: [], parked: [], absent: ['hate'], nextDue: null, final: false }
       beforeEach(async () => {
         await putPost()
       })
@@ -954,7 +959,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('keeps no thread from being forgotten', async () => {
         await judgeOnce(stores, p1, { protocol: 'hate', final: true })
         await stores.threads.open(await readThread(stores, p1), { ...absent, final: true })
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         expect(await stores.threads.wake('hate', T0)).toBe(0)
       })
     })
@@ -967,7 +972,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const opened = await stores.threads.open(state, {
           cases,
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -996,7 +1001,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a revision once, however many open it from the same state', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual(['rumor~p1~r1'])
         const { epoch } = await takeCase(stores, 'rumor~p1~r1')
         expect(await stores.threads.open(state, opening)).toEqual([])
@@ -1011,7 +1016,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const record = await openCase(stores, p1)
         await put([said('c1')])
         const state = await readThread(stores, p1)
-        const opening = { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false }
+        const opening = { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await isDue(FOREVER)).toBe(false)
         await concludeCase(stores, record)
@@ -1032,7 +1037,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const second = {
           cases: [seenBy(state, 'rumor', { final: true })],
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: null,
           final: true,
         }
@@ -1051,7 +1056,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state.revisions.get('rumor')?.openId).not.toBeNull()
         await concludeCase(stores, record)
         await publishAll(stores)
-        await stores.threads.open(state, { cases: [], waiting: ['rumor'], held: [], nextDue: null, final: false })
+        await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false })
         expect(await isDue(FOREVER)).toBe(true)
       })
 
@@ -1067,7 +1072,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.open(state, {
           cases: [seenBy(state)],
           waiting: [],
-          held: [],
+          parked: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -1078,7 +1083,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await put([said('between')])
-        const last = { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true }
+        const last = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: true }
         expect(await stores.threads.open(state, last)).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const again = await readThread(stores, p1)
@@ -1093,7 +1098,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1')])
         const state = await readThread(stores, p1)
         await put([said('c2')])
-        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
+        await stores.threads.open(state, {
+          cases: [seenBy(state)],
+          waiting: [],
+          parked: [],
+          nextDue: null,
+          final: true,
+        })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -1103,7 +1114,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost(p1, { text: 'second' })
         const state = await readThread(stores, p1)
         await putPost(p1, { text: 'third' })
-        await stores.threads.open(state, { cases: [seenBy(state)], waiting: [], held: [], nextDue: null, final: true })
+        await stores.threads.open(state, {
+          cases: [seenBy(state)],
+          waiting: [],
+          parked: [],
+          nextDue: null,
+          final: true,
+        })
         expect(await isDue(AT_ONCE)).toBe(true)
       })
 
@@ -1138,8 +1155,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('nothing on a thread that is gone or never had a post', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        await stores.threads.deletePost(p1, farewellOf(p1))
-        const opening = { cases: [seenBy(state)], waiting: [], held: [], nextDue: T0 + HOUR, final: false }
+        await stores.threads.deletePost(p1, retractionOf(p1))
+        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
         expect(await isDue(FOREVER)).toBe(false)
@@ -1152,7 +1169,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1'), said('c2')])
         const before = await readThread(stores, p1)
         await put([unsaid('c1')])
-        const opening = { waiting: [], held: [], nextDue: T0 + HOUR, final: false }
+        const opening = { waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(before, { cases: [seenBy(before)], ...opening })).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const after = await readThread(stores, p1)
@@ -1165,8 +1182,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a post with its comments, and stays deaf to redeliveries', async () => {
         await putPost()
         await put([said('c1')])
-        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
-        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('duplicate')
+        expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('deleted')
+        expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('duplicate')
         expect(await stores.threads.read(p1)).toBeNull()
         expect(await putPost()).toBe('deleted')
         expect(await put([said('c1'), said('c2'), unsaid('c3')])).toEqual(['deleted', 'deleted', 'deleted'])
@@ -1177,7 +1194,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
       it('a post that has not come yet', async () => {
         await put([said('c1')])
-        expect(await stores.threads.deletePost(p1, farewellOf(p1))).toBe('deleted')
+        expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('deleted')
         expect(await putPost()).toBe('deleted')
         expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
         expect(await isDue(FOREVER)).toBe(false)
@@ -1189,14 +1206,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const rumor = await openCase(stores, p1, { protocol: 'rumor' })
         const hate = await openCase(stores, p1, { protocol: 'hate' })
         const { epoch, run } = await takeCase(stores, rumor.id)
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         expect(await stores.cases.take(rumor.id)).toBeNull()
         expect(await stores.cases.peek(hate.id)).toBeNull()
         expect(await stores.cases.countOpen()).toBe(0)
         expect(await stores.cases.idle(0, 10)).toEqual([])
         expect(await stores.cases.answer(rumor.id, run, '0.0', entryOf(1))).toBe('stale')
         expect(await stores.cases.conclude(rumor, epoch, endOf(rumor))).toBe(false)
-        await stores.threads.deletePost(p1, farewellOf(p1))
+        await stores.threads.deletePost(p1, retractionOf(p1))
         const entries = await stores.outbox.next('one', 10, 10)
         expect(new Set(entries.map((entry) => (entry.kind === 'verdict' ? entry.caseId : entry.kind)))).toEqual(
           new Set(['rumor~p1~r3', 'hate~p1~r2']),
@@ -1224,8 +1241,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
         await put([said('c9', { text: secret })], RULES, thread('only an orphan'))
         expect((await traces(secret)).length).toBeGreaterThan(4)
-        await stores.threads.deletePost(p1, farewellOf(p1))
-        await stores.threads.deletePost(thread('only an orphan'), farewellOf(thread('only an orphan')))
+        await stores.threads.deletePost(p1, retractionOf(p1))
+        await stores.threads.deletePost(thread('only an orphan'), retractionOf(thread('only an orphan')))
         expect(await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).toBe('stale')
         await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
         await stores.cases.conclude(second, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))

@@ -7,7 +7,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { ensureTopics, kafkaClient } from '../../src/adapters/kafka/client.ts'
 import type { Batch, Compression, Incoming, TopicReader, TopicWriter } from '../../src/ports/topic.ts'
 import { COMPRESSIONS } from '../../src/ports/topic.ts'
-import type { LocalKafka } from '../../src/stack/servers/kafka.ts'
+import type { LocalKafka } from '../../src/tools/stack/servers/kafka.ts'
 
 /** A consumer group takes its time to form, and to form again. */
 export const IN_TIME = { timeout: 25_000, interval: 20 }

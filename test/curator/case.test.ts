@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { argumentOf } from '../../src/curator/case.ts'
 import { noUsage, type Transcript, type Turn } from '../../src/domain/verdict.ts'
+import { promptsOf } from '../../src/protocols/make.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
+import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
+import { plainFence } from '../protocols/drive.ts'
 
 const turn = (stage: string, role: string, answer: unknown, over: Partial<Turn> = {}): Turn => ({
   round: 0,
@@ -28,11 +32,17 @@ const transcript = (turns: readonly Turn[], media: readonly object[] = []): Tran
 const described = (number: number, words: string) =>
   turn('describe', `describer (image ${number})`, { description: words })
 
+const { words } = safetyCuration(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
+const wordsIn = (one: Transcript) => {
+  const argument = argumentOf(one)
+  return argument === null ? null : words(argument.subject, argument.turns)
+}
+
 describe('the argument in a transcript', () => {
   test('has the post in words: what was seen of each image, by its number, else what its author says', () => {
     const turns = [described(10, 'tenth'), described(2, 'second')]
     const media = Array.from({ length: 10 }, (_, index) => image(`caption ${index + 1}`))
-    expect(argumentOf(transcript(turns, media))?.words.split('\n')).toEqual([
+    expect(wordsIn(transcript(turns, media))?.split('\n')).toEqual([
       'the text',
       'caption 1',
       'second',
@@ -43,7 +53,7 @@ describe('the argument in a transcript', () => {
 
   test('has what a data set says that a vision model saw, which no turn tells', () => {
     const media = [{ kind: 'image', description: 'first' }, image('its caption')]
-    expect(argumentOf(transcript([described(2, 'second')], media))?.words).toBe('the text\nfirst\nsecond')
+    expect(wordsIn(transcript([described(2, 'second')], media))).toBe('the text\nfirst\nsecond')
   })
 
   test.each([
@@ -53,7 +63,7 @@ describe('the argument in a transcript', () => {
     ['a number that there is not', described(2, 'wrong')],
     ['a blank description', described(1, ' ')],
   ])('takes no description from %s', (_what, one) => {
-    expect(argumentOf(transcript([one], [image('its caption')]))?.words).toBe('the text\nits caption')
+    expect(wordsIn(transcript([one], [image('its caption')]))).toBe('the text\nits caption')
   })
 
   test('has every turn without its prompt, and how it failed', () => {
@@ -61,7 +71,7 @@ describe('the argument in a transcript', () => {
     const turns = [turn('strict', 'strict', { score: 0.5 }), turn('loose', 'loose', null, { failed })]
     expect(argumentOf(transcript(turns))).toEqual({
       verdictId: 'safety~p~r1',
-      words: 'the text',
+      subject: { post: { id: 'p', text: 'the text', createdAt: 0, media: [] }, comments: [], leftOut: 0 },
       turns: [
         { stage: 'strict', role: 'strict', answer: { score: 0.5 } },
         { stage: 'loose', role: 'loose', answer: null, failed },

@@ -11,11 +11,11 @@ import { Redis } from 'ioredis'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { makeTopics } from '../../src/app.ts'
-import { topicsOf } from '../../src/assembly.ts'
+import { makeTopics } from '../../src/composition/kafka.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import kafkajs, { type Message } from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../src/assembly.ts'
-import { readTopic, type TopicRecord } from '../../src/commands/read-topic.ts'
+import { readTopic, type TopicRecord } from '../../src/adapters/kafka/bounded-reader.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

@@ -9,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '../../src/adapters/redis/connect.ts'
-import { libraryOf } from '../../src/assembly.ts'
+import { libraryOf } from '../../src/composition/library.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import { dice } from '../chaos/dice.ts'
 import {
   environmentOn,
@@ -40,7 +40,7 @@ const start = async (environment: Record<string, string>): Promise<Service> => {
 let redis: Redis
 beforeAll(async () => {
   stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 0 } })
-  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'impatient')
+  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
 })
 afterAll(async () => {
   await Promise.all(services.map((service) => service.kill('SIGKILL')))

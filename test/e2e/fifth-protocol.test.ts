@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
-import { type Stack, startStack } from '../../src/stack/stack.ts'
+import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import {
   environmentOn,
   eventually,
@@ -111,7 +111,7 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
       )
     )
   }, 10_000)
-  const redis = connect(environment.REDIS_URL ?? '', () => {}, 'impatient')
+  const redis = connect(environment.REDIS_URL ?? '', () => {}, 'fail-fast')
   try {
     expect(await redis.keys(`*${environment.GAVEL_REDIS_PREFIX}*:bull:volume.listen:*`)).not.toEqual([])
   } finally {

@@ -6,14 +6,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { libraryOf, topicsOf } from '../../src/assembly.ts'
-import { approveProposals, learnTopic } from '../../src/commands/learn.ts'
-import { rollbackChange } from '../../src/commands/library.ts'
-import { touchedBy as tellTouched } from '../../src/commands/touched.ts'
+import { command as approveProposals } from '../../src/commands/learn/approve.ts'
+import { learnTopic } from '../../src/commands/learn/learning.ts'
+import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
+import { command as tellTouched } from '../../src/commands/library/touched.ts'
+import { libraryOf } from '../../src/composition/library.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import type { Proposal } from '../../src/ports/library.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { perform } from '../support/commands.ts'
 import {
   allFinal,
   clientOf,
@@ -54,7 +57,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gavel-learn-'))
 function learnElsewhere(environment: Record<string, string>) {
   const code = `
     const { loadSettings } = await import(${JSON.stringify(join(PROJECT, 'config', 'load.ts'))})
-    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'commands', 'learn.ts'))})
+    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'commands', 'learn', 'learning.ts'))})
     const terminal = { out() {}, say() {}, progress() {} }
     await learnTopic(loadSettings(process.env), { all: false, json: true }, { terminal, signal: new AbortController().signal })`
   const flags = ['--disable-warning=TimeoutNegativeWarning', '--input-type=module', '--eval', code]
@@ -175,7 +178,7 @@ it('takes each piece of feedback to one end, over a kill, and what is approved t
     return precedents
   }
   const [proposal] = byAuthor.get('ann') ?? []
-  await approveProposals(settings, [proposal?.id ?? ''], { by: 'curator', json: true }, io)
+  await perform(approveProposals, settings, [proposal?.id ?? ''], { by: 'curator', json: true }, io)
   const [change] = await library.history()
   expect(await precedentsOf('next', SIMILAR)).toHaveLength(1)
   expect(await precedentsOf('repost', TEXT)).toEqual([])
@@ -184,11 +187,11 @@ it('takes each piece of feedback to one end, over a kill, and what is approved t
   const touchedBy = async (id: string) => {
     const said: string[] = []
     const terminal = { ...silent, out: (line: string) => said.push(line) }
-    await tellTouched(settings, id, { json: true }, { ...io, terminal })
+    await perform(tellTouched, settings, [id], { json: true }, { ...io, terminal })
     return said.map((line) => JSON.parse(line).id)
   }
   for (const id of [precedent, proposal?.id, change?.id]) expect(await touchedBy(id ?? '')).toEqual(['safety~next~r1'])
-  await rollbackChange(settings, change?.id ?? '', io)
+  await perform(rollbackChange, settings, [change?.id ?? ''], {}, io)
   expect(await precedentsOf('later', SIMILAR)).toEqual([])
   expect(await touchedBy(proposal?.id ?? '')).toEqual(['safety~next~r1'])
   expect(await touchedBy(precedent ?? '')).toEqual(['safety~next~r1'])

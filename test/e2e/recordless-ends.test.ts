@@ -5,11 +5,12 @@ import { Redis } from 'ioredis'
 import kafkajs, { type Admin, type Kafka, type Transaction } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import { topicsOf } from '../../src/assembly.ts'
-import { replayDeadLetters } from '../../src/commands/dead-letters.ts'
+import { command as replayDeadLetters } from '../../src/commands/dead-letters/replay.ts'
 import { recover } from '../../src/commands/recover.ts'
-import { verdicts } from '../../src/commands/verdicts.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { command as verdicts } from '../../src/commands/verdicts.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { perform } from '../support/commands.ts'
 import {
   clientOf,
   environmentOn,
@@ -186,10 +187,10 @@ it('commands that read topics to their ends come to them', { timeout: 90_000 }, 
     terminal: { ...silent, out: (line: string) => void said.push(line) },
     signal: AbortSignal.timeout(20_000),
   }
-  await verdicts(settings, { follow: false, json: false }, io)
+  await perform(verdicts, settings, [], {}, io)
   expect(said.some((line) => line.includes('judged'))).toBe(true)
   said.length = 0
-  await replayDeadLetters(settings, { chosen: {}, again: false, dryRun: true, json: false }, io)
+  await perform(replayDeadLetters, settings, [], { dryRun: true, json: false }, io)
   expect(said).toEqual([expect.stringContaining('would be sent')])
   const done = await recover(settings, { since: null, dryRun: false }, io)
   expect(done).toMatchObject({ subjects: 1, messages: 4, outcomes: { duplicate: 3 } })
@@ -242,7 +243,7 @@ it('a dead letter is none of the message that stands in its place since its topi
     terminal: { ...silent, out: (line: string) => void said.push(line) },
     signal: AbortSignal.timeout(20_000),
   }
-  await replayDeadLetters(settingsOf(environment), { chosen: {}, again: false, dryRun: true, json: true }, io)
+  await perform(replayDeadLetters, settingsOf(environment), [], { dryRun: true, json: true }, io)
   expect(said[0]).toContain('"state":"expired"')
   const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
   expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { deadLetter } from '../../src/domain/messages.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   allFinal,
   environmentOn,

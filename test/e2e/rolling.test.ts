@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ledgerOf } from '../../src/bench/ledger.ts'
 import { snapshot } from '../../src/domain/thread.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { ledgerOf } from '../../src/tools/bench/ledger.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   environmentOn,
   eventually,

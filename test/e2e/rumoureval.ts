@@ -7,7 +7,7 @@ import { PROJECT } from '../../config/load.ts'
 import type { Pace } from '../../producers/replay.ts'
 import { snapshot } from '../../src/domain/thread.ts'
 import { noComments, type Turn } from '../../src/domain/verdict.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkBrokers } from '../../src/adapters/kafka/client.ts'
 import { checkRedis, connect, serversOf } from '../../src/adapters/redis/connect.ts'
-import { doctor, type Finding } from '../../src/commands/doctor.ts'
-import { type ApacheKafka, startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
-import { type LocalServer, type RestartableServer, UnavailableError } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
-import type { Stack } from '../../src/stack/stack.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { command as doctor, type Finding } from '../../src/commands/doctor.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
+import {
+  type LocalServer,
+  type RestartableServer,
+  UnavailableError,
+} from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { perform } from '../support/commands.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
 import {
   environmentOn,
@@ -107,7 +112,7 @@ describe.concurrent('the service judges', () => {
     const service = await started(environment)
     await expectJudged(environment)
     await service.kill('SIGTERM')
-    const client = connect(settingsOf(environment).redis, () => {}, 'impatient')
+    const client = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
     try {
       await client.ping()
       const sizes = await Promise.all(serversOf(client).map((server) => server.dbsize()))
@@ -154,7 +159,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     return said
   }
   async function redisChecked(settings: ReturnType<typeof settingsOf>['redis']): Promise<void> {
-    const client = connect(settings, () => {}, 'impatient')
+    const client = connect(settings, () => {}, 'fail-fast')
     try {
       await checkRedis(client, settings)
     } finally {
@@ -208,9 +213,9 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
   it('is told by the doctor too', async () => {
     const settings = settingsOf({ ...secured, GAVEL_REDIS_TLS_CA: files.otherCa, GAVEL_KAFKA_TLS_CA: files.otherCa })
     const told: string[] = []
-    expect(await doctor(settings, { json: true }, { out: (line) => told.push(line), say() {}, progress() {} })).toBe(
-      false,
-    )
+    const terminal = { out: (line: string) => void told.push(line), say() {}, progress() {} }
+    const io = { terminal, signal: new AbortController().signal }
+    await expect(perform(doctor, settings, [], { json: true }, io)).rejects.toThrow('Something is broken')
     const findings = JSON.parse(told.join('')) as Finding[]
     const of = (name: string) => findings.find(({ what }) => what === name)
     expect(of('Redis')).toMatchObject({ state: 'broken', detail: expect.stringContaining('set redis.tls.ca') })

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../src/assembly.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,
   environmentOn,

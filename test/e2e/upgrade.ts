@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import { ledgerOf } from '../../src/bench/ledger.ts'
-import type { Stack } from '../../src/stack/stack.ts'
+import { ledgerOf } from '../../src/tools/bench/ledger.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   allFinal,
   environmentOn,
@@ -173,7 +173,7 @@ export function readsTheVersionBefore(): void {
     const asked = stack.understudy?.calls().length ?? 0
     const older = await start(environment)
     await sendPosts(environment, posts)
-    const redis = connect(settingsOf(environment).redis, () => {}, 'impatient')
+    const redis = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
     try {
       const prefix = environment.GAVEL_REDIS_PREFIX ?? ''
       // In mid-debate: some rounds are answered, and others asked.

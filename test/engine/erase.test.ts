@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import { commentEraser } from '../../src/engine/erase.ts'
@@ -14,16 +14,16 @@ import type { ThreadStore } from '../../src/ports/threads.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, said, T0, thread, unsaid } from '../contracts/samples.ts'
-import { plainFence, plainLot } from '../protocols/drive.ts'
+import { plainFence, plainRank } from '../protocols/drive.ts'
 import { GATEWAY, memoryParts, noImages, noLibrary } from '../support/parts.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
-const made = (settings: object = {}, lot = plainLot): Protocol =>
+const made = (settings: object = {}, samplingRank = plainRank): Protocol =>
   rumor.make({
     settings: { ...shipped, batchSize: 4, k: 4, rounds: 1, perAuthor: null, ...settings },
     prompts: promptsOf('rumor'),
     fence: plainFence,
-    lot,
+    samplingRank,
     files: () => new Map(),
   })
 
@@ -114,7 +114,7 @@ async function open(protocol = made(), change: { final?: boolean; pressed?: bool
     openedAt: clock.now,
   })
   const seen = versionSeenBy(protocol, state)
-  const nothing = { waiting: [], held: [], nextDue: null, final: change.final === true }
+  const nothing = { waiting: [], parked: [], nextDue: null, final: change.final === true }
   const [id] = await stores.threads.open(state, { cases: [{ record, seen }], ...nothing })
   if (id === undefined) throw new Error('not opened')
   return id
@@ -159,7 +159,7 @@ const shown = () => requests.map(({ messages }) => messages.map(({ content }) =>
 const stancesAsked = () => shown().filter((text) => text.includes('"scores"')).length
 
 describe('an open case of a thread, of which a comment is deleted', () => {
-  it('begins over without its words, and asks again only where they stood', async () => {
+  it('restarts without its words, and asks again only where they stood', async () => {
     const id = await open()
     await advance(id, 2)
     expect(JSON.stringify([...(await unpublished(id)).journal])).toContain(SECRET)
@@ -236,7 +236,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
   it.each([
     ['of another version', [made({ batchSize: 5 })]],
     ['of a protocol that is not at work here', []],
-  ])('%s begins over from nothing', async (_, protocols) => {
+  ])('%s restarts from nothing', async (_, protocols) => {
     const id = await open()
     await advance(id, 2)
     await remove(GONE, protocols)
@@ -253,7 +253,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
   it.each(Array.from({ length: 10 }, (_, nth) => `key ${nth}`))(
     'that opened under load keeps no words either, whatever is drawn: under %s',
     async (key) => {
-      const protocol = made({ pressedComments: 4, batchSize: 2 }, lots(key))
+      const protocol = made({ pressedComments: 4, batchSize: 2 }, samplingRanks(key))
       const id = await open(protocol, { pressed: true })
       await advance(id, 1, workerOf(protocol))
       const asked = (await unpublished(id)).journal.size

@@ -15,7 +15,7 @@ import type { Library } from '../../src/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
-import { ARRIVAL, farewellOf, HOUR, postOf, RULES, recordOf, said, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
 
 const word = z.object({ word: z.string() })
@@ -95,7 +95,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   const [id = ''] = await stores.threads.open(state, {
     cases: [{ record, seen: state.version }],
     waiting: [],
-    held: [],
+    parked: [],
     nextDue: null,
     final: false,
   })
@@ -360,7 +360,7 @@ test('a worker that may take no case over just now comes back, and it counts for
   expect((await only(published)).verdict).toMatchObject({ label: 'good' })
 })
 
-test('a case that begins over while it is concluded keeps its job', async () => {
+test('a case that restarts while it is concluded keeps its job', async () => {
   const { worker, id, cases, published } = await caseOf()
   const overtaken: CaseStore = {
     ...cases,
@@ -411,7 +411,7 @@ describe('a fenced worker', () => {
     await only(published)
   })
 
-  test('writes no answer into a run that was started afresh meanwhile', async () => {
+  test('writes no answer into a run that was restarted meanwhile', async () => {
     const { worker, id, cases } = await caseOf()
     const work = worker()
     const [first] = await asksOf(work, id)
@@ -425,7 +425,7 @@ describe('a fenced worker', () => {
 })
 
 describe('a case of other versions', () => {
-  test('that is older is started afresh, under the new ones', async () => {
+  test('that is older is restarted under the new ones', async () => {
     const { worker, id, published } = await caseOf()
     const before = worker()
     for (const staged of await asksOf(before, id)) await before.answer(staged, attempt())
@@ -445,7 +445,7 @@ describe('a case of other versions', () => {
     expect(argued.turns.flatMap(({ calls }) => calls)).toHaveLength(5)
   })
 
-  test('of the same script is handed back for a while and then started afresh', async () => {
+  test('of the same script is handed back for a while and then restarted', async () => {
     const { worker, id, clock, published } = await caseOf()
     const work = worker({ protocol: protocolOf({ settingsHash: 'other' }) })
     expect(await work.advance(id)).toEqual({ next: 'later', delayMs: expect.any(Number) })
@@ -454,7 +454,7 @@ describe('a case of other versions', () => {
     expect((await only(published)).verdict.versions.settings).toBe('other')
   })
 
-  test('of the same script, before workers of two kinds that both wait no longer, is started afresh once and judged', async () => {
+  test('of the same script, before workers of two kinds that both wait no longer, is restarted once and judged', async () => {
     const { worker, id, clock, published, requests } = await caseOf()
     const kinds = ['old', 'new'].map((promptsHash) => worker({ protocol: protocolOf({ promptsHash }) }))
     clock.now += SETTINGS.handBackMs
@@ -768,7 +768,7 @@ describe('around the case', () => {
     const { worker, id, ref, threads, cases, published } = await caseOf()
     const work = worker()
     const asks = await asksOf(work, id)
-    await threads.deletePost(ref, farewellOf(ref))
+    await threads.deletePost(ref, retractionOf(ref))
     for (const staged of asks) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
     expect(await work.advance(id)).toEqual({ next: 'done' })
     expect(await cases.countOpen()).toBe(0)

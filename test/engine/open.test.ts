@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { arrivalOf } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { caseRecord } from '../../src/domain/case.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import { opener } from '../../src/engine/open.ts'
 import { type Route, router } from '../../src/engine/routes.ts'
@@ -46,7 +46,7 @@ function setUp(
   key = 'a key',
 ) {
   const { threads, cases, outbox } = stores
-  const routed = router(protocols, routes, lots(key))
+  const routed = router(protocols, routes, samplingRanks(key))
   const { openDue, now } = opener({
     routes: routed,
     threads,
@@ -67,7 +67,7 @@ function setUp(
       async close() {},
     },
     clock: () => wall,
-    report: (name, event) => void (name === 'trouble:met' && 'where' in event && troubles.push(event.where)),
+    report: (name, event) => void (name === 'error' && 'where' in event && troubles.push(event.where)),
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
@@ -150,11 +150,11 @@ describe('a case of a thread', () => {
 })
 
 describe('another key in the middle of a thread', () => {
-  const under = (draw: string) => ({
+  const under = (key: string) => ({
     ...rules,
     perAuthor: 2,
-    draw,
-    rank: (_: ThreadRef, id: string) => lots(draw)('s', id),
+    samplingKeyVersion: key,
+    rank: (_: ThreadRef, id: string) => samplingRanks(key)('s', id),
   })
   const of = (author: string, count: number) =>
     Array.from({ length: count }, (_, at) => said(`${author}${at}`, { author }))
@@ -176,7 +176,7 @@ describe('another key in the middle of a thread', () => {
   test('takes no subject from a protocol that has judged it', async () => {
     const routes = { rumor: [{ sample: 0.5 }] }
     const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`)
-    const isDrawn = (key: string) => router([rumor], routes, lots(key)).of(p1, postOf(p1)).length === 1
+    const isDrawn = (key: string) => router([rumor], routes, samplingRanks(key)).of(p1, postOf(p1)).length === 1
     const [first = '', other = ''] = [keys.find(isDrawn), keys.find((key) => !isDrawn(key))]
     const before = setUp([rumor], routes, 100, 1_000, null, first)
     await before.put(p1)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import { type Route, router } from '../../src/engine/routes.ts'
 import { protocolNamed } from '../support/parts.ts'
@@ -19,7 +19,7 @@ const ref = (change: Partial<ThreadRef> = {}): ThreadRef => ({
 const post = (change: Partial<Post> = {}): Post => ({ id: 'p', text: 'words', createdAt: 0, ...change })
 const image = { kind: 'image' as const, alt: 'a bridge' }
 const names = (routes: Record<string, Route[]>, of = ref(), given = post(), comments?: number, key = 'a key') => {
-  const made = router(all, routes, lots(key))
+  const made = router(all, routes, samplingRanks(key))
   const routed = comments === undefined ? made.of(of, given) : made.at(of, given, comments)
   return routed.map(({ name }) => name)
 }
@@ -67,7 +67,7 @@ describe('a route', () => {
   test('takes a protocol of posts to counterspeech, which it sees without what it answers', () => {
     const seen: Post[] = []
     const nosy = protocolNamed('nosy', { subject: 'post', accepts: (given) => seen.push(given) > 0 })
-    const made = router([nosy], { nosy: [{ topics: ['counterspeech'] }] }, lots('a key'))
+    const made = router([nosy], { nosy: [{ topics: ['counterspeech'] }] }, samplingRanks('a key'))
     expect(made.of(ref({ kind: 'reply' }), post({ hateSpeech: 'hate' }))).toEqual([nosy])
     expect(seen).toEqual([post()])
     expect(made.of(ref(), post())).toEqual([])
@@ -124,7 +124,7 @@ describe('a route', () => {
   })
 
   test('samples nobody out who has judged the subject already, whatever the key is now', () => {
-    const made = router(all, half, lots('a key'))
+    const made = router(all, half, samplingRanks('a key'))
     const ids = Array.from({ length: 20 }, (_, at) => String(at))
     const judges = (id: string, judging?: ReadonlySet<string>) =>
       [made.of(ref({ postId: id }), post(), judging), made.at(ref({ postId: id }), post(), 3, judging)].map((routed) =>

@@ -5,17 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Pace, replayFile } from '../../producers/replay.ts'
 import { postMessage } from '../../src/domain/messages.ts'
-import {
-  type BadLine,
-  type FileMessage,
-  FORMATS,
-  type Format,
-  fileMessages,
-  LABELLED_FORMATS,
-  type LabelledFormat,
-  labelledItems,
-  sourceIdOf,
-} from '../../src/evaluation/formats.ts'
+import type { BadLine, FileMessage } from '../../src/evaluation/file-message.ts'
+import { FORMATS, type Format, fileMessages, sourceIdOf } from '../../src/evaluation/formats.ts'
+import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../src/evaluation/labelled-sets.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 
 let folder: string

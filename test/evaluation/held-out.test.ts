@@ -4,12 +4,16 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { type JudgeOptions, judgeFile } from '../../src/commands/judge.ts'
-import { approveProposals, learnFile } from '../../src/commands/learn.ts'
-import { dropShelf, importShelf, SHELF_FORMATS, type ShelfFormat } from '../../src/commands/library.ts'
+import { command as approveProposals } from '../../src/commands/learn/approve.ts'
+import { learnFile } from '../../src/commands/learn/learning.ts'
+import { command as dropShelf } from '../../src/commands/library/drop.ts'
+import { importShelf } from '../../src/commands/library/import.ts'
 import { found } from '../../src/domain/library.ts'
 import { transcript, verdict } from '../../src/domain/verdict.ts'
 import { type Format, fileMessages } from '../../src/evaluation/formats.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { SHELF_FORMATS, type ShelfFormat } from '../../src/evaluation/shelf-items.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { perform } from '../support/commands.ts'
 
 /** One item: words that no other has, so that it is known wherever it is shown. */
 const words = (item: number, count: number) => Array.from({ length: count }, (_, at) => `t${item}w${at}`).join(' ')
@@ -163,7 +167,7 @@ describe('the case’s own item', () => {
       expectHeldOut(first, 'safety')
 
       // From here on the shelf holds what the curator made of the same cases.
-      await dropShelf(settings(), 'precedents', {}, io())
+      await perform(dropShelf, settings(), ['precedents'], {}, io())
       const feedback = first.cases.map(({ subject }) => ({
         type: 'feedback',
         subjectId: subject,
@@ -175,7 +179,7 @@ describe('the case’s own item', () => {
       const learning = { all: true, json: true, judged: file('judged.jsonl', `${first.lines.join('\n')}\n`) }
       const learnt = await learnFile(settings(), file('feedback.jsonl', jsonl(feedback)), learning, io())
       expect(learnt).toMatchObject({ proposed: ITEMS.length })
-      await approveProposals(settings(), 'all', { by: 'ann', json: true }, io())
+      await perform(approveProposals, settings(), [], { all: true, by: 'ann', json: true }, io())
       expectHeldOut(await looks(path, 'precedents', { protocol: 'safety', format: judged.format }), 'learnt')
 
       // The same words under other ids: known by their text alone, whoever says what the image shows.

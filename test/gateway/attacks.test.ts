@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { fences } from '../../src/domain/fence.ts'
-import { parted } from '../../src/domain/parted.ts'
+import { neutralized } from '../../src/domain/neutralized.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import { withFormat } from '../../src/gateway/format.ts'
-import { answer } from '../../src/stack/understudy/answer.ts'
+import { answer } from '../../src/tools/understudy/answer.ts'
 import { drive } from '../protocols/drive.ts'
 import { ATTACKS } from './attacks.ts'
-import { read, tokensIn } from './held.ts'
+import { read, tokensIn } from './fenced-blocks.ts'
 import { BENIGN, fence, IN_PAPER, OTHERWISE, STAGES, type Stage, settings, type Words } from './stages.ts'
 
 const { maxChars: MAX, maxCommentChars: MAX_OF_MANY } = settings.fences
@@ -46,7 +46,7 @@ describe.each([...STAGES, ...OTHERWISE, ...IN_PAPER])('an attack on $name', (sta
   test.each(stage.places)('in the place of the %s stays in its block, and orders nothing', (place) => {
     for (const { text } of ATTACKS) {
       const attacked = prompts(stage, { ...BENIGN, [place]: text })
-      const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(parted(text)) })
+      const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(neutralized(text)) })
       expect(attacked.length).toBe(calm.length)
       let reached = 0
       for (const [index, messages] of attacked.entries()) {

@@ -6,6 +6,8 @@ import {
   type BreakerSettings,
   breaker,
   type Pass,
+  type PassEnd,
+  withPass,
 } from '../../src/gateway/breaker.ts'
 
 const SETTINGS: BreakerSettings = {
@@ -31,7 +33,7 @@ function setUp(settings: Partial<BreakerSettings> = {}) {
     if (!allowed.ok) throw new Error(`${model} may not be called for ${allowed.retryInMs} ms`)
     return allowed.pass
   }
-  const call = (model: string, ...outcomes: string[]) => {
+  const call = (model: string, ...outcomes: PassEnd[]) => {
     for (const outcome of outcomes) breakers.note(leave(model), outcome)
   }
   /** Leave to call the model whose turn it is. */
@@ -155,6 +157,42 @@ describe('the breaker', () => {
     const only = leave('a')
     for (let n = 0; n < 5; n++) note(only, 'timeout')
     expect(state('a')).toBe('closed')
+  })
+})
+
+describe('a pass for as long as the work lasts', () => {
+  const never = (): never => {
+    throw new Error('the model may be called')
+  }
+
+  test('is given back at its end, be it a return, an error or an abort: a probe is free for the next', async () => {
+    const { trip, pass, allow, note, state } = setUp({ probes: 1 })
+    trip('a')
+    pass(1_000)
+    const breakers = { allow, note }
+    const waits = Promise.withResolvers<void>()
+    const running = withPass(breakers, 'a', () => waits.promise, never)
+    expect(allow('a')).toMatchObject({ ok: false })
+    waits.resolve()
+    await running
+    await expect(withPass(breakers, 'a', () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
+    expect(await withPass(breakers, 'a', async () => 'done', never)).toBe('done')
+    expect(state('a')).toBe('half-open')
+    expect(allow('a')).toMatchObject({ ok: true })
+  })
+
+  test('counts as what the work has noted of its call', async () => {
+    const { allow, note, state } = setUp()
+    for (let n = 0; n < 4; n++) await withPass({ allow, note }, 'a', async (granted) => note(granted, 'timeout'), never)
+    expect(state('a')).toBe('open')
+  })
+
+  test('is refused with the time until the model may be called', async () => {
+    const { trip, allow, note, waitMs } = setUp()
+    trip('a')
+    const work = () => Promise.reject(new Error('it may not be called'))
+    expect(await withPass({ allow, note }, 'a', work, (retryInMs) => retryInMs)).toBe(1_000)
+    expect([waitMs('a'), waitMs('b')]).toEqual([1_000, 0])
   })
 })
 

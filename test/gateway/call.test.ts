@@ -6,8 +6,9 @@ import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { AdaptiveLimit } from '../../src/gateway/adaptive.ts'
 import type { Breaker, Pass } from '../../src/gateway/breaker.ts'
-import { type CallSettings, callOnce, type Guards } from '../../src/gateway/call.ts'
+import { type CallSettings, modelCalls } from '../../src/gateway/call.ts'
 import { schemaLine } from '../../src/gateway/format.ts'
+import { type Guards, modelSlots } from '../../src/gateway/model-slots.ts'
 import type { Budgets } from '../../src/ports/budgets.ts'
 import type { Limits, LimitsOf, Ticket } from '../../src/ports/limits.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
@@ -54,7 +55,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     ended: [] as unknown[],
     calls: [] as Call[],
   }
-  const calls = callOnce({
+  const calls = modelCalls({
     model: {
       async complete(request) {
         told.asked.push(request)
@@ -151,7 +152,7 @@ describe('the room of limits', () => {
     const { asked, money, noted, outcome } = await called(reply(), { ...LIMITED, limited: true })
     expect(asked).toEqual([])
     expect(money[1]).toEqual({ spent: { tokens: 0, usd: 0 } })
-    expect(noted).toEqual(['not-made'])
+    expect(noted).toEqual([])
     expect(outcome).toMatchObject({ code: 'limited', delayMs: 70, costsAttempt: false })
   })
 })
@@ -186,25 +187,23 @@ describe('how a call ended', () => {
     ['a question that the endpoint refuses', new PermanentError('rejected', '400'), 60_000, 'rejected', 'other'],
   ])('%s is what breaker and pace are told', async (_, said, left, noted, paced) => {
     const told = await called(said, { deadline: NOW + left })
-    expect(told.noted).toEqual([noted, 'not-made'])
+    expect(told.noted).toEqual([noted])
     expect(told.paced).toEqual([paced])
     expect(told.asked[0]?.timeoutMs).toBe(Math.min(1_000, left))
     expect(told.ended).toMatchObject([{ seconds: 0.25 }])
   })
 })
 
-test('asks that wait for a place of their model or of the process are counted', async () => {
-  const calls = callOnce({ settings: { ...GATEWAY, slots: 1 }, clock: () => NOW } as unknown as Parameters<
-    typeof callOnce
-  >[0])
+test('asks that wait for a slot of their model or of the process are counted', async () => {
+  const slots = modelSlots({ ...GATEWAY, slots: 1 }, () => NOW)
   const { promise, resolve } = Promise.withResolvers<void>()
   const { signal } = new AbortController()
-  const all = ['small', 'small', 'large'].map((model) => calls.withPlace(model, signal, () => promise))
+  const all = ['small', 'small', 'large'].map((model) => slots.withSlot(model, signal, () => promise))
   await new Promise(setImmediate)
-  expect([calls.busy, calls.waiting]).toEqual([1, 2])
+  expect([slots.busy, slots.waiting]).toEqual([1, 2])
   resolve()
   await Promise.all(all)
-  expect([calls.busy, calls.waiting]).toEqual([0, 0])
+  expect([slots.busy, slots.waiting]).toEqual([0, 0])
 })
 
 test.each([
@@ -215,17 +214,17 @@ test.each([
   async (latencyTolerance, left) => {
     let now = NOW
     const settings = { ...GATEWAY, slots: 40, latencyTolerance }
-    const calls = callOnce({ settings, clock: () => now } as unknown as Parameters<typeof callOnce>[0])
+    const slots = modelSlots(settings, () => now)
     const { signal } = new AbortController()
-    await calls.withPlace('small', signal, async ({ adaptive }) => {
+    await slots.withSlot('small', signal, async ({ adaptive }) => {
       const ends = Array.from({ length: 40 }, () => adaptive.begin('opinion'))
       now += 1_000
       for (const end of ends) end('overloaded')
     })
     const { promise, resolve } = Promise.withResolvers<void>()
-    const both = Array.from({ length: 40 }, () => calls.withPlace('small', signal, () => promise))
+    const both = Array.from({ length: 40 }, () => slots.withSlot('small', signal, () => promise))
     await new Promise(setImmediate)
-    expect([calls.busy, calls.waiting]).toEqual(left)
+    expect([slots.busy, slots.waiting]).toEqual(left)
     resolve()
     await Promise.all(both)
   },

@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
 import type { Call } from '../../src/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import type { AskContext } from '../../src/gateway/context.ts'
 import { withFormat } from '../../src/gateway/format.ts'
-import { type Asking, type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
+import { type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
 import type { BudgetSettings } from '../../src/ports/budgets.ts'
 import type { LoadImage } from '../../src/ports/images.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
@@ -15,7 +16,7 @@ const answer = z.object({ reasoning: z.string(), answer: z.enum(['Fake', 'Real']
 const ask: Ask = {
   stage: 'opinion',
   role: 'debater',
-  part: 'support',
+  label: 'support',
   messages: [
     { role: 'system', content: 'S' },
     { role: 'user', content: 'Q' },
@@ -71,7 +72,7 @@ function setUp(
       else told.push({ name, ...event })
     },
   })
-  const put = (asked: Ask = ask, asking: Partial<Asking> = {}) =>
+  const put = (asked: Ask = ask, asking: Partial<AskContext> = {}) =>
     made.ask(asked, {
       protocol: 'rumor',
       subject: { tenant: 'default', postId: 'p', kind: 'post' },

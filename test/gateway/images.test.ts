@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { imageLoader } from '../../src/adapters/images.ts'
 import type { Ask } from '../../src/domain/ask.ts'
 import { RetryLaterError } from '../../src/domain/errors.ts'
-import { type Asking, type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
+import type { AskContext } from '../../src/gateway/context.ts'
+import { type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
 import type { BudgetSettings } from '../../src/ports/budgets.ts'
 import type { ModelReply } from '../../src/ports/model.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -92,7 +93,7 @@ function setUp(
     clock: () => now,
     report: () => {},
   })
-  const put = (ask: Ask, asking: Partial<Asking> = {}) =>
+  const put = (ask: Ask, asking: Partial<AskContext> = {}) =>
     made
       .ask(ask, {
         protocol: 'safety',

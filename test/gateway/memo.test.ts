@@ -7,7 +7,9 @@ import type { Ask } from '../../src/domain/ask.ts'
 import { RetryLaterError } from '../../src/domain/errors.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import { noUsage } from '../../src/domain/verdict.ts'
-import { askOnce, type MemoAsking, type MemoSettings, type Paid, questionKeys } from '../../src/gateway/memo.ts'
+import { askOnce, type MemoContext, type MemoSettings } from '../../src/gateway/memo.ts'
+import type { Paid } from '../../src/gateway/paid.ts'
+import { questionKeys } from '../../src/gateway/question-key.ts'
 import type { Memo } from '../../src/ports/memo.ts'
 import { stanceBatchAnswer } from '../../src/protocols/rumor/answers.ts'
 
@@ -50,10 +52,10 @@ function setUp(
       secret: 'secret',
       clock,
       report: (name, event) => {
-        if (name === 'trouble:met') troubles.push(event)
+        if (name === 'error') troubles.push(event)
       },
     })
-    return (ask: Ask = question, asking: Partial<MemoAsking> = {}) =>
+    return (ask: Ask = question, asking: Partial<MemoContext> = {}) =>
       once(ask, {
         model: 'small',
         subject: p1,
@@ -119,7 +121,7 @@ describe('a question', () => {
       questionKeys('another secret')('small', 'default', question, question.messages),
     ]
     expect(new Set(keys).size).toBe(keys.length)
-    expect(key('small', 'default', { ...question, role: 'anybody', part: 'any' }, question.messages)).toBe(keys[0])
+    expect(key('small', 'default', { ...question, role: 'anybody', label: 'any' }, question.messages)).toBe(keys[0])
   })
 
   test('that was answered unreadably is not remembered', async () => {
@@ -316,7 +318,7 @@ describe('a subject that is forgotten', () => {
 
 type Scores = z.infer<ReturnType<typeof stanceBatchAnswer>>
 
-/** A question in pieces: the stance of each comment. */
+/** A batch of questions: the stance of each comment. */
 function stances(comments: readonly string[]): Ask<Scores> {
   return {
     stage: 'stance',
@@ -325,17 +327,17 @@ function stances(comments: readonly string[]): Ask<Scores> {
     answer: stanceBatchAnswer(comments.length),
     temperature: 0,
     maxTokens: 80 * (comments.length + 1),
-    pieces: {
+    batch: {
       count: comments.length,
-      only: (pieces) => stances(pieces.map((piece) => comments[piece] ?? '')),
-      take({ scores }, nth) {
+      subset: (items) => stances(items.map((item) => comments[item] ?? '')),
+      pick({ scores }, nth) {
         const score = scores.find(({ comment }) => comment === nth + 1)
         return score && { scores: [{ ...score, comment: 1 }] }
       },
-      join: (answers) => ({
+      merge: (answers) => ({
         scores: [...answers]
           .sort(([a], [b]) => a - b)
-          .flatMap(([piece, { scores }]) => scores.map((score) => ({ ...score, comment: piece + 1 }))),
+          .flatMap(([item, { scores }]) => scores.map((score) => ({ ...score, comment: item + 1 }))),
       }),
     },
   }
@@ -353,7 +355,7 @@ function opinion(ask: Ask, leftOut: (text: string) => boolean = () => false): Pa
   return { ...FAKE, answer: { scores }, raw: JSON.stringify({ scores }) }
 }
 
-describe('a question in pieces', () => {
+describe('a batch', () => {
   const comments = (from: number, to: number) => times(to - from, (at) => `comment ${from + at}`)
 
   test('of 20 comments of which 13 are known is one call about the other 7', async () => {
@@ -372,7 +374,7 @@ describe('a question in pieces', () => {
     expect(asked[1]?.maxTokens).toBe(80 * 8)
   })
 
-  test('names the model of each piece where a call and the memo answered, and none of what has no answer', async () => {
+  test('names the model of each item where a call and the memo answered, and none of what has no answer', async () => {
     const { put } = setUp((ask) => ({
       ...opinion(ask, (text) => text === 'comment 4'),
       model: `of ${commentsOf(ask).length}`,
@@ -388,7 +390,7 @@ describe('a question in pieces', () => {
     expect(await put(stances(comments(0, 5)))).not.toHaveProperty('models')
   })
 
-  test('that is known in all its pieces is no call', async () => {
+  test('that is known in all its items is no call', async () => {
     const { put, asked } = setUp((ask) => opinion(ask))
     expect((await put(stances(comments(0, 4)))).sent).toBeUndefined()
     const settled = await put(stances(comments(1, 3)))
@@ -440,7 +442,7 @@ describe('a question in pieces', () => {
     expect(asked.length).toBeLessThanOrEqual(batches.length)
   })
 
-  test('never waits in a circle: two that hold a piece each which the other wants both get on', async () => {
+  test('never waits in a circle: two that each ask an item that the other wants both get on', async () => {
     // What lies between the first question and the others of a look, so that each holds the first of its own.
     const { another, asked } = setUp((ask) => slowly(opinion(ask)), {
       patienceMs: 1_000,
@@ -469,7 +471,7 @@ describe('a question in pieces', () => {
     expect(asked.map(commentsOf)).toEqual([comments(0, 4), ['comment 2']])
   })
 
-  test('whose new pieces can’t be read answers what is known, and fails where nothing is', async () => {
+  test('whose new items can’t be read answers what is known, and fails where nothing is', async () => {
     const { put } = setUp((ask) => (commentsOf(ask).includes('odd') ? UNREADABLE : opinion(ask)))
     await put(stances(comments(0, 2)))
     const partly = await put(stances([...comments(0, 2), 'odd']))
@@ -478,20 +480,20 @@ describe('a question in pieces', () => {
     expect(await put(stances(['odd', 'odder']))).toMatchObject({ failed: { code: 'unreadable' }, answer: null })
   })
 
-  test('pieces taken from an answer and joined again are the answer', () => {
+  test('items picked from an answer and merged again are the answer', () => {
     fc.assert(
       fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 30 }), fc.func(fc.boolean()), (texts, leftOut) => {
         const ask = stances(texts)
         const direct = opinion(ask, leftOut).answer as Scores
-        const taken = texts.flatMap((_, nth): [number, Scores][] => {
-          const piece = ask.pieces?.take(direct, nth)
-          return piece === undefined ? [] : [[nth, piece]]
+        const picked = texts.flatMap((_, nth): [number, Scores][] => {
+          const item = ask.batch?.pick(direct, nth)
+          return item === undefined ? [] : [[nth, item]]
         })
-        for (const [piece, answer] of taken)
-          expect(ask.pieces?.only([piece]).answer.parse(answer), 'a piece answers the question about it').toEqual(
+        for (const [item, answer] of picked)
+          expect(ask.batch?.subset([item]).answer.parse(answer), 'an item answers the question about it').toEqual(
             answer,
           )
-        expect(ask.pieces?.join(new Map(taken))).toEqual(direct)
+        expect(ask.batch?.merge(new Map(picked))).toEqual(direct)
       }),
     )
   })

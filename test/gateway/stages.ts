@@ -1,12 +1,12 @@
 import { loadSettings } from '../../config/load.ts'
-import { CURATOR_PROMPTS, curation } from '../../src/curator/curate.ts'
 import { fences } from '../../src/domain/fence.ts'
-import { lots } from '../../src/domain/lot.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { undecided } from '../../src/domain/verdict.ts'
 import { round, type Script } from '../../src/engine/script.ts'
 import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
+import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
 import type { Asked, Replies } from '../protocols/drive.ts'
 
 // Every question that is put to a model, over words that strangers and models chose.
@@ -18,7 +18,7 @@ export const fence = fences('a key', settings.fences)
 function made(name: string, over: object = {}): (words: Words) => Script {
   const subject = name === 'counterspeech' ? reply : snapshot
   const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
-  const protocol = makeProtocols(given as typeof settings.protocols, fence, lots('key')).find(
+  const protocol = makeProtocols(given as typeof settings.protocols, fence, samplingRanks('key')).find(
     (one) => one.name === name,
   )
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
@@ -75,9 +75,9 @@ const rumorReplies =
   (words: Words): Replies =>
   ({ ask, order }: Asked) => {
     if (ask.stage === 'subjectivity') return { reason: 'r', answer: 'No' }
-    if (ask.stage !== 'stance') return { reasoning: words.argument, answer: ask.part === 'oppose' ? 'Fake' : 'Real' }
+    if (ask.stage !== 'stance') return { reasoning: words.argument, answer: ask.label === 'oppose' ? 'Fake' : 'Real' }
     const score = (comment: number) => ({ comment, reason: 'r', score: comment % 2 === 1 ? 0.5 : -0.5 })
-    return ask.part === undefined
+    return ask.label === undefined
       ? { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 }
       : { scores: [1, 2, 3].map(score) }
   }
@@ -137,7 +137,7 @@ const counterspeechReplies =
 
 /** The curator's question about a case that is closed, over the words of a transcript. */
 function* curated(words: Words): Script {
-  const asked = curation(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
+  const asked = safetyCuration(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)).ask
   const turns = [
     { stage: 'brief', role: 'supporter', answer: { summary: words.briefSummary, patterns: words.patterns } },
     { stage: 'strict', role: 'strict', answer: { reasoning: words.argument, score: 0.5 } },

@@ -8,7 +8,7 @@ import type { ChatMessage } from '../../src/domain/verdict.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { ATTACKS } from './attacks.ts'
-import { read, TOKENS, tokensIn } from './held.ts'
+import { read, TOKENS, tokensIn } from './fenced-blocks.ts'
 import { BENIGN, OTHERWISE, type Place, STAGES, type Stage, type Words } from './stages.ts'
 
 // Both sides of the wire: what our client sends, as a server gets it, and what a server sends that is against us.
@@ -105,7 +105,7 @@ const textOf = ({ content }: Message) =>
   typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('\n')
 /** The repair question names what was wrong with an answer, in words of ours. */
 const withoutWhy = (line: string) => line.replace(/(?<=could not be read )\([\w :.,]+\)/, '')
-/** What must never reach a model, not even parted: who wrote, and what moderators noted. */
+/** What must never reach a model, not even neutralized: who wrote, and what moderators noted. */
 const HIDDEN: readonly Place[] = ['author', 'note']
 const CANARY = 'nobody-may-read-this'
 

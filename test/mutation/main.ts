@@ -14,6 +14,7 @@ import { type MutationReport, mutationReport, survivors, table } from './report.
 const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests: string }>> = {
   gateway: { sources: 'src/gateway/**/*.ts', tests: 'test/gateway/*.test.ts' },
   engine: { sources: 'src/engine/**/*.ts', tests: 'test/engine/*.test.ts' },
+  recovery: { sources: 'src/recovery/*.ts', tests: 'test/recovery/*.test.ts' },
   protocols: {
     sources: 'src/protocols/*.ts',
     tests: 'test/protocols/{prompts,make,said,score,unread,paper,counterspeech,hate,rumor,safety,settings}.test.ts',
@@ -32,7 +33,7 @@ const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests:
   },
   safety: {
     sources: 'src/protocols/safety/**/*.ts',
-    tests: 'test/protocols/{safety,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests: 'test/protocols/{safety,curation,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
 }
 

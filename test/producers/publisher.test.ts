@@ -36,13 +36,14 @@ const writer = {
   async close() {},
 }
 
-function start(outbox: Outbox = stores.outbox) {
+function start(outbox: Outbox = stores.outbox, failed: (error: unknown) => void = () => {}) {
   own = publisher({
     outbox,
     writer,
     clock: Date.now,
     report(name, event) {
       if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
+      if (name === 'error') failed((event as Events['error']).error)
       if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
     },
     settings: { name: 'one', topics },
@@ -159,6 +160,33 @@ describe('an entry of another version', () => {
     await expect.poll(() => isFree('p1'), SOON).toBe(true)
   })
 
+  test('does not stop the others where it is refused and nobody here knows how to shorten it', async () => {
+    limits.transcripts = 1_000
+    limits.dead = 3_000
+    let given: OutboxEntry[] = [
+      {
+        ...{ id: '1-1', kind: 'verdict', caseId: 'c' },
+        ...{ verdict: '{"subjectId":"p1"}', transcript: 'packed in a way that is no JSON '.repeat(100) },
+      },
+      { id: '1-2', kind: 'dead-letter', key: 'strange', letter: 'packed as well '.repeat(500) },
+    ]
+    const outbox: Outbox = {
+      ...stores.outbox,
+      async next(...how) {
+        const entries = given.length > 0 ? given : await stores.outbox.next(...how)
+        given = []
+        return entries
+      },
+    }
+    await decide('p2')
+    start(outbox)
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p1', 'p2'])
+    await expect
+      .poll(() => letters().map(({ topic, key, reason }) => `${topic} ${key} ${reason}`), SOON)
+      .toEqual(expect.arrayContaining(['transcripts p1 refused', 'dead strange refused']))
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+  })
+
   test.each([
     ['a verdict that is none', { kind: 'verdict', caseId: 'c', verdict: 'no JSON', transcript: '{}' }],
     ['a verdict of nobody', { kind: 'verdict', caseId: 'c', verdict: '{"subjectId":1}', transcript: '{}' }],
@@ -200,6 +228,31 @@ test('what stands is not sent again where the store does not take note of it, an
   await expect.poll(() => isFree('p1'), SOON).toBe(true)
   expect(stands).toHaveLength(2)
   expect(told['publication:held']).toEqual([])
+})
+
+test('a stop comes to its end, reports what failed, and sends what is in hand, where the store takes and gives nothing more', async () => {
+  const troubles: string[] = []
+  let broken = false
+  const fails = async <Result>(step: () => Promise<Result>): Promise<Result> => {
+    if (broken) throw new Error('READONLY')
+    return step()
+  }
+  const outbox: Outbox = {
+    ...stores.outbox,
+    next: (...how) => fails(() => stores.outbox.next(...how)),
+    done: (entries) => fails(() => stores.outbox.done(entries)),
+    leave: (name) => fails(() => stores.outbox.leave(name)),
+  }
+  down.add('verdicts')
+  await decide('p1')
+  start(outbox, (error) => troubles.push(String(error)))
+  await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+  broken = true
+  down.clear()
+  await own?.close()
+  expect(on('verdicts').map(({ key }) => key)).toEqual(['p1'])
+  expect(troubles.filter((error) => error === 'Error: READONLY').length).toBeGreaterThanOrEqual(3)
+  own = undefined
 })
 
 describe('a topic that takes nothing', () => {

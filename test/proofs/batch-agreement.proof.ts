@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { openAiModel } from '../../src/adapters/openai/model.ts'
-import { gatewaySettings, memoryGatewayParts } from '../../src/assembly.ts'
+import { gatewaySettings, memoryGatewayStores } from '../../src/composition/gateway.ts'
 import type { Ask } from '../../src/domain/ask.ts'
 import { fences } from '../../src/domain/fence.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
@@ -99,7 +99,7 @@ function stanceScorer() {
   }
   const { baseUrl, answerFormat } = settings.openai
   const asking = gateway({
-    ...memoryGatewayParts(settings, Date.now),
+    ...memoryGatewayStores(settings, Date.now),
     model: openAiModel({ baseUrl, answerFormat, apiKey: settings.openai.apiKey || 'none' }),
     loadImage: async () => '',
     settings: { ...gatewaySettings(settings, 'batch-agreement'), callTimeoutMs: PATIENCE_MS },

@@ -25,12 +25,12 @@ const REVIEWED = 'test/protocols/reviewed-prompts.test.ts'
 const MEMO = 'test/commands/paper-memo.test.ts'
 
 const WIRE = { killedBy: 'test/gateway/wire.test.ts', test: 'on the wire', bail: true } as const
-const PARTED = 'src/domain/parted.ts'
+const NEUTRALIZED = 'src/domain/neutralized.ts'
 
 /** A family of a template's tokens that is left whole, by the beginning of its name. */
 const familyLeftWhole = (family: string): Mutant => ({
   name: `left whole: ${family}`,
-  file: PARTED,
+  file: NEUTRALIZED,
   from: new RegExp(String.raw`(?<=["']${family}[^\n]*["']: )(?:/.*|new RegExp\([^;]*?\)),(?=\n)`),
   to: '/(?!)/g,',
   ...WIRE,
@@ -103,13 +103,19 @@ const MUTANTS: readonly Mutant[] = [
     'joined words in square brackets',
     'known words in square brackets',
     "a role's head",
-    "a part's head",
+    "a section's head",
   ].map(familyLeftWhole),
-  { name: "a fence's code left whole", file: PARTED, from: 'plain.matchAll(CODES)', to: '[]', ...WIRE },
-  { name: 'nothing is folded', file: PARTED, from: 'if (ASCII.test(text)) return text', to: 'return text', ...WIRE },
-  unfenced('gateway/format.ts', 'content: parted(message.content)', 'content: message.content'),
-  unfenced('gateway/format.ts', 'content: parted(reply.text)', 'content: reply.text'),
-  unfenced('protocols/counterspeech/steps.ts', "parted(step.replace(/\\s+/g, ' '))", "step.replace(/\\s+/g, ' ')"),
+  { name: "a fence's nonce left whole", file: NEUTRALIZED, from: 'plain.matchAll(NONCES)', to: '[]', ...WIRE },
+  {
+    name: 'nothing is folded',
+    file: NEUTRALIZED,
+    from: 'if (ASCII.test(text)) return text',
+    to: 'return text',
+    ...WIRE,
+  },
+  unfenced('gateway/format.ts', 'content: neutralized(message.content)', 'content: message.content'),
+  unfenced('gateway/format.ts', 'content: neutralized(reply.text)', 'content: reply.text'),
+  unfenced('protocols/counterspeech/steps.ts', "neutralized(step.replace(/\\s+/g, ' '))", "step.replace(/\\s+/g, ' ')"),
   unfenced('protocols/rumor/questions.ts', "fence('argument', said(reply))", 'said(reply)'),
   unfenced('protocols/rumor/questions.ts', "fence('comment', comment.text) }", 'comment.text }'),
   unfenced('protocols/hate/questions.ts', "fence('example', one.text, at + 1)", 'one.text'),
@@ -118,7 +124,7 @@ const MUTANTS: readonly Mutant[] = [
   unfenced('protocols/safety/questions.ts', "known('Its text', '', text)", 'text'),
   unfenced('protocols/safety/questions.ts', "fence('argument', said.reasoning)", 'said.reasoning'),
   unfenced('protocols/counterspeech/questions.ts', "fence('hate-speech', pair.hateSpeech)", 'pair.hateSpeech'),
-  unfenced('curator/curate.ts', "fence('argument', quoted(answer), index + 1)", 'quoted(answer)'),
+  unfenced('protocols/safety/curation.ts', "fence('argument', quoted(answer), index + 1)", 'quoted(answer)'),
 ]
 
 const copy = mkdtempSync(join(tmpdir(), 'gavel-mutants-'))

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkRedis, connect } from '../../src/adapters/redis/connect.ts'
-import { type ApacheKafka, startApacheKafka } from '../../src/stack/servers/apache-kafka.ts'
-import { freePort } from '../../src/stack/servers/local-server.ts'
-import { startRedis } from '../../src/stack/servers/redis.ts'
-import type { Stack } from '../../src/stack/stack.ts'
-import { startUnderstudy, type Understudy } from '../../src/stack/understudy/server.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
+import { freePort } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
 import {
@@ -74,7 +74,7 @@ describe('the service judges', () => {
       const own = { GAVEL_REDIS_TLS_CERT: certificates.cert, GAVEL_REDIS_TLS_KEY: certificates.key }
       await judges({ ...environment, ...own }, reader)
       const { redis: without } = settingsOf(environment)
-      const client = connect(without, () => {}, 'impatient')
+      const client = connect(without, () => {}, 'fail-fast')
       await expect(checkRedis(client, without)).rejects.toThrow(/set redis.tls.cert and redis.tls.key/)
       client.disconnect()
     } finally {
@@ -123,34 +123,34 @@ describe('while Redis is away', () => {
   it('commands on a cluster fail or wait, and go through when it is back, on the connections that were open', async () => {
     const cluster = await startRedisCluster()
     const settings = settingsOf(cluster.settings).redis
-    const [impatient, patient] = (['impatient', 'patient'] as const).map((kind) => connect(settings, () => {}, kind))
-    if (impatient === undefined || patient === undefined) throw new Error('no clients')
+    const [failFast, retrying] = (['fail-fast', 'retrying'] as const).map((kind) => connect(settings, () => {}, kind))
+    if (failFast === undefined || retrying === undefined) throw new Error('no clients')
     try {
-      await Promise.all([impatient.set('{gavel}:a', 1), patient.set('{gavel}:a', 1)])
+      await Promise.all([failFast.set('{gavel}:a', 1), retrying.set('{gavel}:a', 1)])
       await Promise.all(cluster.servers.map((server) => server.kill()))
       await sleep(500)
-      // What is under way while the last node goes fails on both; what comes after it waits on the patient one.
-      await within(patient.set('{gavel}:a', 2)).catch(() => undefined)
+      // What is under way while the last node goes fails on both; what comes after it waits on the retrying one.
+      await within(retrying.set('{gavel}:a', 2)).catch(() => undefined)
       await sleep(1_000)
-      const waiting = patient.set('{gavel}:a', 3).then(
+      const waiting = retrying.set('{gavel}:a', 3).then(
         () => 'done',
         (error: unknown) => String(error),
       )
-      await expect(within(impatient.get('{gavel}:a'))).rejects.toThrow(/no answer after|redirections|closed/)
+      await expect(within(failFast.get('{gavel}:a'))).rejects.toThrow(/no answer after|redirections|closed/)
       expect(await Promise.race([waiting, sleep(2_000, 'waits')])).toBe('waits')
       await Promise.all(cluster.servers.map((server) => server.restart()))
       expect(await within(waiting, 30_000)).toBe('done')
-      expect(await within(impatient.get('{gavel}:a'))).toBe('3')
+      expect(await within(failFast.get('{gavel}:a'))).toBe('3')
     } finally {
-      impatient.disconnect()
-      patient.disconnect()
+      failFast.disconnect()
+      retrying.disconnect()
       await cluster.close()
     }
   })
 
-  it('an impatient command fails where no sentinel answers', async () => {
+  it('a fail-fast command fails where no sentinel answers', async () => {
     const { redis } = settingsOf({ GAVEL_REDIS_SENTINELS: `127.0.0.1:${await freePort()}` })
-    const client = connect(redis, () => {}, 'impatient')
+    const client = connect(redis, () => {}, 'fail-fast')
     await expect(within(client.get('{gavel}:a'))).rejects.toThrow('no answer after 4 tries')
     client.disconnect()
   })

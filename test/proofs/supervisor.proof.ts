@@ -7,7 +7,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
 import type { Events } from '../../src/ports/report.ts'
 import type { TopicReader, TopicWriter } from '../../src/ports/topic.ts'
-import { type LocalKafka, startKafka } from '../../src/stack/servers/kafka.ts'
+import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { type BlackHole, blackHoleBefore } from '../support/black-hole.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 
@@ -22,7 +22,7 @@ let near: Kafka
 let topic: string
 let writer: TopicWriter
 let reader: TopicReader
-let troubles: Events['trouble:met'][] = []
+let troubles: Events['error'][] = []
 const read: string[] = []
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ beforeEach(async () => {
     },
     clock: Date.now,
     report: (name, event) => {
-      if (name === 'trouble:met') troubles.push(event as Events['trouble:met'])
+      if (name === 'error') troubles.push(event as Events['error'])
     },
   })
   await reader.start(async ({ messages }) => {

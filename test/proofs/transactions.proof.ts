@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer, type TopicMessages } from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
 import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
-import { percentiles } from '../../src/bench/percentiles.ts'
-import { readTopic } from '../../src/commands/read-topic.ts'
-import { type LocalKafka, startKafka } from '../../src/stack/servers/kafka.ts'
+import { percentiles } from '../../src/tools/bench/percentiles.ts'
+import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { tell } from '../support/pipeline.ts'
 
 // Would kafkajs' transactions publish better than the outbox with byte-identical repeats? Both publish at the same time, to

@@ -6,8 +6,8 @@ import { fences } from '../../src/domain/fence.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
-import { answer } from '../../src/stack/understudy/answer.ts'
-import { drive, plainLot } from './drive.ts'
+import { answer } from '../../src/tools/understudy/answer.ts'
+import { drive, plainRank } from './drive.ts'
 
 /** The fields of each answer in the order in which they are asked for, by protocol and stage; of lists, those of an entry. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -70,7 +70,7 @@ const SUBJECTS: Readonly<Record<string, Snapshot>> = {
 /** Every question that a protocol puts to a model over its subject, the understudy answering. */
 function asked(protocol: string, change: object): Ask[] {
   const given = { ...settings.protocols, [protocol]: { ...settings.protocols[protocol], enabled: true, ...change } }
-  const made = makeProtocols(given as typeof settings.protocols, fences('a key', settings.fences), plainLot).find(
+  const made = makeProtocols(given as typeof settings.protocols, fences('a key', settings.fences), plainRank).find(
     ({ name }) => name === protocol,
   )
   const subject = SUBJECTS[protocol]
@@ -95,7 +95,7 @@ function replyTo(ask: Ask): unknown {
     }
   }
   // Debaters who never agree, so that every stage is come to.
-  if (ask.stage === 'opinion' || (ask.stage === 'debate' && ask.part !== undefined && fits(ask, VIEW)))
+  if (ask.stage === 'opinion' || (ask.stage === 'debate' && ask.label !== undefined && fits(ask, VIEW)))
     return { ...VIEW, answer: turn++ % 2 === 0 ? 'Fake' : 'Real' }
   const schema = ask.answer.toJSONSchema() as Record<string, unknown>
   const format = { type: 'json_schema', json_schema: { name: ask.stage, schema } }
@@ -131,7 +131,10 @@ function fieldsShown(ask: Ask): string[] {
 
 const forms = (asks: readonly Ask[]) =>
   Object.fromEntries(
-    asks.map((ask) => [ask.stage === 'stance' && ask.part === undefined ? 'stance, one' : ask.stage, fieldsShown(ask)]),
+    asks.map((ask) => [
+      ask.stage === 'stance' && ask.label === undefined ? 'stance, one' : ask.stage,
+      fieldsShown(ask),
+    ]),
   )
 
 /** The settings that lead to every stage between them. */
@@ -153,7 +156,7 @@ describe.each(Object.keys(FIELDS))('the answers that %s asks for', (protocol) =>
   test('have room for the reasons: of a batch, for one of each comment', () => {
     for (const way of WAYS[protocol] ?? [])
       for (const ask of asked(protocol, way)) {
-        const answers = ask.pieces?.count ?? 1
+        const answers = ask.batch?.count ?? 1
         expect(ask.maxTokens, `${ask.stage} over ${answers}`).toBeGreaterThanOrEqual(REASON_TOKENS * answers)
       }
   })

@@ -6,7 +6,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { fences } from '../../src/domain/fence.ts'
 import { commentMessage, postMessage } from '../../src/domain/messages.ts'
 import { byTimeThenId, type Comment, type Snapshot } from '../../src/domain/thread.ts'
-import type { Circumstances } from '../../src/engine/script.ts'
+import type { PinnedContext } from '../../src/engine/script.ts'
 import { fileMessages } from '../../src/evaluation/formats.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
@@ -14,9 +14,9 @@ import { utterancesOf, weigh } from '../../src/protocols/rumor/brigading.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
-import { answer } from '../../src/stack/understudy/answer.ts'
+import { answer } from '../../src/tools/understudy/answer.ts'
 import { tell } from '../support/pipeline.ts'
-import { drive, plainLot } from './drive.ts'
+import { drive, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 const made = (settings: Partial<RumorSettings> = {}) =>
@@ -24,7 +24,7 @@ const made = (settings: Partial<RumorSettings> = {}) =>
     settings: { ...shipped, ...settings },
     prompts: promptsOf('rumor'),
     fence: fences('key', 4000),
-    lot: plainLot,
+    samplingRank: plainRank,
     files: () => new Map<string, string>(),
   })
 
@@ -455,25 +455,24 @@ async function threadsOf(file: string, format: 'gavel' | 'rumoureval2017', most:
 
 describe('what each switch saves', () => {
   const off = { foldNearIdentical: false, perAuthor: null, stopAtConsensus: false, batchSize: 1 }
-  const rows: [string, Partial<RumorSettings>, Circumstances][] = [
-    ['preset paper', { preset: 'paper' }, { pressed: false }],
-    ['all off', off, { pressed: false }],
-    ['stopAtConsensus', { ...off, stopAtConsensus: true }, { pressed: false }],
-    ['batchSize 20', { ...off, batchSize: 20 }, { pressed: false }],
-    ['foldNearIdentical', { ...off, foldNearIdentical: true }, { pressed: false }],
-    ['perAuthor 3', { ...off, perAuthor: 3 }, { pressed: false }],
-    ['pressedRounds 1', { ...off, pressedK: null, pressedComments: null }, { pressed: true }],
-    ['pressedK 8', { ...off, pressedRounds: null, pressedComments: null }, { pressed: true }],
-    ['pressedComments 20', { ...off, pressedRounds: null, pressedK: null }, { pressed: true }],
-    ['as shipped', {}, { pressed: false }],
-    ['as shipped, under load', {}, { pressed: true }],
+  const rows: [string, Partial<RumorSettings>, PinnedContext][] = [
+    ['preset paper', { preset: 'paper' }, { overloaded: false }],
+    ['all off', off, { overloaded: false }],
+    ['stopAtConsensus', { ...off, stopAtConsensus: true }, { overloaded: false }],
+    ['batchSize 20', { ...off, batchSize: 20 }, { overloaded: false }],
+    ['foldNearIdentical', { ...off, foldNearIdentical: true }, { overloaded: false }],
+    ['perAuthor 3', { ...off, perAuthor: 3 }, { overloaded: false }],
+    ['pressedRounds 1', { ...off, pressedK: null, pressedComments: null }, { overloaded: true }],
+    ['pressedK 8', { ...off, pressedRounds: null, pressedComments: null }, { overloaded: true }],
+    ['pressedComments 20', { ...off, pressedRounds: null, pressedK: null }, { overloaded: true }],
+    ['as shipped', {}, { overloaded: false }],
+    ['as shipped, under load', {}, { overloaded: true }],
   ]
 
-  function spent(threads: readonly Snapshot[], settings: Partial<RumorSettings>, circumstances: Circumstances) {
+  function spent(threads: readonly Snapshot[], settings: Partial<RumorSettings>, context: PinnedContext) {
     const asked = threads.flatMap(
       (thread) =>
-        drive(made(settings).script(thread, null, circumstances), ({ ask }) => JSON.parse(contentFor(ask)) as unknown)
-          .asked,
+        drive(made(settings).script(thread, null, context), ({ ask }) => JSON.parse(contentFor(ask)) as unknown).asked,
     )
     const characters = asked.flatMap(({ ask }) => ask.messages.map(({ content }) => content.length))
     return {
@@ -492,7 +491,7 @@ describe('what each switch saves', () => {
   ] as const)('in calls and prompt tokens a verdict, on %s', async (name, file, format) => {
     if (!existsSync(file)) return tell(`SKIPPED: ${file} is not there; nothing was counted on ${name}.`)
     const threads = await threadsOf(file, format, 20)
-    const table = new Map(rows.map(([row, settings, circumstances]) => [row, spent(threads, settings, circumstances)]))
+    const table = new Map(rows.map(([row, settings, context]) => [row, spent(threads, settings, context)]))
     tell(`${name}: ${threads.length} threads, ${threads.flatMap(({ comments }) => comments).length} comments`)
     for (const [row, { calls, tokens }] of table)
       tell(`  ${row.padEnd(24)}${calls.toFixed(1).padStart(6)} calls${tokens.toFixed(0).padStart(8)} prompt tokens`)

@@ -12,7 +12,7 @@ import { ASPECTS, type Aspect, unified } from '../../src/protocols/counterspeech
 import { counterspeech } from '../../src/protocols/counterspeech/index.ts'
 import type { CounterspeechSettings } from '../../src/protocols/counterspeech/settings.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
-import { type Asked, calls, drive, Failed, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
+import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 const SETTINGS: CounterspeechSettings = {
   preset: 'none',
@@ -32,7 +32,13 @@ const filesWith =
     new Map(Object.entries(more[folder] ?? Object.fromEntries(loadFiles(folder))))
 
 const made = (settings: Partial<CounterspeechSettings> = {}, more: Folders = {}, fence = plainFence): Protocol =>
-  counterspeech.make({ settings: { ...SETTINGS, ...settings }, prompts, fence, lot: plainLot, files: filesWith(more) })
+  counterspeech.make({
+    settings: { ...SETTINGS, ...settings },
+    prompts,
+    fence,
+    samplingRank: plainRank,
+    files: filesWith(more),
+  })
 
 const HATE = 'Newcomers only take.'
 const REPLY = 'Most of them work, as the census shows.'
@@ -363,7 +369,7 @@ describe('a failed ask', () => {
 
 describe('an answer', () => {
   const askOf = (aspect: Aspect): Ask => {
-    const asked = run(made(), subject(), GOOD).asked.find(({ ask }) => ask.part === aspect)
+    const asked = run(made(), subject(), GOOD).asked.find(({ ask }) => ask.label === aspect)
     if (asked === undefined) throw new Error(`nothing asks for ${aspect}`)
     return asked.ask
   }

@@ -1,6 +1,6 @@
 import type { Answered, Ask } from '../../src/domain/ask.ts'
 import type { Fence } from '../../src/domain/fence.ts'
-import { type Lot, lots } from '../../src/domain/lot.ts'
+import { type SamplingRank, samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { Conclusion, Script } from '../../src/engine/script.ts'
 
@@ -75,12 +75,12 @@ export function calls(asked: readonly Asked[]): string[] {
 }
 
 function line({ round, order, ask }: Asked): string {
-  const part = ask.part === undefined ? '' : ` (${ask.part})`
+  const part = ask.label === undefined ? '' : ` (${ask.label})`
   return `${round}.${order} ${ask.stage} ${ask.role}${part}`
 }
 
 /** Draws under a key of the tests' own. */
-export const plainLot: Lot = lots('tests')
+export const plainRank: SamplingRank = samplingRanks('tests')
 
 /** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`. */
 export const plainFence: Fence = Object.assign(

@@ -9,7 +9,7 @@ import type { Protocol } from '../../src/engine/script.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
 import type { HateSettings } from '../../src/protocols/hate/settings.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
-import { type Asked, calls, drive, Failed, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
+import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 const defaults: HateSettings = {
   preset: 'none',
@@ -35,7 +35,7 @@ const made = (settings: Partial<HateSettings> = {}, files = shipped, fence = pla
     settings: { ...defaults, ...settings },
     prompts,
     fence,
-    lot: plainLot,
+    samplingRank: plainRank,
     files: (folder) => (folder === 'perspectives' ? files : new Map()),
   })
 
@@ -99,7 +99,7 @@ function cast(spoken: {
       case 'retrieve':
         return spoken.found ?? found
       case 'perspective': {
-        const name = ask.part as Name
+        const name = ask.label as Name
         const given = spoken.stances
         const stance = (typeof given === 'object' && !(given instanceof Failed) ? given[name] : given) ?? '+'
         return stance instanceof Failed ? stance : stanceOf(name, stance)
@@ -321,7 +321,7 @@ describe('Algorithms 1 and 2', () => {
 
 describe('the rows of the tables', () => {
   const perspectivesOf = (asked: readonly Asked[]) =>
-    asked.filter(({ ask }) => ask.stage === 'perspective').map(({ ask }) => ask.part)
+    asked.filter(({ ask }) => ask.stage === 'perspective').map(({ ask }) => ask.label)
 
   test('Table 1, base agent: one call with the text alone', () => {
     const { asked, conclusion } = run(made({ decide: 'zero-shot' }), [{ reason: 'mild', label: 'non-hate' }])
@@ -446,7 +446,7 @@ describe('the preset `paper`', () => {
     const more = new Map(shipped).set('house-rules.yaml', sample())
     const { asked } = run(made({ preset: 'paper' }, more), cast({}))
     const names = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile']
-    expect(asked.flatMap(({ ask }) => (ask.stage === 'perspective' ? [ask.part] : []))).toEqual(names)
+    expect(asked.flatMap(({ ask }) => (ask.stage === 'perspective' ? [ask.label] : []))).toEqual(names)
     expect(asked).toHaveLength(11)
   })
 
@@ -813,7 +813,7 @@ describe('untrusted text', () => {
   }
   const replies: Replies = ({ ask }) => {
     if (ask.stage === 'retrieve') return hostile
-    if (ask.stage === 'perspective') return { reason: `reason ${evil}`, label: OWN[ask.part as Name][1] }
+    if (ask.stage === 'perspective') return { reason: `reason ${evil}`, label: OWN[ask.label as Name][1] }
     if (ask.stage === 'debate') return { argument: `argued ${evil}` }
     return { reason: 'r', label: 'hate' }
   }
@@ -908,7 +908,7 @@ describe('what is judged', () => {
     [{ decide: 'zero-shot' }, []],
   ])('with the shelves that are looked through: %o', (settings, shelves) => {
     const { asked } = run(made(settings), ({ ask }) =>
-      ask.part === 'zero-shot' ? { reason: 'r', label: 'hate' } : (cast({}) as (asked: unknown) => unknown)({ ask }),
+      ask.label === 'zero-shot' ? { reason: 'r', label: 'hate' } : (cast({}) as (asked: unknown) => unknown)({ ask }),
     )
     expect(made(settings).shelves).toEqual(shelves)
     expect(asked.flatMap(({ ask }) => ask.lookup?.shelves ?? [])).toEqual(shelves)
@@ -939,7 +939,7 @@ describe('a platform’s own perspective', () => {
   const files = new Map(shipped).set('house-rules.yaml', sample())
   const near = { ...found, shelves: [...found.shelves, shelfOf('house-rules', [neighbour('h', 'BANNED')])] }
   const replies: Replies = (asked) =>
-    asked.ask.part === 'house-rules'
+    asked.ask.label === 'house-rules'
       ? { reason: 'house says so', label: 'Not allowed' }
       : (cast({ found: near, stances: '-' }) as (asked: Asked) => unknown)(asked)
 
@@ -948,7 +948,7 @@ describe('a platform’s own perspective', () => {
     expect(asked.filter(({ ask }) => ask.lookup === undefined)).toHaveLength(11)
     expect(new Set(asked.map(({ round }) => round)).size).toBe(1 + 6)
     expect(asking(asked, 0).lookup?.shelves).toContain('house-rules')
-    const sixth = asked.find(({ ask }) => ask.part === 'house-rules')?.ask
+    const sixth = asked.find(({ ask }) => ask.label === 'house-rules')?.ask
     expect(wordsOf(sixth?.messages ?? [])).toContain('Label: Not allowed\n<example 1|like h>')
     expect(wordsOf(sixth?.messages ?? [])).toContain('"Allowed" or "Not allowed" or "I don\'t know"')
     expect(wordsOf(at(asked, 3))).toContain(reasons('house says so'))
@@ -962,7 +962,7 @@ describe('a platform’s own perspective', () => {
 
   test('answers by its own label names and no other’s', () => {
     const { asked } = run(made({}, files), replies)
-    const labelsOf = (part: string) => asked.find(({ ask }) => ask.part === part)?.ask.answer
+    const labelsOf = (part: string) => asked.find(({ ask }) => ask.label === part)?.ask.answer
     const answer = (label: string) => ({ reason: 'r', label })
     expect(labelsOf('house-rules')?.safeParse(answer('Allowed')).success).toBe(true)
     expect(labelsOf('house-rules')?.safeParse(answer('Offensive')).success).toBe(false)
@@ -985,7 +985,7 @@ describe('a platform’s own perspective', () => {
     expect(hash(edited)).not.toBe(hash(files))
     expect(hash(files, { perspectives: [...NAMES] })).toBe(hash(shipped))
     const reworded = new Map(prompts).set('judge', `${prompts.get('judge')}\nBe brief.`)
-    const parts = { settings: defaults, fence: plainFence, lot: plainLot, files: () => shipped }
+    const parts = { settings: defaults, fence: plainFence, samplingRank: plainRank, files: () => shipped }
     expect(hate.make({ ...parts, prompts: reworded }).promptsHash).not.toBe(hash(shipped))
   })
 })
@@ -997,7 +997,7 @@ describe('faults in perspective files', () => {
         settings: { ...defaults, ...settings },
         prompts: own,
         fence: plainFence,
-        lot: plainLot,
+        samplingRank: plainRank,
         files: () => new Map(Object.entries(files)),
       })
       return []

@@ -5,7 +5,7 @@ import { loadSettings } from '../../config/load.ts'
 import { byTimeThenId, type Comment, type Snapshot } from '../../src/domain/thread.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
-import { By, drive, plainFence, plainLot } from './drive.ts'
+import { By, drive, plainFence, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
 
@@ -102,7 +102,7 @@ test.each([
     settings: { ...shipped, k: 2, ...change },
     prompts: promptsOf('rumor'),
     fence: plainFence,
-    lot: plainLot,
+    samplingRank: plainRank,
     files: () => new Map<string, string>(),
   })
   fc.assert(

@@ -4,7 +4,7 @@ import { loadSettings } from '../../config/load.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
 import type { ProtocolKind } from '../../src/protocols/kind.ts'
 import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
-import { plainFence, plainLot } from './drive.ts'
+import { plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})
 const broken = (name: string, faults: string): ProtocolKind => ({
@@ -16,7 +16,7 @@ const broken = (name: string, faults: string): ProtocolKind => ({
 })
 
 test('those protocols are made that the settings switch on', () => {
-  const names = (settings: typeof protocols) => makeProtocols(settings, plainFence, plainLot).map(({ name }) => name)
+  const names = (settings: typeof protocols) => makeProtocols(settings, plainFence, plainRank).map(({ name }) => name)
   expect(names(protocols)).toEqual(['counterspeech', 'hate', 'rumor', 'safety'])
   expect(names({ ...protocols, hate: { ...protocols.hate, enabled: false } })).not.toContain('hate')
   expect(names({ safety: protocols.safety } as typeof protocols)).toEqual(['safety'])
@@ -28,7 +28,7 @@ test('the faults of all are named at once, each with its file', () => {
     broken('two', 'judge: is empty'),
   ]
   const settings = { one: { enabled: true }, two: { enabled: true } } as unknown as typeof protocols
-  const make = () => makeProtocols(settings, plainFence, plainLot, kinds)
+  const make = () => makeProtocols(settings, plainFence, plainRank, kinds)
   expect(make).toThrow(OperatorError)
   expect(make).toThrow(
     /config\/prompts\/one\/ask: .*\n +config\/steps\/x.md: .*\n +config\/prompts\/two\/judge: is empty$/,

@@ -7,7 +7,7 @@ import type { Post, Snapshot } from '../../src/domain/thread.ts'
 import { type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
-import { type Asked, drive, Failed, plainFence, plainLot, wordsOf } from './drive.ts'
+import { type Asked, drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
 // What the preset `paper` does in all four protocols alike.
 
@@ -21,7 +21,7 @@ function under(name: Name, over: object): typeof settings {
 }
 
 function made(name: Name, over: object): Protocol {
-  const protocol = makeProtocols(under(name, over).protocols, plainFence, plainLot).find((one) => one.name === name)
+  const protocol = makeProtocols(under(name, over).protocols, plainFence, plainRank).find((one) => one.name === name)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
 }
@@ -47,7 +47,7 @@ function reply({ ask, order }: Asked): unknown {
     { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
     { scores: [1, 2].map((comment) => ({ comment, reason: 'r', score: comment === 1 ? 0.5 : -0.5 })) },
     { reason: 'r', answer: 'No' },
-    { reasoning: 'r', answer: ask.part === 'oppose' ? 'Fake' : 'Real' },
+    { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' },
     { reason: 'r', label: 'Offensive' },
     { reason: 'r', label: 'Hate Speech' },
     { reason: 'r', label: 'hate' },

@@ -10,7 +10,7 @@ import { promptsOf } from '../../src/protocols/make.ts'
 import { report } from '../../src/protocols/safety/answers.ts'
 import { safety } from '../../src/protocols/safety/index.ts'
 import type { SafetySettings } from '../../src/protocols/safety/settings.ts'
-import { type Asked, calls, drive, Failed, plainFence, plainLot, type Replies, wordsOf } from './drive.ts'
+import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 const defaults: SafetySettings = {
   preset: 'none',
@@ -32,7 +32,7 @@ const defaults: SafetySettings = {
 const prompts = promptsOf('safety')
 const files = () => new Map<string, string>()
 const made = (settings: Partial<SafetySettings> = {}, fence = plainFence): Protocol =>
-  safety.make({ settings: { ...defaults, ...settings }, prompts, fence, lot: plainLot, files })
+  safety.make({ settings: { ...defaults, ...settings }, prompts, fence, samplingRank: plainRank, files })
 
 const TEXT = 'Can I mix bleach with the other cleaner?'
 const URL_A = 'https://images.example/a.png'
@@ -214,7 +214,8 @@ describe('the protocol', () => {
   test('names every fault in its prompt files', () => {
     const broken = new Map(prompts).set('strict', '[user]\n{{input}} {{brief}}')
     broken.delete('focus-both')
-    const make = () => safety.make({ settings: defaults, prompts: broken, fence: plainFence, lot: plainLot, files })
+    const make = () =>
+      safety.make({ settings: defaults, prompts: broken, fence: plainFence, samplingRank: plainRank, files })
     expect(make).toThrow(/focus-both: the file is missing[\s\S]*strict: \{\{opponent\}\} is missing/)
   })
 
@@ -222,7 +223,7 @@ describe('the protocol', () => {
     expect(() => made({ rounds: 0 })).toThrow()
     expect(() => made({ rounds: 4 })).toThrow()
     expect(() =>
-      safety.make({ settings: { ...defaults, other: 1 }, prompts, fence: plainFence, lot: plainLot, files }),
+      safety.make({ settings: { ...defaults, other: 1 }, prompts, fence: plainFence, samplingRank: plainRank, files }),
     ).toThrow()
   })
 })
@@ -423,7 +424,7 @@ describe('an image', () => {
   test('that comes with its description needs no call, and is shown like one that a vision model saw', () => {
     const media: Media = [{ kind: 'image', description: SEEN }, image(URL_B)]
     const { asked, ruling } = run({}, { describe: [{ description: 'B' }] }, { text: '', media })
-    expect(inStage(asked, 'describe').map(({ ask }) => ask.part)).toEqual(['image 2'])
+    expect(inStage(asked, 'describe').map(({ ask }) => ask.label)).toEqual(['image 2'])
     expect(shownIn(asked, 'strict')).toContain(
       `The post has no text.\n\n${DESCRIBED}\n\nImage 2, described by a vision model:\n<image 2|B>`,
     )

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { curationAnswer } from '../../src/curator/curate.ts'
 import { readAnswer } from '../../src/gateway/read-answer.ts'
 import { assessment, briefAnswer, report } from '../../src/protocols/safety/answers.ts'
+import { lessonAnswer } from '../../src/protocols/safety/curation.ts'
 
 /** What the gateway makes of this answer; 'unreadable' where it asks once more. */
 function read<Answer>(schema: z.ZodType<Answer>, answer: unknown): Answer | 'unreadable' {
@@ -82,10 +82,10 @@ describe('a brief', () => {
 })
 
 test('an empty key cue of the curator’s costs the others nothing', () => {
-  expect(read(curationAnswer, { reasoning: 'r', keyCues: ['a', ''], summary: 's' })).toEqual({
+  expect(read(lessonAnswer, { reasoning: 'r', keyCues: ['a', ''], summary: 's' })).toEqual({
     reasoning: 'r',
     keyCues: ['a'],
     summary: 's',
   })
-  expect(read(curationAnswer, { reasoning: 'r', keyCues: ['', ' '], summary: 's' })).toBe('unreadable')
+  expect(read(lessonAnswer, { reasoning: 'r', keyCues: ['', ' '], summary: 's' })).toBe('unreadable')
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { plainFence, plainLot } from './drive.ts'
+import { plainFence, plainRank } from './drive.ts'
 
 const { protocols, models } = loadSettings({})
 const document = (name: string) => readFileSync(join(PROJECT, name), 'utf8')
@@ -79,7 +79,7 @@ describe('a protocol says that it keeps to its paper', () => {
   test.each(PROTOCOLS.map(({ name }) => name))('under preset paper, and under no other: %s', (name) => {
     const faithful = (preset: string) => {
       const given = { [name]: { ...protocols[name], enabled: true, preset } } as typeof protocols
-      return makeProtocols(given, plainFence, plainLot).map((protocol) => protocol.faithful)
+      return makeProtocols(given, plainFence, plainRank).map((protocol) => protocol.faithful)
     }
     expect(faithful('paper')).toEqual([true])
     expect(faithful('none')).toEqual([false])

@@ -6,14 +6,14 @@ import type { Post, Snapshot } from '../../src/domain/thread.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import { makeProtocols } from '../../src/protocols/make.ts'
 import { cutIn, partlyReadComments } from '../../src/protocols/unread.ts'
-import { type Asked, drive, plainFence, plainLot, wordsOf } from './drive.ts'
+import { type Asked, drive, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})
 const fence = fences('a key', settings.fences)
 
 function made(name: string, over: object = {}, by = fence): Protocol {
   const own = { ...settings.protocols[name], enabled: true, ...over }
-  const [protocol] = makeProtocols({ [name]: own } as typeof settings.protocols, by, plainLot)
+  const [protocol] = makeProtocols({ [name]: own } as typeof settings.protocols, by, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
 }

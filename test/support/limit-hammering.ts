@@ -9,7 +9,7 @@ import type { Hammered, Hammering } from './hammer-limits.ts'
 
 const plan = JSON.parse(process.argv[2] ?? '') as Hammering
 const { settings } = plan
-const client = connect(plan.url, () => {}, 'patient')
+const client = connect(plan.url, () => {}, 'retrying')
 const limits = redisLimits(client, (name) => `{${plan.prefix}}:limits:${name}`, settings)
 const between = (least: number, most: number) => least + Math.floor(Math.random() * (most - least + 1))
 const granted: Hammered[] = []

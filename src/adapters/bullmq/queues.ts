@@ -56,7 +56,7 @@ export function bullQueues(deps: {
     ]),
   )
   for (const queue of [cases, ...[...asks.values()].map(({ queue }) => queue)])
-    queue.on('error', (error) => report('trouble:met', { where: 'bullmq', error }))
+    queue.on('error', (error) => report('error', { where: 'bullmq', error }))
   const workers: Worker[] = []
   const stopping = new AbortController()
   let closing = false
@@ -169,11 +169,11 @@ export function bullQueues(deps: {
       drainDelay: 2,
     })
     worker.on('error', (error) => {
-      report('trouble:met', { where: `worker ${name}`, error })
+      report('error', { where: `worker ${name}`, error })
       rest(worker)
     })
     worker.on('stalled', () => report('job:stalled', { queue: name }))
-    worker.on('failed', (_, error) => report('trouble:met', { where: `worker ${name}`, error }))
+    worker.on('failed', (_, error) => report('error', { where: `worker ${name}`, error }))
     workers.push(worker)
   }
 
@@ -261,8 +261,7 @@ export function bullQueues(deps: {
       await Promise.race([workersGone, force])
       clearTimeout(abort)
       // A worker that will not end is left behind: its jobs' locks lapse, and others do them again.
-      for (const { name } of there)
-        report('trouble:met', { where: `worker ${name}`, error: new Error('it does not end') })
+      for (const { name } of there) report('error', { where: `worker ${name}`, error: new Error('it does not end') })
       const queuesGone = Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
       await Promise.race([queuesGone, new Promise<void>((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
     },

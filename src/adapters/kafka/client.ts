@@ -21,11 +21,11 @@ interface SaslSettings {
 }
 
 const CONNECT_MS = 3_000
-/** Topics that were made are known to the brokers within this. */
+/** Longest wait until all brokers know topics that were created, in ms. */
 const KNOWN_WITHIN_MS = 15_000
 
 /**
- * A client of these brokers. Its complaints go to `report`, at warning and above. Throws an `OperatorError` if no broker is
+ * A client of these brokers, whose errors go to `report`. Throws an `OperatorError` if no broker is
  * set or the TLS files can't be used.
  */
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
@@ -41,7 +41,7 @@ export function kafkaClient(at: KafkaSettings, clientId: string, report: Report)
     logCreator:
       () =>
       ({ namespace, log }) => {
-        report('trouble:met', {
+        report('error', {
           where: `kafkajs ${namespace}`,
           error: new Error(`${log.message}: ${String(log.error ?? '')}`),
         })
@@ -177,7 +177,7 @@ async function tlsRefusal({ brokers, tls }: KafkaSettings): Promise<string | nul
   return null
 }
 
-/** A broker that wants a user and password hangs up on a client that has none. */
+/** A broker that requires a user and password closes the connection of a client that has none. */
 function silence(said: string, { sasl }: KafkaSettings): string {
   if (/Closed connection/.test(said) && (sasl === undefined || sasl.mechanism === 'none'))
     return 'It hangs up, as a broker does that asks for a user and password: set kafka.sasl.mechanism, username and password.'

@@ -1,15 +1,9 @@
 import type { Kafka } from 'kafkajs'
+import type { GroupProgress } from '../../ports/topic.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
-export interface Progress {
-  /** The next offset to be read by the group, by topic and partition; only of partitions where it has committed one. */
-  readonly committed: ReadonlyMap<string, ReadonlyMap<number, bigint>>
-  /** Nobody is a member of the group now, as far as the brokers say. */
-  readonly alone: boolean
-}
-
 /** How far a group has come in these topics. */
-export async function groupProgress(kafka: Kafka, group: string, topics: readonly string[]): Promise<Progress> {
+export async function groupProgress(kafka: Kafka, group: string, topics: readonly string[]): Promise<GroupProgress> {
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
@@ -31,7 +25,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
           ),
         ]),
     )
-    // A broker that does not say may well have members.
+    // Where a broker does not answer, the group may have members.
     const groups = await admin.describeGroups([group]).then(
       (described) => described.groups,
       () => null,
@@ -42,8 +36,8 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   }
 }
 
-/** The same as the store's lineage keeps it. */
-export function positionsOf({ committed }: Progress): Map<string, string> {
+/** The same in the form in which the store keeps it: next offsets by `topic/partition`. */
+export function positionsOf({ committed }: GroupProgress): Map<string, string> {
   return new Map(
     [...committed].flatMap(([topic, partitions]) =>
       [...partitions].map(([partition, offset]) => [`${topic}/${partition}`, String(offset)] as const),

@@ -2,8 +2,8 @@ import type { Kafka } from 'kafkajs'
 import type { StreamPartitions } from '../../ports/threads.ts'
 
 /**
- * The partitions of these topics, as they are now and, after each `look`, as they are then. Waited for are those that were
- * there at the beginning: one that is added later holds nothing old, and its readers come to it in their own time.
+ * The partitions of these topics, as of now and of each later `look`. The stream's clock waits for those that were there at the
+ * beginning: one that is added later holds no old messages.
  */
 export async function partitionsOf(kafka: Kafka, topics: readonly string[]) {
   const first = await namesOf(kafka, topics)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
 
-/** Topics that are being made, leaders that change, a coordinator that loads its group: all this has an end within that. */
+/** Creating a topic, electing a leader and loading a group take no longer than this, in ms. */
 export const SETTLED_WITHIN_MS = 15_000
 const ASK_AGAIN_MS = 250
 
@@ -15,7 +15,7 @@ interface Patience {
   readonly waiting?: (why: string) => void
 }
 
-/** Asks Kafka again for as long as it says that it is not ready yet; then, or at once, rejects with what it said. */
+/** Asks Kafka again while its errors are retriable, up to the time limit; rejects with the last error. */
 async function onceSettled<Value>(ask: () => Promise<Value>, patience: Patience): Promise<Value> {
   const { withinMs, signal, waiting } = patience
   const deadline = performance.now() + withinMs
@@ -32,7 +32,7 @@ async function onceSettled<Value>(ask: () => Promise<Value>, patience: Patience)
   }
 }
 
-/** The same for what is asked about one topic. What does not end well is an `OperatorError` that says what to do. */
+/** The same for a request about one topic; a retriable error at the end becomes an `OperatorError` that says what to do. */
 export async function onceTopicSettled<Value>(
   topic: string,
   ask: () => Promise<Value>,
@@ -56,13 +56,13 @@ export async function onceTopicSettled<Value>(
   }
 }
 
-/** What Kafka said, if it is something that passes by itself; null for everything else. */
+/** The message of a retriable error; null for any other. */
 function unsettled(error: unknown): string | null {
   const passing = causes(error).find((each) => each instanceof kafkajs.KafkaJSError && each.retriable)
   return passing?.message ?? null
 }
 
-/** kafkajs wraps what it has tried often enough: an error and everything beneath it. */
+/** An error and all its causes: kafkajs wraps what it gave up retrying. */
 function causes(error: unknown): Error[] {
   if (!(error instanceof Error)) return []
   const beneath = error instanceof AggregateError || 'errors' in error ? (error.errors as unknown) : []

@@ -3,18 +3,18 @@ import { open, readFile, stat, unlink, utimes } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RetryLaterError } from '../../domain/errors.ts'
 
-/** A holder shows this often, in ms, that it lives. */
-const BEAT_MS = 1_000
-/** Whoever has watched a lock for this long without a beat, in ms, takes its holder for dead. */
-const DEAD_MS = 8_000
-/** Longest wait for another writer, in ms: an import lets others in between its batches. */
+/** How often a holder touches its lock file, in ms. */
+const HEARTBEAT_MS = 1_000
+/** A lock that was watched for so long without a heartbeat, in ms, is stale: its holder is dead. */
+const STALE_MS = 8_000
+/** Longest wait for other writers, in ms: an import releases the lock between its batches. */
 const WAIT_MS = 120_000
 const POLL_MS = 25
 
 /**
- * Runs `work` while no other process that uses the same file does. A holder that died is noticed by its lock's age not
- * changing, so that neither clocks nor process ids of other machines and containers matter. Throws a `RetryLaterError` if
- * others write for too long.
+ * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed by its file no longer changing,
+ * so that neither clocks nor process ids of other machines and containers matter. Throws a `RetryLaterError` if others hold
+ * the lock for more than two minutes.
  */
 export async function withLock<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   const release = await acquire(file)
@@ -28,40 +28,42 @@ export async function withLock<Result>(file: string, work: () => Promise<Result>
 async function acquire(file: string): Promise<() => Promise<void>> {
   const token = randomUUID()
   const started = performance.now()
-  let seen = { sign: '', since: started }
+  let seen = { state: '', since: started }
   while (!(await created(file, token))) {
-    const sign = await signOf(file)
+    const state = await stateOf(file)
     const now = performance.now()
-    if (sign !== seen.sign) seen = { sign, since: now }
-    else if (sign !== '' && now - seen.since > DEAD_MS) await bury(file, sign)
+    if (state !== seen.state) seen = { state, since: now }
+    else if (state !== '' && now - seen.since > STALE_MS) await breakStaleLock(file, state)
     if (now - started > WAIT_MS)
       throw new RetryLaterError('library', `another process has been writing to the library for long (${file})`)
     await sleep(POLL_MS * (0.5 + Math.random()))
   }
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     const now = new Date()
-    // A beat that fails is one that others don't see; the next one may be seen.
+    // Others miss one that fails, and may see the next.
     utimes(file, now, now).catch(() => {})
-  }, BEAT_MS)
-  beat.unref()
+  }, HEARTBEAT_MS)
+  heartbeat.unref()
   return async () => {
-    clearInterval(beat)
-    // It may have been taken from a process that was stopped for a while: then it is another's.
+    clearInterval(heartbeat)
+    // A process that was suspended for a while may have lost the lock to another.
     if ((await contentOf(file)) === token) await removed(file)
   }
 }
 
-/** Removes a dead holder's lock, by one process at a time: two at once could remove a living one's in its place. */
-async function bury(file: string, sign: string): Promise<void> {
-  const spade = `${file}.burial`
-  if (!(await created(spade, ''))) {
-    if (Date.now() - (await stat(spade).then(({ mtimeMs }) => mtimeMs, Date.now)) > 10 * DEAD_MS) await removed(spade)
+/** Removes a stale lock; one process at a time, since the second of two could remove the lock of the next holder. */
+async function breakStaleLock(file: string, state: string): Promise<void> {
+  // Other versions of Gavel know this file by its name.
+  const breaking = `${file}.burial`
+  if (!(await created(breaking, ''))) {
+    const made = await stat(breaking).then(({ mtimeMs }) => mtimeMs, Date.now)
+    if (Date.now() - made > 10 * STALE_MS) await removed(breaking)
     return
   }
   try {
-    if ((await signOf(file)) === sign) await removed(file)
+    if ((await stateOf(file)) === state) await removed(file)
   } finally {
-    await removed(spade)
+    await removed(breaking)
   }
 }
 
@@ -77,8 +79,8 @@ async function created(file: string, content: string): Promise<boolean> {
   }
 }
 
-/** Changes with each beat; empty if there is no lock. */
-async function signOf(file: string): Promise<string> {
+/** Changes with each heartbeat; empty if there is no lock. */
+async function stateOf(file: string): Promise<string> {
   try {
     const { mtimeMs, ino } = await stat(file)
     return `${ino} ${mtimeMs}`

@@ -58,7 +58,7 @@ export function memoryQueues(deps: {
         else await Promise.all(advance.asks.map((ask) => answer(work, ask)))
       }
     } catch (error) {
-      report('trouble:met', { where: 'memory queue', error })
+      report('error', { where: 'memory queue', error })
     } finally {
       live.delete(caseId)
     }

@@ -11,7 +11,7 @@ export interface EndpointSettings {
   readonly apiKey: string
   /** Below the base URL: `/chat/completions`. */
   readonly path: string
-  /** Longest response, in bytes as unpacked: an endpoint that sends more is hung up on. */
+  /** Longest response, in bytes once decompressed: the connection to an endpoint that sends more is closed. */
   readonly maxBytes: number
 }
 
@@ -22,7 +22,7 @@ export interface Posting {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Resolves to the JSON of a response whose status tells of success. */
+/** Resolves to the JSON of a response with a status of success. */
 export type Post = (body: object, posting: Posting) => Promise<unknown>
 
 /**
@@ -30,70 +30,71 @@ export type Post = (body: object, posting: Posting) => Promise<unknown>
  * bytes, and no redirect is followed: what was asked goes where it was addressed, and nowhere else. Rejects with
  * `RetryLaterError` or `PermanentError`, whose messages name the status and never repeat what was sent or received.
  *
- * The SDK says how a request looks, and Node's own HTTP sends it. The SDK's sending, and `fetch`, assign functions to
+ * The SDK builds the request, and Node's own HTTP client sends it. The SDK's own client, and `fetch`, assign functions to
  * properties at each call (`promise.withResponse = async () => …`); V8 allocates such a function in the old space, and all
- * that it captures, the whole call, lives until the next full collection: at 200 calls a second 25 ms of each second.
+ * that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of each second.
  */
 export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings): Post {
-  let form: Promise<Form> | null = null
-  async function makeForm(): Promise<Form> {
+  let template: Promise<RequestTemplate> | null = null
+  async function makeTemplate(): Promise<RequestTemplate> {
     try {
       const client = new OpenAI({ baseURL: baseUrl, apiKey, logLevel: 'off' })
       const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
       const headers = { ...Object.fromEntries(req.headers), 'accept-encoding': 'identity' }
-      return { url: new URL(url), headers, ...wayOf(url) }
+      return { url: new URL(url), headers, ...transportOf(url) }
     } catch {
-      // What it says may hold the key.
+      // Its message may contain the key.
       throw new PermanentError('rejected', 'requests can not be made with this base URL and API key')
     }
   }
   return async (body, posting) => {
-    // Made when it is needed: a command that asks nothing needs no key.
-    form ??= makeForm()
-    const { status, heads, text } = await exchange(await form, body, posting, maxBytes)
+    // Built at the first call: a command that calls no model needs no key.
+    template ??= makeTemplate()
+    const { status, heads, text } = await exchange(await template, body, posting, maxBytes)
     if (!succeeded(status)) throw failureOf(status, heads, text ?? '')
     if (text === null) throw new RetryLaterError('unavailable', 'the endpoint sent too much')
     return parsed(text) ?? null
   }
 }
 
-interface Form {
+/** A request but for its body. */
+interface RequestTemplate {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly open: typeof http.request
   readonly agent: http.Agent
 }
 
-/** Servers hang up on an idle connection after five seconds and more: whoever uses it at that moment has lost its call. */
+/** Servers close idle connections after five seconds or more, and a call sent at that moment is lost: close them before. */
 const IDLE_MS = 4_000
 
-/** As Node's own agent is, proxy and all, but for the time. */
-function impatient(agent: http.Agent): http.AgentOptions {
-  // The types hide what an agent was made with.
+/** The options of Node's own agent, its proxy among them, with a shorter idle time. */
+function agentOptions(agent: http.Agent): http.AgentOptions {
+  // Absent from the types.
   const { options } = agent as http.Agent & { options?: http.AgentOptions }
   return { ...options, keepAlive: true, timeout: IDLE_MS }
 }
 
-const ways = {
-  'http:': { open: http.request, agent: new http.Agent(impatient(http.globalAgent)) },
-  'https:': { open: https.request, agent: new https.Agent(impatient(https.globalAgent)) },
+const transports = {
+  'http:': { open: http.request, agent: new http.Agent(agentOptions(http.globalAgent)) },
+  'https:': { open: https.request, agent: new https.Agent(agentOptions(https.globalAgent)) },
 }
 
-function wayOf(url: string): Pick<Form, 'open' | 'agent'> {
+function transportOf(url: string): Pick<RequestTemplate, 'open' | 'agent'> {
   const { protocol } = new URL(url)
   if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('a base URL begins with http: or https:')
-  return ways[protocol]
+  return transports[protocol]
 }
 
 interface Exchanged {
   readonly status: number
   readonly heads: IncomingHttpHeaders
-  /** null where it is longer than anybody reads, or where what tells of a failure could not be read. */
+  /** null where it is longer than `maxBytes`, or where the response to a failed request could not be read. */
   readonly text: string | null
 }
 
 function exchange(
-  { url, headers, open, agent }: Form,
+  { url, headers, open, agent }: RequestTemplate,
   body: object,
   { signal, timeoutMs, headers: own }: Posting,
   maxBytes: number,
@@ -126,13 +127,13 @@ function exchange(
         settled()
         resolve({ status, heads, text })
         if (text !== null && response.complete && request.writableFinished) return
-        // Nobody waits for the rest, of either side.
+        // Neither the rest of the response nor of the request is waited for.
         reading?.destroy()
         request.destroy()
       }
       if (!succeeded(status)) lost = () => done(null)
       response.on('error', (error) => lost(error))
-      reading = unpacked(response).on('error', (error) => lost(error))
+      reading = decompressed(response).on('error', (error) => lost(error))
       read(reading, maxBytes, done)
     })
     request.end(sent)
@@ -143,29 +144,29 @@ const succeeded = (status: number) => status >= 200 && status < 300
 
 const utf8 = new TextDecoder()
 
-/** Calls `done` with the text, or with null for one of more than `maxBytes`. A text costs its length, in however many pieces. */
+/** Calls `done` with the text, or with null for one of more than `maxBytes`. Takes linear time, in however many chunks it comes. */
 function read(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
-  let held: Buffer = Buffer.alloc(0)
+  let buffer: Buffer = Buffer.alloc(0)
   let length = 0
-  body.on('data', (piece: Buffer) => {
-    const longer = length + piece.byteLength
+  body.on('data', (chunk: Buffer) => {
+    const longer = length + chunk.byteLength
     if (longer > maxBytes) return done(null)
-    if (length === 0) held = piece
+    if (length === 0) buffer = chunk
     else {
-      if (longer > held.byteLength) {
-        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(longer, 2 * held.byteLength)))
-        held.copy(larger, 0, 0, length)
-        held = larger
+      if (longer > buffer.byteLength) {
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(longer, 2 * buffer.byteLength)))
+        buffer.copy(larger, 0, 0, length)
+        buffer = larger
       }
-      piece.copy(held, length)
+      chunk.copy(buffer, length)
     }
     length = longer
   })
-  body.on('end', () => done(utf8.decode(held.subarray(0, length))))
+  body.on('end', () => done(utf8.decode(buffer.subarray(0, length))))
 }
 
-/** Servers pack unasked. */
-function unpacked(response: IncomingMessage): Readable {
+/** Servers compress though they are not asked to. */
+function decompressed(response: IncomingMessage): Readable {
   switch (response.headers['content-encoding']) {
     case 'gzip':
       return response.pipe(createGunzip())
@@ -194,9 +195,9 @@ const refusal = z.object({
   error: z.object({ code: z.string().nullish().catch(null), message: z.string().catch('') }),
 })
 
-/** Servers name it as they like: OpenAI by a code, llama.cpp and vLLM in words. */
+/** How servers say that the prompt is too long: OpenAI by a code, llama.cpp and vLLM in words. */
 const TOO_LONG = /context_length_exceeded|(maximum|exceeds?\b.{0,60}) context (length|size|window)/i
-/** Where the model stands in the way and the key is good: no quota, not allowed, not there. */
+/** The key is good and this model can't be used: no quota, not allowed, not there. */
 const NO_SUCH_MODEL: ReadonlySet<number> = new Set([402, 403, 404])
 
 function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Error {
@@ -215,7 +216,7 @@ function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Er
   return new PermanentError('rejected', why)
 }
 
-/** An error's code as the endpoint names it, if it is a name: some endpoints repeat there what they were asked. */
+/** An error's code, if it looks like one: some endpoints repeat there what they were asked. */
 function named(code: string | null): string {
   return code !== null && /^[a-z][a-z0-9_.-]{0,63}$/i.test(code) ? ` (${code})` : ''
 }

@@ -8,7 +8,7 @@ import { endpoint } from './endpoint.ts'
 export interface OpenAiSettings {
   readonly baseUrl: string
   readonly apiKey: string
-  /** What the endpoint can be told of an answer's form; the lower rungs rely on the prompt alone. */
+  /** How the endpoint can be told an answer's format; with the weaker ones the prompt alone says it. */
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
 }
 
@@ -24,7 +24,7 @@ const usage = z
   .nullish()
   .catch(null)
 
-/** What compatible servers send, read leniently: everything that may be absent may be absent. */
+/** What compatible servers send, read leniently: most fields may be missing. */
 const completion = z.object({
   model: z.string().catch('unknown'),
   choices: z
@@ -40,7 +40,7 @@ const completion = z.object({
 
 /** Longest response, in bytes: a thousand times an answer, with thoughts and repeated fields. */
 const MAX_BODY_BYTES = 4 * 2 ** 20
-/** Longest text of an answer, in characters: it is journaled, and read in one go. The rest is cut. */
+/** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut. */
 const MAX_TEXT_CHARS = 2 ** 17
 
 /** Chat Completions of any server that speaks OpenAI's interface. One request a call; the queue does the retrying. */
@@ -62,7 +62,7 @@ export function openAiModel(settings: OpenAiSettings): Model {
   }
 }
 
-/** Text alone stays a string, which every compatible server takes; images make it a list of parts. */
+/** Text alone stays a string, which every compatible server takes; with images it becomes a list of content parts. */
 function messageOf({ role, content, images }: ChatMessage): OpenAI.Chat.Completions.ChatCompletionMessageParam {
   if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
   const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 
-/** A difference smaller than this is the way there and back, or a clock that drifts: nothing that anybody would notice. */
+/** A smaller difference comes from the round trip or from drift, and is not corrected. */
 const NOTICED_MS = 250
 
 /**
- * The time that all processes share, ms since 1970: Redis's own, carried on by this machine's monotonic clock. A wall clock
- * that jumps, or is wrong, delays no job, makes nothing due and ends no deadline.
+ * The time that all processes share, in whole ms since 1970: Redis's own, advanced by this machine's monotonic clock. A wall
+ * clock that jumps, or is wrong, delays no job, makes nothing due and ends no deadline.
  */
 export function redisClock(client: Pick<Redis, 'time'>): { readonly now: Clock; sync(): Promise<void> } {
   let epoch = performance.timeOrigin
   const now = () => Math.round(epoch + performance.now())
   return {
     now,
-    /** Asks Redis for the time; to be repeated, for monotonic clocks stand still while a machine sleeps. */
+    /** Asks Redis for the time. To be called again and again, since monotonic clocks stop while a machine sleeps. */
     async sync() {
       const asked = performance.now()
       const [seconds, micros] = await client.time()

@@ -17,20 +17,21 @@ export interface RedisSettings {
   readonly tls: TlsSettings
 }
 
-type Kind = 'patient' | 'impatient'
+/** What a command does while Redis is away: waits, or fails. */
+type Kind = 'retrying' | 'fail-fast'
 
-/** An impatient command has failed after so many tries to connect. */
+/** Commands of a fail-fast connection fail after so many tries to connect. */
 const TRIES = 4
 const CONNECT_MS = 5_000
 
 const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
 
 /**
- * Opens a connection to Redis, at a URL or as the settings say. A `patient` one waits for a Redis that is away and then goes
- * on (workers, the publisher); the other fails its commands after a few tries, so that whoever waits for an answer hears of
+ * Opens a connection to Redis, at a URL or as the settings say. Commands of a `retrying` one wait until Redis is back (for
+ * workers and the publisher); those of a `fail-fast` one fail after a few tries to connect, so that their caller can report
  * it. Both find the new master after a failover. On a cluster it is ioredis' `Cluster`, which has the same commands; there a
- * command that is under way while the last node goes fails on a patient one too. Throws an `OperatorError` if no Redis is set
- * or its TLS files can't be used.
+ * command that is in flight while the last node goes fails on a retrying one too. Throws an `OperatorError` if no Redis is
+ * set or its TLS files can't be used.
  */
 export function connect(at: string | RedisSettings, report: Report, kind: Kind): Redis {
   const { url, cluster, sentinels, ...settings } = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
@@ -43,9 +44,9 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
     ...(tls === undefined ? {} : { tls }),
     connectTimeout: CONNECT_MS,
   }
-  // ioredis itself fails what waits on a single server only, and there not what was under way on a connection before.
+  // ioredis by itself fails waiting commands on a single server only, and there not those that an earlier connection had sent.
   const retry = (times: number): number => {
-    if (kind === 'impatient' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
+    if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
     return backOff(times)
   }
   const client: Redis | Cluster =
@@ -60,24 +61,24 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
             retryStrategy: retry,
           }),
         )
-  client.on('error', (error: unknown) => report('trouble:met', { where: 'redis', error }))
+  client.on('error', (error: unknown) => report('error', { where: 'redis', error }))
   return client as Redis
 }
 
-/** A client, and its duplicates (BullMQ makes some), that write at once what is sent at once, and end when they are told to. */
+/** Mends what ioredis lacks, for a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
 function mended(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
   client.duplicate = (override) => mended(duplicate(override))
-  return ending(keepingEarly(inOneWrite(client)))
+  return withCleanEnd(withEarlyCommands(withOneWrite(client)))
 }
 
 /**
- * Commands that are sent together, by a callback or by the promises that it settles, go out in one write, since a system call
- * costs more than a command, and at once: they don't wait for what else has arrived. ioredis has automatic pipelining, which
- * keeps each command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden
- * class of its own).
+ * Sends all commands that one callback issues, with the promises that it settles, in one write, since a system call costs more
+ * than a command; and right after it, before the event loop goes on. Not by ioredis' automatic pipelining, which keeps each
+ * command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden class of its
+ * own).
  */
-function inOneWrite(client: Redis): Redis {
+function withOneWrite(client: Redis): Redis {
   const sendCommand = client.sendCommand.bind(client)
   let corked: Redis['stream'] | null = null
   const uncork = () => {
@@ -100,7 +101,7 @@ function inOneWrite(client: Redis): Redis {
  * What a Redis answers before it is ready (INFO) ioredis writes as soon as a connection opens, and forgets if that connection
  * is lost before it is ready: whoever waits for the answer waits for ever. It goes out again on the next connection.
  */
-function keepingEarly(client: Redis): Redis {
+function withEarlyCommands(client: Redis): Redis {
   const queues = client as unknown as WithQueues
   client.on('close', () => {
     // What was sent on a connection that was ready is sent again by ioredis itself.
@@ -114,13 +115,13 @@ function keepingEarly(client: Redis): Redis {
 const ITS_OWN: ReadonlySet<string> = new Set(['auth', 'client', 'hello', 'readonly', 'select'])
 
 /**
- * ioredis forgets to end a client that waits for its next try, and leaves what was under way on a connection before without
- * an answer: whoever waits for either (BullMQ does) waits for ever.
+ * ioredis does not end a client that waits before its next try to connect, and never answers commands that an earlier
+ * connection had sent: a caller that waits for either (BullMQ does) waits for ever.
  */
-function ending(client: Redis): Redis {
+function withCleanEnd(client: Redis): Redis {
   const disconnect = client.disconnect.bind(client)
   client.disconnect = (reconnect = false) => {
-    // It does end one that has not begun yet.
+    // It does end a client that has not started to connect.
     if (!reconnect && client.status === 'reconnecting') client.status = 'wait'
     disconnect(reconnect)
   }
@@ -132,7 +133,7 @@ type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeo
 interface Sent {
   readonly command: { readonly name: string; readonly callback?: unknown; reject(error: Error): void }
 }
-/** What waits to be sent, what was sent on this connection, and what on the one before. */
+/** Commands that wait to be sent, those that were sent on this connection, and those of the one before. */
 interface WithQueues {
   flushQueue(error: Error): void
   readonly offlineQueue: { push(item: Sent): void }
@@ -140,7 +141,7 @@ interface WithQueues {
   readonly prevCommandQueue?: { shift(): Sent | undefined } | null
 }
 
-/** The queues are ioredis' own, which its types hide: it has no public way to fail what waits and stay connected. */
+/** These queues are private to ioredis: it has no public way to fail what waits and stay connected. */
 function failWaiting(client: Redis | Cluster, error: Error): void {
   const queues = client as unknown as WithQueues
   queues.flushQueue(error)
@@ -160,7 +161,7 @@ function throughSentinels(
     ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     failoverDetector: true,
-    // A master that was demoted and still holds the connection: 2 sends the command again, to the new one.
+    // A master that was demoted and kept the connection open: 2 reconnects and sends the command again, to the new one.
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   }
 }
@@ -169,11 +170,11 @@ function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (tim
   return new Cluster(nodes, {
     enableAutoPipelining: true,
     redisOptions: { ...access, maxRetriesPerRequest: null },
-    // A name is left to TLS to check, which would see the address alone.
+    // Keeps the host's name, which TLS checks; a lookup would leave it the address alone.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,
     // How often a command goes on to another node, or waits 100 ms for the one that takes over.
-    maxRedirections: kind === 'patient' ? Number.POSITIVE_INFINITY : 16,
+    maxRedirections: kind === 'retrying' ? Number.POSITIVE_INFINITY : 16,
     retryDelayOnMoved: 20,
     clusterRetryStrategy: retry,
   })
@@ -185,7 +186,7 @@ export function serversOf(client: Redis | Cluster): readonly Redis[] {
 }
 
 /**
- * Throws an error for a person, with what to set and no secret in it, if an impatient connection that was just opened gets
+ * Throws an error for a person, with what to set and no secret in it, if a fail-fast connection that was just opened gets
  * no answer, or its Redis is of another kind than the settings say.
  */
 export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
@@ -212,7 +213,7 @@ export async function checkRedis(client: Redis, settings: RedisSettings): Promis
 
 const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
 
-/** What Redis said, in words with what to set. */
+/** Which setting to change, by what Redis replied; null if nothing is known about it. */
 function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSettings): string | null {
   const atSentinel = /All sentinels are unreachable.*(WRONGPASS|NOAUTH)/.test(heard)
   const password = atSentinel
@@ -240,7 +241,7 @@ async function tlsRefusal(settings: RedisSettings): Promise<string | null> {
   return null
 }
 
-/** Where the settings look for Redis, without what is secret. */
+/** Where the settings look for Redis, without secrets. */
 export function redisAddresses({ url, cluster, sentinels }: RedisSettings): readonly string[] {
   const place = url === '' ? undefined : new URL(url)
   return place === undefined ? [...cluster, ...sentinels] : [`${place.protocol}//${place.host}${place.pathname}`]

@@ -22,32 +22,57 @@ export interface Keys {
   /** Stream: what waits for Kafka. */
   readonly outbox: string
   /**
-   * Hash: entries of the outbox that were erased while a publisher had them in hand, as JSON: [when it was last heard of, ms;
-   * case id; protocol; thread member].
+   * Hash: entries of the outbox that were erased while a publisher had them in hand, as JSON: [when that publisher last
+   * reported on it, ms; case id; protocol; thread member].
    */
   readonly erased: string
   /** Hash: stream marks by partition. */
   readonly marks: string
-  /** Hash: which data these are, and whether some were lost. */
-  readonly lineage: string
+  /**
+   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: id (absent while something is lost),
+   * beat (the watermark), run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no case
+   * is opened or concluded, ms), since (the Redis time, ms, at which all revisions that were ever published were known: where
+   * nothing was accepted yet, there were none), lost (why), and at:TOPIC/PARTITION (the next offset, whose predecessors are
+   * durable here). The key's name and `beat` are older than the words that the code uses: a data set outlives its version.
+   */
+  readonly incarnation: string
   /** String: the key under which untrusted text is fenced. */
   readonly fence: string
-  /** String: the name of the draw by which the process that started last samples. */
-  readonly draw: string
+  /** String: the version of the sampling key that the process which started last uses; `draw` on disk. */
+  readonly samplingVersion: string
   /** Set: protocols that are paused. */
   readonly paused: string
-  /** Set: thread members that wait for a paused protocol. */
-  held(protocol: string): string
+  /** Set: members of threads that are parked for a protocol that is paused or off; `held` on disk. */
+  parked(protocol: string): string
   /** Keys of the gateway's parts: memo, limits, budgets. */
   under(name: string): string
+  /** Hash: a case's record, status, epoch, run, when it was opened, and the outbox entry of its verdict. */
   case(id: string): string
+  /** Hash: the ends of a case's asks, by their keys. */
   journal(id: string): string
+  /** List: calls of a case that brought no answer. */
   lost(id: string): string
+  /**
+   * Hash: a thread. Its fields, whose names are kept from version to version: post, at (its createdAt), pv (changes of the
+   * post), n (comments accepted and not deleted), late (comments after the window), crowd (comments that their authors' share
+   * had no room for), draw (the version of the sampling key), redrawn (there was another before), stage (count checkpoints
+   * passed), v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (the
+   * generation: how often it became due at once), answered (the generation observed when it was last opened), final, gone (it
+   * was deleted), unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again after the thread
+   * had been forgotten), base (what its revisions are counted from, if not 0), dels (how often comments were deleted),
+   * postPlace and commentPlace (up to where the topics were taken), and by protocol rev:, open:, seen:, last: (the revision
+   * was a final one), again: (due once the open case is published), held: (parked, the protocol is paused), absent: (the v
+   * that a protocol which is off is to look at when it is on again), carry:, and of a deleted thread byeId:, byeVerdict: and
+   * byeTranscript: (a retraction that waits for the verdict before it).
+   */
   thread(member: string): string
+  /** Hash: a thread's comments by id; a deleted one is `{}`. */
   comments(member: string): string
+  /** Sorted set: the same ids by sampling rank. */
   sample(member: string): string
   /** Sorted set: a thread's comments by author. */
   authors(member: string): string
+  /** Hash: where comments came from whose post is missing. */
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
   revisions(member: string): string
@@ -65,11 +90,11 @@ export function keysUnder(prefix: string): Keys {
     outbox: `${root}:outbox`,
     erased: `${root}:outbox/erased`,
     marks: `${root}:marks`,
-    lineage: `${root}:lineage`,
+    incarnation: `${root}:lineage`,
     fence: `${root}:fence-key`,
-    draw: `${root}:draw`,
+    samplingVersion: `${root}:draw`,
     paused: `${root}:paused`,
-    held: (protocol) => `${root}:held:${protocol}`,
+    parked: (protocol) => `${root}:held:${protocol}`,
     under: (name) => `${root}:${name}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,
@@ -81,6 +106,23 @@ export function keysUnder(prefix: string): Keys {
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
     replies: (member) => `${root}:replies:${member}`,
+  }
+}
+
+/** All keys of a case. */
+export function caseKeys(keys: Keys, id: string) {
+  return { case: keys.case(id), journal: keys.journal(id), lost: keys.lost(id) }
+}
+
+/** All keys of a thread but its replies. */
+export function threadKeys(keys: Keys, member: string) {
+  return {
+    thread: keys.thread(member),
+    comments: keys.comments(member),
+    sample: keys.sample(member),
+    authors: keys.authors(member),
+    orphans: keys.orphans(member),
+    revisions: keys.revisions(member),
   }
 }
 

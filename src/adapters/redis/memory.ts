@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { serversOf } from './connect.ts'
 
-/** The share of its `maxmemory` that Redis uses, of a cluster its fullest master; 0 where no `maxmemory` is set. */
+/** The share (0 to 1) of its `maxmemory` that Redis uses, in a cluster that of its fullest master; 0 where none is set. */
 export async function memoryShare(client: Redis): Promise<number> {
   return Math.max(
     0,
@@ -9,8 +9,8 @@ export async function memoryShare(client: Redis): Promise<number> {
   )
 }
 
-function shareOf(told: string): number {
-  const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(told)?.[1] ?? 0)
+function shareOf(info: string): number {
+  const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
   const most = number('maxmemory')
   return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { drawOf, lots } from '../../domain/lot.ts'
+import { samplingKeyVersion, samplingRanks } from '../../domain/sampling-rank.ts'
 import type { Report } from '../../ports/report.ts'
 import type { Keys } from './keys.ts'
 
 /**
- * The key of fences and draws: the one that was set, else one that every process on this Redis shares and the first one makes.
- * Reports if none was set, since that one goes with Redis, and if draws fall another way than they did here before.
+ * The secret key of fences and of sampling: the one from the settings, else a random one that the first process makes and all
+ * processes on this Redis share. Reports if none was set, since that one is lost with Redis's data, and if samples are drawn
+ * under another key than by the process that started last.
  */
 export async function secretOf(redis: Redis, keys: Keys, set: string, report: Report): Promise<string> {
   const secret = set || (await sharedKey(redis, keys.fence))
@@ -15,12 +16,12 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
       advice:
         'fences.key is not set: the key of fences and draws is kept in Redis and lost with it; set GAVEL_FENCES_KEY',
     })
-  const draw = drawOf(lots(secret))
-  const before = await redis.getset(keys.draw, draw)
-  if (before !== null && before !== draw)
+  const version = samplingKeyVersion(samplingRanks(secret))
+  const before = await redis.getset(keys.samplingVersion, version)
+  if (before !== null && before !== version)
     report('key:changed', {
       advice:
-        'draws fall another way than before: threads that run are sampled under both keys, and their verdicts say so',
+        'comments are sampled under another key than before: open threads are sampled under both, and their verdicts say so',
     })
   return secret
 }

@@ -5,7 +5,7 @@ import { SCORE_ANSWERS, type Score, stepsAnswer, type WrittenSteps } from './ans
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. The four aspects' are their criteria. */
+/** The prompt files of this protocol and the placeholders in each. The four aspects' files are their criteria. */
 export const COUNTERSPEECH_PROMPTS = {
   system: [],
   relevance: [],
@@ -51,7 +51,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
       ...asked,
       stage: 'steps',
       role: 'steps-writer',
-      part: aspect,
+      label: aspect,
       messages: render('steps', { criterion: criterionOf(aspect) }),
       answer: stepsAnswer,
     }),
@@ -65,7 +65,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         ...asked,
         stage: 'score',
         role: 'scorer',
-        part: aspect,
+        label: aspect,
         messages: steps === undefined ? render('score-without-steps', values) : render('score', { ...values, steps }),
         answer: SCORE_ANSWERS[aspect],
       }

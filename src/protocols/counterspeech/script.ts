@@ -1,7 +1,7 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
-import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts } from '../unread.ts'
 import type { Score } from './answers.ts'
@@ -37,7 +37,7 @@ export function* autoCsEval(
 }
 
 /** G-EVAL's first round. An aspect whose steps are lost is not scored: without them it would be another method. */
-function* writtenSteps(ask: Questions, degraded: string[]): Part<ReadonlyMap<Aspect, string>> {
+function* writtenSteps(ask: Questions, degraded: string[]): SubScript<ReadonlyMap<Aspect, string>> {
   const answers = yield* round(ASPECTS.map((aspect) => ask.steps(aspect)))
   const written = readable(ASPECTS, answers, 'steps', degraded)
   return new Map([...written].map(([aspect, { steps }]) => [aspect, numbered(steps)]))

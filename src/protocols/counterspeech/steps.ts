@@ -1,20 +1,20 @@
-import { parted } from '../../domain/parted.ts'
+import { neutralized } from '../../domain/neutralized.ts'
 import { ASPECTS, type Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
-/** The folder of steps that are written for no model in particular. */
+/** The folder of steps for no particular model. */
 const DEFAULT = 'default'
 
-/** Evaluation steps by aspect, and which of them stand in for others, in words. */
+/** Evaluation steps by aspect, and in words which of them replace calibrated ones. */
 export interface Steps {
   readonly texts: ReadonlyMap<Aspect, string>
   readonly degraded: readonly string[]
 }
 
 /**
- * The steps that `settings` asks for, from the files under `config/steps/`: those for the model, for want of them ours,
- * which is said where calibrated ones were asked for. None where nobody hands any to the scorer or the model writes its
- * own. Throws one error that names every fault in the files.
+ * The steps that `settings` asks for, from the files under `config/steps/`: the model's own, else the shipped ones, which
+ * `degraded` says where calibrated ones were asked for. None where the scorer is given none, or writes its own. Throws one
+ * error that names every fault in the files.
  */
 export function readSteps(
   settings: Pick<CounterspeechSettings, 'steps' | 'stepsFor'>,
@@ -40,12 +40,12 @@ export function readSteps(
   return { texts, degraded }
 }
 
-/** Steps that a model has written, as one text. They are to be followed, and so stand in no fence. */
+/** Steps that a model has written, as one text. They are instructions to be followed, so they are not fenced. */
 export function numbered(steps: readonly string[]): string {
-  return steps.map((step, index) => `${index + 1}. ${parted(step.replace(/\s+/g, ' '))}`).join('\n')
+  return steps.map((step, index) => `${index + 1}. ${neutralized(step.replace(/\s+/g, ' '))}`).join('\n')
 }
 
-/** The comment at a file's head is for people. */
+/** A file without the comment at its beginning, which is for people. */
 function withoutComment(file: string): string {
   return file.replace(/^\s*<!--[\s\S]*?-->/, '').trim()
 }

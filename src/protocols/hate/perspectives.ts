@@ -42,9 +42,9 @@ export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
   /** Its file's name without the ending. */
   readonly name: string
   readonly answer: ReturnType<typeof stanceAnswer>
-  /** Which side a label of its own stands for; undefined for an abstention. */
+  /** The side that a label of its own means; undefined for an abstention. */
   side(label: string): Side | undefined
-  /** A label of the shelf under the perspective's own name; undefined where it stands for none. */
+  /** A label of the shelf under the perspective's own name; undefined where it matches none. */
   ownLabel(onShelf: string): string | undefined
 }
 

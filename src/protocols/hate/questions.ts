@@ -8,7 +8,7 @@ import { ABSTAIN, judgeAnswer, turnAnswer, zeroShotAnswer } from './answers.ts'
 import { type Perspective, SIDES, type Side } from './perspectives.ts'
 import type { HateSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. */
+/** The prompt files of this protocol and the placeholders in each. */
 export const HATE_PROMPTS = {
   system: [],
   perspective: ['criteria', 'examples', 'text', 'labels'],
@@ -39,7 +39,7 @@ export type Argument = z.infer<typeof turnAnswer> | null
 export interface Turn {
   readonly side: Side
   readonly round: number
-  /** Undefined for whoever opens. */
+  /** Undefined for the first speaker. */
   readonly heard: Argument | undefined
   readonly argument: Argument
 }
@@ -54,8 +54,8 @@ export interface Questions {
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
   argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
   /**
-   * Round 2: after its own turn, refutes or agrees with what it heard. By Algorithm 2 it has its reference no more; by the
-   * published code all of round 1 still stands before it.
+   * Round 2: after its own turn, refutes or agrees with what it heard. By Algorithm 2 it is not shown its reference any more; by
+   * the published code it is still shown all of round 1.
    */
   respond(own: Turn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
   /** By Algorithm 2 over the history H, who said what in order; by the published code over each side's memory. */
@@ -65,9 +65,9 @@ export interface Questions {
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
 const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
 
-/** What stands where there is no reference or no example. */
+/** Shown in place of a reference or examples where there are none. */
 const NONE = 'none'
-/** What stands for a turn that failed: nobody was heard, which is not to have nothing to say. */
+/** Shown in place of a turn that failed: a debater that was not heard is not one with nothing to say. */
 const LOST = '(this turn was lost)'
 
 export function questions(words: string, parts: { settings: HateSettings; prompts: Prompts; fence: Fence }): Questions {
@@ -84,7 +84,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   })
   const turn = (side: Side, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),
-    part: side,
+    label: side,
     messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
     answer: turnAnswer,
   })
@@ -114,14 +114,14 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
       const values = { criteria: criteriaOf(perspective), examples, text, labels }
       return {
         ...asked('perspective', 'perspective'),
-        part: perspective.name,
+        label: perspective.name,
         messages: [...system, ...render(SHOWN[settings.show], values)],
         answer: perspective.answer,
       }
     },
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
-      part: 'zero-shot',
+      label: 'zero-shot',
       messages: [...system, ...render('zero-shot', { text })],
       answer: zeroShotAnswer,
     }),
@@ -149,7 +149,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   }
 }
 
-/** A debater's own turn as it stands in its conversation; nothing where the turn failed. */
+/** A debater's own turn in its conversation; empty where the turn failed. */
 function spoken(own: Argument): ChatMessage[] {
   return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
 }
@@ -171,7 +171,7 @@ function listed(blocks: readonly string[]): string {
 /** The words that are judged: the post's text, and what its images are said to show. */
 export function wordsOf(post: Post): string {
   const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
-  return [post.text, ...images].filter((part) => part.trim() !== '').join('\n')
+  return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
 }
 
 /** Whether anything is known in words of what the image shows. */

@@ -3,7 +3,7 @@ import type { Fence } from '../../domain/fence.ts'
 import type { Found } from '../../domain/library.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
-import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { cutIn, unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import { ABSTAIN } from './answers.ts'
@@ -23,7 +23,7 @@ import type { HateSettings } from './settings.ts'
 /** What decided, and how; `wrong` says in words what went wrong on the way. */
 type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
 
-/** Where a perspective stands and why. */
+/** A perspective's stance, and why. */
 interface Stance {
   readonly perspective: Perspective
   readonly side: Side
@@ -63,7 +63,7 @@ function* similarContexts(
   perspectives: readonly Perspective[],
   settings: HateSettings,
   degraded: string[],
-): Part<Map<Perspective, Example[]>> {
+): SubScript<Map<Perspective, Example[]>> {
   const { lang } = post
   const shelves = shelvesOf(perspectives, settings)
   if (shelves.length === 0) return new Map()
@@ -90,7 +90,7 @@ function* pre(
   similar: ReadonlyMap<Perspective, readonly Example[]>,
   settings: HateSettings,
   degraded: string[],
-): Part<Stance[]> {
+): SubScript<Stance[]> {
   const answers = yield* round(perspectives.map((one) => ask.perspective(one, similar.get(one) ?? [])))
   return perspectives.flatMap((perspective, index): Stance[] => {
     const reply = answers[index]
@@ -112,22 +112,22 @@ function* pre(
 }
 
 /** Algorithm 2: round 1 from the references, round 2 to refute or agree, then the judge, however the stances fell. */
-function* dict(ask: Questions, stances: readonly Stance[], settings: HateSettings): Part<Decision> {
+function* dict(ask: Questions, stances: readonly Stance[], settings: HateSettings): SubScript<Decision> {
   const wrong: string[] = []
   const turns: Turn[] = []
   const reasonsOf = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
   const references: References = { 'non-hate': reasonsOf('non-hate'), hate: reasonsOf('hate') }
-  function* says(said: Omit<Turn, 'argument'>, asked: ReturnType<Questions['argue']>): Part<Turn> {
+  function* says(said: Omit<Turn, 'argument'>, asked: ReturnType<Questions['argue']>): SubScript<Turn> {
     const [reply] = yield* round([asked])
     if (!reply.ok) wrong.push(`debate turn (${said.side}, round ${said.round}) failed: ${failure(reply)}`)
     const turn = { ...said, argument: reply.ok ? reply.answer : null }
     turns.push(turn)
     return turn
   }
-  function* argues(side: Side, heard: Argument | undefined): Part<Turn> {
+  function* argues(side: Side, heard: Argument | undefined): SubScript<Turn> {
     return yield* says({ side, round: 1, heard }, ask.argue(side, heard, references))
   }
-  function* responds(own: Turn, heard: Argument): Part<Turn> {
+  function* responds(own: Turn, heard: Argument): SubScript<Turn> {
     return yield* says({ side: own.side, round: 2, heard }, ask.respond(own, heard, references))
   }
 
@@ -160,7 +160,7 @@ function majority(stances: readonly Stance[], asked: number): Decision {
 }
 
 /** Table 1, the base agent: one call, without criteria and similar contexts. */
-function* zeroShot(ask: Questions, settings: HateSettings): Part<Decision> {
+function* zeroShot(ask: Questions, settings: HateSettings): SubScript<Decision> {
   const [reply] = yield* round([ask.zeroShot()])
   if (!reply.ok) return undecided(`zero-shot failed: ${failure(reply)}`)
   const { label, reason } = reply.answer
@@ -170,7 +170,7 @@ function* zeroShot(ask: Questions, settings: HateSettings): Part<Decision> {
   return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
 }
 
-/** The shelves that are looked through; none where no example is shown to anybody. */
+/** The shelves to be searched; none where no examples are shown. */
 export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
   if (decide === 'zero-shot' || show === 'criteria') return []
   return [...new Set(perspectives.map(({ shelf }) => shelf))]

@@ -24,7 +24,8 @@ const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] a
 
 /**
  * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, a text of
- * which a part was not read is judged by the rest, and unless perspectives are listed, the paper's five are asked and no other. The paper gives no temperature; its code's is set. The
+ * which not all was read is judged by the rest, and unless perspectives are listed, the paper's five are asked and no other.
+ * The paper gives no temperature; its code's is set. The
  * switches of its ablations stay as they are, and so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {

@@ -36,7 +36,7 @@ function batchAnswerOf(count: number) {
     }
     return entries.data.filter((one) => entry.safeParse(one).success)
   }
-  // A model is asked for one entry each, and under a grammar can't go on after the last; fewer are read all the same.
+  // One entry each is asked for, and a grammar allows no more; fewer are still read.
   const entries = z.array(entry).min(1).max(count).meta({ minItems: count })
   return z.object({ scores: z.preprocess(readable, entries) })
 }

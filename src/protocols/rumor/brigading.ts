@@ -3,30 +3,30 @@ import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Tie } from './sides.ts'
 
-/** An utterance and its stance score; null where nobody is asked for scores. */
+/** An utterance and its stance score; null where no scores are asked for. */
 export interface Heard {
   readonly utterance: Utterance
   readonly score: number | null
 }
 
-/** The comments that weigh, and what became of the others. */
+/** The comments that count, and what became of the others. */
 export interface Weighed {
   /** In order of time, then id, each with the score of what it says. */
   readonly comments: readonly { readonly comment: Comment; readonly score: number | null }[]
-  /** Comments for which another one stands. */
+  /** Comments that another one represents. */
   readonly folded: number
-  /** Comments beyond what their authors may weigh. */
+  /** Comments beyond the number that counts of one author. */
   readonly author: number
   /** What was folded or left out, in words. */
   readonly says: readonly string[]
 }
 
-/** Groups and authors that are named one by one; the rest are counted. */
+/** How many groups and authors are named; the rest are counted. */
 const NAMED = 3
-/** Longest id or name of a stranger's choosing in a verdict's words, in characters. */
+/** Longest id or name that a stranger chose in a verdict's text, in characters. */
 const NAME_CHARS = 40
 
-/** What is asked about: each comment by itself, or what many say in the same words once. */
+/** What is asked about: each comment by itself, or once for all comments with the same words. */
 export function utterancesOf(
   comments: readonly Comment[],
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
@@ -35,9 +35,9 @@ export function utterancesOf(
 }
 
 /**
- * What many hands can't make more of by repeating it: of one side, near-identical comments count once, and of one author the
- * `perAuthor` strongest, so that three empty words don't silence what the author has to say. A group has the voice of its
- * first comment whose author has room, the strongest words before others, then the earliest; comments without an author are
+ * Keeps repetition from adding weight: near-identical comments of one side count once, and of one author's comments the
+ * `perAuthor` strongest, so that a few empty words don't displace what the author has to say. A group is represented by its
+ * first comment whose author is not yet at the cap, the strongest first, then the earliest; comments without an author are
  * not capped.
  */
 export function weigh(
@@ -131,7 +131,7 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** An id as it may stand in a sentence: letters, digits and what ids are joined with; the rest as dots, and not for long. */
+/** An id that is safe in a sentence: letters, digits and joining characters, all others as dots; shortened. */
 function name(id: string): string {
   const shown = id
     .slice(0, NAME_CHARS)

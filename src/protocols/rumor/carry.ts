@@ -11,19 +11,19 @@ import type { Score } from './stance.ts'
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
   /** What went wrong on the way to this decision, in words. */
   degraded: z.array(z.string()),
-  /** Load or a lost turn kept the debate from its end: it is held again at the next revision without load. */
+  /** Overload or a lost turn cut the debate short: it is held again at the next revision without overload. */
   again: z.boolean(),
   /** By role: the models whose words it rests on. */
   models: z.record(z.string(), z.string()),
 })
 export type Decision = z.infer<typeof decision>
 
-/** What a revision leaves to the next: scores by text, and the decision with the evidence it rests on. */
+/** What a revision hands on to the next: scores by text, and the decision with the evidence that it rests on. */
 export const rumorCarry = z.object({
   /** Script, prompts and settings that this was made under. */
   under: z.string(),
   claim: z.string(),
-  /** Null where nobody could tell. */
+  /** Null where it could not be found out. */
   kind: z.enum(['subjective', 'objective']).nullable(),
   /** Hash of what was said ({@link keyOf}), its score, and the model that gave it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
@@ -69,8 +69,8 @@ export function carriedScores(
 }
 
 /**
- * What may stay when comments are deleted: scores, which hold no words, and a decision of which none of them was a part. What
- * debaters say may quote what they were shown.
+ * What may be kept when comments are deleted: the scores, which hold no words, and a decision whose debaters were shown none of
+ * these comments. What debaters say may quote what they were shown.
  */
 export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): unknown {
   const read = rumorCarry.safeParse(carry)
@@ -84,7 +84,7 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
   return { ...read.data, evidence: '', shown: [], decision: none } satisfies RumorCarry
 }
 
-/** Folded, a score is of the words, whoever says them; else each comment has its own, and an edited one none. */
+/** Folded, a score belongs to the words, whoever wrote them; else to the comment as it was written, and an edit loses it. */
 function keyOf({ id, text }: Comment, folded: boolean): string {
   return digest(folded ? text : JSON.stringify([id, text]))
 }

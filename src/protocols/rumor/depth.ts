@@ -1,15 +1,15 @@
 import type { RumorSettings } from './settings.ts'
 
-/** How deep a case is gone into. */
+/** How much is asked for one case. */
 export interface Depth extends Pick<RumorSettings, 'rounds' | 'k' | 'sampleSize'> {
-  /** Comments scored anew at most. */
+  /** Most comments scored anew. */
   readonly comments: number
 }
 
-/** The settings' depth, or what is left of it under load. */
-export function depthOf(settings: RumorSettings, pressed: boolean): Depth {
+/** The depth of the settings, reduced where the case was opened under overload. */
+export function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
   const { rounds, k, sampleSize, pressedRounds, pressedK, pressedComments } = settings
-  const atMost = (full: number, limit: number | null) => (pressed && limit !== null ? Math.min(full, limit) : full)
+  const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)
   return {
     rounds: atMost(rounds, pressedRounds),
     k: atMost(k, pressedK),

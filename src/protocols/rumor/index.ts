@@ -16,11 +16,11 @@ export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
-  make({ settings: given, prompts: files, fence, lot }: ProtocolParts) {
+  make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
     // Draws are a part of what is asked: workers with another key are of other settings.
-    const settingsHash = shortHash([settings, lot('rumor', '')])
+    const settingsHash = shortHash([settings, samplingRank('rumor', '')])
     const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',
@@ -34,13 +34,13 @@ export const rumor = {
       promptsHash: prompts.hash,
       settingsHash,
       withoutComments,
-      script: (subject, carry, circumstances) => {
+      script: (subject, carry, context) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
         return s2mad(snapshot.parse(subject), before, {
-          ...{ settings, prompts, fence, lot, under },
-          pressed: circumstances?.pressed === true,
-          tenant: circumstances?.tenant ?? '',
+          ...{ settings, prompts, fence, samplingRank, under },
+          overloaded: context?.overloaded === true,
+          tenant: context?.tenant ?? '',
         })
       },
     }

@@ -14,10 +14,10 @@ const MISSPELT_WORDS = 10
 const MISSPELT_SHARE = 0.2
 /** Shortest word that can be misspelt: one letter makes "not" of "now" and "dead" of "deaf". */
 const MISSPELT_LETTERS = 5
-/** Texts that one is compared with at most, the earliest: nobody can make the comparing quadratic. */
+/** Most texts that one is compared with, the earliest ones, so that nobody can make the comparison quadratic. */
 const MOST_COMPARED = 32
 
-/** Comments that say the same, the barest text first, then in order of time, then id: the first of them stands for all. */
+/** Comments that say the same, the shortest text first, then in order of time, then id: the first represents them all. */
 export interface Utterance {
   readonly comments: readonly Comment[]
   /** Its words, without decoration where it is long; none where it is short. */
@@ -28,8 +28,8 @@ export interface Utterance {
  * Comments with the same words together, in order of time, then id, whatever the order in which they are given. Texts have the
  * same words when they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation
  * other than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question mark
- * makes them distinct, in any language: a resemblance of shingles alone would take "it is true" for "it is not true" once the
- * text is long enough.
+ * makes them distinct, in any language: shingle similarity alone would take "it is true" for "it is not true" once the text is
+ * long enough.
  */
 export function sameWords(comments: readonly Comment[]): Utterance[] {
   const byKey = new Map<string, { comments: Comment[]; words: readonly string[] }>()
@@ -46,7 +46,7 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
     byKey.set(key, known)
     byText.set(comment.text, known)
   }
-  // The barest text first: what somebody decorated with words of their own (a mention, a link) speaks for nobody else.
+  // The shortest first: a text that its author has decorated (with a mention, a link) represents nobody else.
   for (const { comments: same } of byKey.values())
     same.sort((a, b) => a.text.length - b.text.length || byTimeThenId(a, b))
   return [...byKey.values()]
@@ -70,7 +70,7 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
     group.members.push(utterance)
     for (const other of others) {
       group.members.push(...other.members)
-      other.within = group
+      other.mergedInto = group
     }
     if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
       byInitials.set(initials, [...seen, { words, group }])
@@ -79,25 +79,25 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   const inOrder = (a: Utterance | undefined, b: Utterance | undefined) =>
     ((a && place.get(a)) ?? 0) - ((b && place.get(b)) ?? 0)
   return groups
-    .filter(({ within }) => within === null)
+    .filter(({ mergedInto }) => mergedInto === null)
     .map(({ members }) => members.sort(inOrder))
     .sort(([a], [b]) => inOrder(a, b))
 }
 
 interface Group {
   readonly members: Utterance[]
-  /** The group that this one turned out to be part of. */
-  within: Group | null
+  /** The group that this one has been merged into. */
+  mergedInto: Group | null
 }
 
 function root(group: Group): Group {
   let top = group
-  while (top.within !== null) top = top.within
+  while (top.mergedInto !== null) top = top.mergedInto
   return top
 }
 
 function started(groups: Group[]): Group {
-  const group: Group = { members: [], within: null }
+  const group: Group = { members: [], mergedInto: null }
   groups.push(group)
   return group
 }
@@ -159,18 +159,18 @@ function read(text: string): Reading {
 }
 
 const ASCII = /^[\n\r\t -~]*$/
-/** Format characters and fillers, which nobody sees; controls but those that part words. */
+/** Invisible format characters and fillers; control characters except those that separate words. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u0085]/gu
-/** Accents that no letter takes, piled upon it. */
+/** Combining accents that no composed letter has. */
 const PILED = /[\u0300-\u036f]+/g
 const STRETCHED = /(\p{L})\1{2,}/gu
 const LINK = /(?:https?:\/\/|www\.)\S+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S*/g
-/** Whom a reply is addressed to. An address of mail is no mention. */
+/** Whom a reply is addressed to. An email address is no mention. */
 const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
-/** Punctuation that a short text says the same without. Brackets, colons and the like make its smileys. */
+/** Punctuation that changes nothing in a short text. Brackets and colons are not among it: they make emoticons. */
 const MARKS = /(?<!\d)[.,]|[.,](?!\d)|[!¡…。、“”„«»‘’"'`*~]/g
 
-/** In lower case and compatible characters, without what nobody sees, stretched letters and borrowed ones. */
+/** Normalised: lower case, compatible characters, no invisible ones, stretched letters shortened, look-alikes replaced. */
 function plainly(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase().replace(/([a-z])\1{2,}/g, '$1')
   const plain = text.normalize('NFKC').replace(UNSEEN, '').toLowerCase().normalize('NFC').replace(PILED, '')
@@ -195,10 +195,10 @@ const WORD =
 const ASCII_WORD = /[a-z][a-z0-9]*|\d+(?:[.,:/]\d+)*[a-z0-9]*|(?<![a-z0-9])-(?=\d)|[?$+<=>^|~%]/g
 /** Apostrophes within a word: "don't" is "dont". */
 const APOSTROPHE = /(?<=\p{L})['’ʼ`](?=\p{L})/gu
-/** Signs of scripts that leave no space between words: each is a word. */
+/** Characters of scripts that put no spaces between words: each counts as a word. */
 const SIGN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
-/** From the first of them on in Unicode's order. */
+/** A quick test for them: all come after U+0E00. */
 const MAYBE_SIGN = /[\u0e00-\uffff]/
 
 /** Without decoration. "??" asks no more than "?", and a row of one emoji says it once. */
@@ -225,7 +225,7 @@ function split(plain: string): readonly string[] {
 const EMOJI = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}]/u
 /** Emoji with which people agree, doubt or mock, and flags, say something. */
 const ANSWERING = /[👍👎👌🖕👏🙌👊✅☑✔❌❎✖🚫⛔💯🙄🤔🤨🧐🤥🤡😂🤣😆😹🙃😉😏😒😑🤦🤷🧢💩🤮🤢😡🤬⚠❓❔❗]|\p{RI}/u
-/** Letters and digits in turns, such as `x7k2p9`: put there so that no copy is the same. */
+/** Alternating letters and digits, such as `x7k2p9`: added so that no two copies are equal. */
 const RANDOM = /^(?:[a-z]+\d+){3,}[a-z]*$|^(?:\d+[a-z]+){3,}\d*$/
 
 /** An emoji that only decorates. */

@@ -7,7 +7,7 @@ import type { Prompts } from '../prompts.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
 import type { RumorSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. */
+/** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {
   system: [],
   stance: ['claim', 'comment'],
@@ -29,18 +29,18 @@ const STANCE_TOKENS = 80
 /** The questions of the paper about one post, each an ask of its stage. */
 export interface Questions {
   stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
-  stanceBatch(comments: readonly Comment[], part: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
+  stanceBatch(comments: readonly Comment[], label: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
   subjectivity(): Ask<z.infer<typeof subjectivityAnswer>>
   /** The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind. */
   opening(kind: PromptKind, comments: string): ChatMessage[]
-  opinion(part: string, conversation: readonly ChatMessage[]): Ask<View>
-  turn(part: string, conversation: readonly ChatMessage[]): Ask<View>
+  opinion(label: string, conversation: readonly ChatMessage[]): Ask<View>
+  turn(label: string, conversation: readonly ChatMessage[]): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View): ChatMessage[]
   judge(support: View, oppose: View): Ask<View>
   /** Table 1, the model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
-  /** A side's comments as they stand in its prompt; says so where there are none. */
+  /** A side's comments as text for its prompt, also where there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
 
@@ -66,27 +66,27 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       answer: stanceAnswer,
       about: [comment.id],
     }),
-    stanceBatch: (comments, part) => ({
+    stanceBatch: (comments, label) => ({
       ...asked('stance', 'scorer', stanceTokens(comments.length)),
-      part,
+      label,
       messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
       answer: stanceBatchAnswer(comments.length),
       about: comments.map(({ id }) => id),
-      pieces: {
+      batch: {
         count: comments.length,
-        only: (pieces) =>
+        subset: (items) =>
           ask.stanceBatch(
-            pieces.flatMap((piece) => comments[piece] ?? []),
-            part,
+            items.flatMap((item) => comments[item] ?? []),
+            label,
           ),
-        take({ scores }, nth) {
+        pick({ scores }, nth) {
           const score = scores.find(({ comment }) => comment === nth + 1)
           return score && { scores: [{ ...score, comment: 1 }] }
         },
-        join: (answers) => ({
+        merge: (answers) => ({
           scores: [...answers]
             .sort(([a], [b]) => a - b)
-            .flatMap(([piece, { scores }]) => scores.map((score) => ({ ...score, comment: piece + 1 }))),
+            .flatMap(([item, { scores }]) => scores.map((score) => ({ ...score, comment: item + 1 }))),
         }),
       },
     }),
@@ -96,13 +96,18 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       answer: subjectivityAnswer,
     }),
     opening: (kind, comments) => [...system, ...render(`opinion-${kind}`, { claim, comments })],
-    opinion: (part, messages) => ({
+    opinion: (label, messages) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
-      part,
+      label,
       messages,
       answer: view,
     }),
-    turn: (part, messages) => ({ ...asked('debate', 'debater', settings.answerTokens), part, messages, answer: view }),
+    turn: (label, messages) => ({
+      ...asked('debate', 'debater', settings.answerTokens),
+      label,
+      messages,
+      answer: view,
+    }),
     rebuttal: (other) => render('debate', { argument: argument(other) }),
     judge: (support, oppose) => ({
       ...asked('judge', 'judge', settings.answerTokens),
@@ -114,7 +119,7 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
     }),
     vanilla: (comments) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
-      part: 'vanilla',
+      label: 'vanilla',
       messages: [...system, ...render('vanilla', { claim, comments: ask.comments('Comments', comments) })],
       answer: view,
     }),
@@ -139,5 +144,5 @@ export function claimOf(post: Post): string {
     const words = shownIn(medium)
     return words === undefined ? [] : [`[image: ${words}]`]
   })
-  return [post.text, ...images].filter((part) => part !== '').join('\n')
+  return [post.text, ...images].filter((words) => words !== '').join('\n')
 }

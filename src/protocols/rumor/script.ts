@@ -1,9 +1,9 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import type { Lot } from '../../domain/lot.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
-import { type Conclusion, type Part, round, type Script } from '../../engine/script.ts'
+import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
@@ -13,14 +13,14 @@ import { depthOf } from './depth.ts'
 import type { Utterance } from './near-identical.ts'
 import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
-import { draw, halve, lotIn, type Sides, separate, tieOf } from './sides.ts'
+import { halve, rankIn, type Sides, sample, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
 
-/** A decision, its last three fields where there is something to say. */
+/** A decision; its last three fields may be left out where there is nothing to say. */
 type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
   Partial<Pick<Decision, 'degraded' | 'again' | 'models'>>
 
-/** With fewer of the comments scored than this share the evidence is called thin. */
+/** With a smaller share of the comments scored than this the evidence is called thin. */
 const THIN = 0.5
 
 /**
@@ -34,16 +34,16 @@ export function* s2mad(
     settings: RumorSettings
     prompts: Prompts
     fence: Fence
-    lot: Lot
+    samplingRank: SamplingRank
     under: string
-    pressed: boolean
+    overloaded: boolean
     tenant: string
   },
 ): Script {
   const { settings } = parts
-  const depth = depthOf(settings, parts.pressed)
-  const lotOf = lotIn(parts.lot, parts.tenant, post.id)
-  const tie = tieOf(settings, lotOf)
+  const depth = depthOf(settings, parts.overloaded)
+  const rankOf = rankIn(parts.samplingRank, parts.tenant, post.id)
+  const tie = tieOf(settings, rankOf)
   const ask = questions(post, parts)
   const degraded: string[] = []
   if (comments.length === 0) degraded.push('no comments: judged on the claim alone')
@@ -56,26 +56,26 @@ export function* s2mad(
     ...partlyReadComments(comments, parts.fence),
   )
   if (claimOf(post) === '') return nothingToJudge()
-  if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, lotOf, degraded)
+  if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, rankOf, degraded)
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
   const utterances = utterancesOf(comments, settings)
   const known = remembered(post, utterances, before, settings)
   const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
-  const wanted = draw(unscored, depth.comments, firstOf, lotOf)
+  const wanted = sample(unscored, depth.comments, firstOf, rankOf)
   const askKind = settings.promptKind === 'auto' && known.kind === null
   const { scores, beside, ...stance } = yield* stances(
     wanted,
     known.scores,
     ask,
-    { ...settings, oneScorer: settings.oneScorer && !parts.pressed },
+    { ...settings, oneScorer: settings.oneScorer && !parts.overloaded },
     askKind ? ask.subjectivity() : undefined,
   )
   degraded.push(...stance.degraded)
   const subjectivity = beside as Answered<{ answer: 'Yes' | 'No' }> | undefined
   const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, degraded)
 
-  // Who weighs, and on which side (equations 2 and 3).
+  // Which comments count, and on which side (equations 2 and 3).
   const heard = settings.stance
     ? [...scores].map(([utterance, { value }]) => ({ utterance, score: value }))
     : utterances.map((utterance) => ({ utterance, score: null }))
@@ -90,13 +90,13 @@ export function* s2mad(
       : halve(
           weighed.comments.map(({ comment }) => comment),
           sampleSize,
-          lotOf,
+          rankOf,
         )
   const holds = (sides: Sides) =>
     before !== null &&
     settings.keepUnlessEvidenceChanged &&
-    stillHolds(before, evidenceHash(post, sides, kind), parts.pressed)
-  // A decision that still holds costs nothing, whatever the load.
+    stillHolds(before, evidenceHash(post, sides, kind), parts.overloaded)
+  // A decision that still holds costs nothing, also under overload.
   const full = sidesOf(settings)
   const sides = holds(full) ? full : sidesOf(depth)
   if (sizeOf(sides) < sizeOf(full))
@@ -163,18 +163,18 @@ export function* s2mad(
 
   const cutShort = rounds < settings.rounds && !(settings.stopAtConsensus && agreed(views))
   const shortened = cutShort ? [`under load: ${rounds} of ${settings.rounds} rounds of debate`] : []
-  const held = { rounds, again: cutShort, degraded: shortened }
+  const debate = { rounds, again: cutShort, degraded: shortened }
   const models = { debater: debaters[1].model }
 
   // Consensus or judge (lines 17–21, equation 5).
   if (agreed(views)) {
     const rationale = `Both debaters: ${views[0].answer}. On the supporting side: ${views[0].reasoning} On the opposing side: ${views[1].reasoning}`
-    return conclude({ ...held, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
+    return conclude({ ...debate, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
   }
   const [judged] = yield* round([ask.judge(views[0], views[1])])
   if (!judged.ok) return conclude({ ...undecided(...shortened, `judge failed: ${failure(judged)}`), rounds, models })
   return conclude({
-    ...held,
+    ...debate,
     label: labelOf(judged.answer),
     rationale: judged.answer.reasoning,
     decidedBy: 'judge',
@@ -187,13 +187,13 @@ function* vanilla(
   comments: readonly Comment[],
   ask: Questions,
   settings: RumorSettings,
-  lotOf: (comment: Comment) => number,
+  rankOf: (comment: Comment) => number,
   degraded: readonly string[],
 ): Script {
   const unheard = utterancesOf(comments, settings).map((utterance) => ({ utterance, score: null }))
-  const weighed = weigh(unheard, settings, tieOf(settings, lotOf))
+  const weighed = weigh(unheard, settings, tieOf(settings, rankOf))
   const all = weighed.comments.map(({ comment }) => comment)
-  const shown = draw(all, settings.sampleSize, (comment) => comment, lotOf)
+  const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
   const [only] = yield* round([ask.vanilla(shown)])
   const { degraded: wrong = [], ...reached } = only.ok
     ? { label: labelOf(only.answer), rationale: only.answer.reasoning, decidedBy: 'judge' as const, rounds: 0 }
@@ -218,7 +218,7 @@ function nothingToJudge(): Conclusion {
   }
 }
 
-/** A debater and its conversation so far: its opening, its replies, what it was told of the other's. */
+/** A debater and its conversation so far: its opening, its own replies, and the other's as it was shown them. */
 interface Debater {
   readonly side: Side
   conversation: ChatMessage[]
@@ -231,7 +231,7 @@ function debater(side: Side, conversation: ChatMessage[]): Debater {
   return { side, conversation, view: null, model: '' }
 }
 
-/** Takes a reply into the conversation. A failed reply leaves the debater at its last readable view, and is named. */
+/** Adds a reply to the conversation. After a failed reply the debater keeps its last readable view, and the failure is named. */
 function hear(speaker: Debater, reply: Answered<View>, lost: string[], told: readonly ChatMessage[] = []): View {
   if (reply.ok) {
     const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }
@@ -256,7 +256,7 @@ function undecided(...why: string[]): Reached & { degraded: string[] } {
 }
 
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): Part<Reached> {
+function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): SubScript<Reached> {
   const comments = [
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),
@@ -279,9 +279,9 @@ function fixedKind(settings: RumorSettings): PromptKind {
   return settings.promptKind === 'subjective' ? 'subjective' : 'objective'
 }
 
-/** Whether the decision before rests on what the debaters would be shown now, and was not kept from its end. */
-function stillHolds({ decision: { label, again }, evidence }: RumorCarry, shown: string, pressed: boolean): boolean {
-  return label !== null && (pressed || !again) && evidence === shown
+/** Whether the previous decision rests on what the debaters would be shown now, and its debate was not cut short. */
+function stillHolds({ decision: { label, again }, evidence }: RumorCarry, shown: string, overloaded: boolean): boolean {
+  return label !== null && (overloaded || !again) && evidence === shown
 }
 
 function sizeOf({ support, oppose }: Sides): number {

@@ -1,4 +1,4 @@
-import type { Lot } from '../../domain/lot.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
 import type { RumorSettings } from './settings.ts'
 
@@ -11,18 +11,18 @@ export interface Sides {
 /** The order of comments of which one is as strong as the other. */
 export type Tie = (a: Comment, b: Comment) => number
 
-/** How this thread's ties are broken: in order of time, as in the paper, or by a draw that nobody can foresee or be early for. */
-export function tieOf({ ties }: Pick<RumorSettings, 'ties'>, lotOf: (comment: Comment) => number): Tie {
-  return ties === 'time' ? byTimeThenId : (a, b) => lotOf(a) - lotOf(b) || byTimeThenId(a, b)
+/** How this thread's ties are broken: in order of time, as in the paper, or by sampling ranks, which nobody can foresee or be early for. */
+export function tieOf({ ties }: Pick<RumorSettings, 'ties'>, rankOf: (comment: Comment) => number): Tie {
+  return ties === 'time' ? byTimeThenId : (a, b) => rankOf(a) - rankOf(b) || byTimeThenId(a, b)
 }
 
-/** A thread's draw. */
-export function lotIn(lot: Lot, tenant: string, postId: string): (comment: Comment) => number {
+/** The sampling ranks of a thread's comments. */
+export function rankIn(samplingRank: SamplingRank, tenant: string, postId: string): (comment: Comment) => number {
   const known = new Map<string, number>()
   return ({ id }) => {
-    const drawn = known.get(id) ?? lot(`rumor ${tenant}/${postId}`, id)
-    known.set(id, drawn)
-    return drawn
+    const rank = known.get(id) ?? samplingRank(`rumor ${tenant}/${postId}`, id)
+    known.set(id, rank)
+    return rank
   }
 }
 
@@ -46,31 +46,31 @@ export function separate(
 }
 
 /** Table 2, "w/o Stance": at most `size` comments, drawn at random, cut into two halves. */
-export function halve(comments: readonly Comment[], size: number, lotOf: (comment: Comment) => number): Sides {
-  const drawn = byLot(comments, (comment) => comment, lotOf).slice(0, size)
+export function halve(comments: readonly Comment[], size: number, rankOf: (comment: Comment) => number): Sides {
+  const drawn = byRank(comments, (comment) => comment, rankOf).slice(0, size)
   const middle = Math.ceil(drawn.length / 2)
   return { support: drawn.slice(0, middle), oppose: drawn.slice(middle) }
 }
 
 /** At most `size` items, drawn at random by one comment of each, in the order in which they are given. */
-export function draw<Item>(
+export function sample<Item>(
   items: readonly Item[],
   size: number,
   commentOf: (item: Item) => Comment,
-  lotOf: (comment: Comment) => number,
+  rankOf: (comment: Comment) => number,
 ): readonly Item[] {
   if (items.length <= size) return items
-  const drawn = new Set(byLot(items, commentOf, lotOf).slice(0, size))
-  return items.filter((item) => drawn.has(item))
+  const sampled = new Set(byRank(items, commentOf, rankOf).slice(0, size))
+  return items.filter((item) => sampled.has(item))
 }
 
-function byLot<Item>(
+function byRank<Item>(
   items: readonly Item[],
   commentOf: (item: Item) => Comment,
-  lotOf: (comment: Comment) => number,
+  rankOf: (comment: Comment) => number,
 ): Item[] {
   return items
     .map((item) => ({ item, comment: commentOf(item) }))
-    .sort((a, b) => lotOf(a.comment) - lotOf(b.comment) || byTimeThenId(a.comment, b.comment))
+    .sort((a, b) => rankOf(a.comment) - rankOf(b.comment) || byTimeThenId(a.comment, b.comment))
     .map(({ item }) => item)
 }

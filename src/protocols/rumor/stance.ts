@@ -1,6 +1,6 @@
 import { type Answered, type Ask, failure } from '../../domain/ask.ts'
 import type { FailureCode } from '../../domain/errors.ts'
-import { type Part, round } from '../../engine/script.ts'
+import { round, type SubScript } from '../../engine/script.ts'
 import type { Utterance } from './near-identical.ts'
 import type { Questions } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -11,7 +11,7 @@ export interface Score {
   readonly model: string
 }
 
-/** What is known of the stances after they were asked for. */
+/** The stances, after they were asked for. */
 export interface Stances {
   readonly scores: ReadonlyMap<Utterance, Score>
   /** The answer to what was asked beside them. */
@@ -22,8 +22,9 @@ export interface Stances {
 
 /**
  * Algorithm 1, lines 2 to 5: the stance of each utterance, in batches, and in the same round what else is to be asked.
- * What a readable answer left out is asked for once more, together, and a batch that could not be answered in parts; so is, with `oneScorer`, what another model has scored
- * than the one that answers now, since one model's 0.6 is not another's.
+ * Then asked once more: together, what a readable answer left out; in smaller batches, what was in an unreadable or refused
+ * one; and, with `oneScorer`, what another model has scored than the one that answers now, since one model's 0.6 is not
+ * another's.
  */
 export function* stances(
   wanted: readonly Utterance[],
@@ -31,7 +32,7 @@ export function* stances(
   ask: Questions,
   { batchSize, oneScorer }: Pick<RumorSettings, 'batchSize' | 'oneScorer'>,
   beside: Ask | undefined,
-): Part<Stances> {
+): SubScript<Stances> {
   const batches = chunks(wanted, batchSize)
   const asks = batches.map((batch, index) => stanceOf(batch, ask, batchSize, `batch ${index + 1}`))
   const answers = yield* round([...asks, ...(beside === undefined ? [] : [beside])])
@@ -41,7 +42,7 @@ export function* stances(
   const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
     [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
   const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
-  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.spoilt.flatMap(parted)]
+  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.failedBatches.flatMap(smallerBatches)]
   const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
   const repeated = readScores(again, more)
 
@@ -62,10 +63,10 @@ export function* stances(
   }
 }
 
-function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, part: string): Ask {
+function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, label: string): Ask {
   const comments = batch.flatMap(({ comments: [first] }) => first ?? [])
   const [only] = comments
-  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, part)
+  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
 }
 
 interface ReadScores {
@@ -74,15 +75,15 @@ interface ReadScores {
   readonly leftOut: readonly Utterance[]
   /** What has no score because its question failed, and the failure's name. */
   readonly failures: ReadonlyMap<Utterance, string>
-  /** Batches that failed by what was asked or answered, and not by the way there. */
-  readonly spoilt: readonly (readonly Utterance[])[]
+  /** Batches that failed because of what was asked or answered, and not on the way to the model. */
+  readonly failedBatches: readonly (readonly Utterance[])[]
 }
 
-/** What one comment of a batch can bring about, whoever wrote it. */
-const SPOILT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
+/** Failures that a single comment of a batch can cause. */
+const CAUSED_BY_CONTENT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
 
-/** A batch in as many parts as each has members, so that one comment costs few others their score, and few calls. */
-function parted(batch: readonly Utterance[]): (readonly Utterance[])[] {
+/** A batch of n in about √n batches of √n, so that one comment costs few others their score, at few calls. */
+function smallerBatches(batch: readonly Utterance[]): (readonly Utterance[])[] {
   return chunks(batch, Math.floor(Math.sqrt(batch.length)))
 }
 
@@ -90,12 +91,12 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
   const scores = new Map<Utterance, Score>()
   const leftOut: Utterance[] = []
   const failures = new Map<Utterance, string>()
-  const spoilt: (readonly Utterance[])[] = []
+  const failedBatches: (readonly Utterance[])[] = []
   for (const [index, batch] of batches.entries()) {
     const reply = answers[index] as Answered<{ score: number } | { scores: { comment: number; score: number }[] }>
     if (!reply.ok) {
       for (const utterance of batch) failures.set(utterance, reply.code)
-      if (batch.length > 1 && SPOILT.has(reply.code)) spoilt.push(batch)
+      if (batch.length > 1 && CAUSED_BY_CONTENT.has(reply.code)) failedBatches.push(batch)
       continue
     }
     const given = 'scores' in reply.answer ? reply.answer.scores : [{ comment: 1, score: reply.answer.score }]
@@ -106,10 +107,10 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
       else scores.set(utterance, { value, model: reply.models?.[at] || reply.model })
     }
   }
-  return { scores, leftOut, failures, spoilt }
+  return { scores, leftOut, failures, failedBatches }
 }
 
-/** Said where a revision's scores come from more than one model: that of most, then the others. */
+/** For `degraded`, where a revision's scores come from more than one model: the most common model first. */
 function severalScorers(scores: ReadonlyMap<Utterance, Score>): string[] {
   const counts = countsOf([...scores.values()].map(({ model }) => model))
   if (counts.length < 2) return []
@@ -121,14 +122,14 @@ export function mostCommon(models: readonly string[]): string | undefined {
   return countsOf(models)[0]?.[0]
 }
 
-/** How often each comes, the most common first, then by name. */
+/** How often each occurs, the most common first, then by name. */
 function countsOf(models: readonly string[]): [string, number][] {
   const counts = new Map<string, number>()
   for (const model of models) counts.set(model, (counts.get(model) ?? 0) + 1)
   return [...counts].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
 }
 
-/** Without a readable answer the three points for claims of facts are asked for, which name all comments; it is said. */
+/** Without a readable answer the prompt for factual claims is used, which covers all comments; `degraded` says so. */
 export function kindIn(
   subjectivity: Answered<{ answer: 'Yes' | 'No' }>,
   degraded: string[],

@@ -18,9 +18,9 @@ export interface Brief {
 }
 
 /**
- * A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. What is said of one precedent
- * and can't be read is left out and costs none of the others; where the numbers are wrong nobody knows which precedent is
- * meant by any of them, and the whole can't be read.
+ * A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. An unreadable comparison is left
+ * out and spoils none of the others; where the numbers are wrong it is unknown which precedent each one means, and the whole
+ * is unreadable.
  */
 export function briefAnswer(count: number): z.ZodType<Brief> {
   const known = briefAnswers.get(count)
@@ -53,7 +53,7 @@ function briefAnswerOf(count: number): z.ZodType<Brief> {
   })
 }
 
-/** What the supporter says of one precedent beside the input. */
+/** How the supporter compares one precedent with the input. */
 function comparison(count: number) {
   return z.object({
     precedent: z.int().min(1).max(count),
@@ -62,7 +62,7 @@ function comparison(count: number) {
   })
 }
 
-/** The comparisons that can be read, where each is numbered rightly; else all, so that they are seen to be wrong. */
+/** The readable comparisons, if all are numbered rightly; else all of them, so that the schema refuses them. */
 function readable(comparisons: unknown, count: number): unknown {
   if (!Array.isArray(comparisons)) return comparisons
   const given = comparisons.filter((one) => one !== null)
@@ -80,7 +80,7 @@ export type Assessment = z.infer<typeof assessment>
 /** The arbiter's rules, in the order in which they are tested. */
 const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
 
-/** The rule settles the label: only a confirmed risk is unsafe. An answer that says otherwise can't be read. */
+/** The rule decides the label: only a confirmed risk is unsafe. An answer whose label contradicts its rule is unreadable. */
 export const report = z
   .object({
     reasoning: said,

@@ -3,6 +3,7 @@ import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
@@ -44,4 +45,5 @@ export const safety: ProtocolKind = {
     }
     return protocol
   },
+  curation: ({ fence, prompts }) => safetyCuration(fence, readPrompts(prompts, CURATOR_PROMPTS)),
 }

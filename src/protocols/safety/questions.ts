@@ -18,7 +18,7 @@ import {
 import { captioned, modalityOf, type Picture } from './input.ts'
 import type { SafetySettings } from './settings.ts'
 
-/** The prompt files of this protocol and the places in each. */
+/** The prompt files of this protocol and the placeholders in each. */
 export const SAFETY_PROMPTS = {
   system: [],
   'focus-text': [],
@@ -35,17 +35,17 @@ export const SAFETY_PROMPTS = {
 export type Side = 'strict' | 'loose'
 type Agent = 'describer' | 'supporter' | Side | 'arbiter'
 
-/** One turn of the debate as it went. */
+/** One turn of the debate, as it ended. */
 export interface Turn {
   readonly round: number
   readonly side: Side
-  /** Null where the turn could not be had. */
+  /** Null where the turn failed. */
   readonly said: Assessment | null
   /** The paper's stand-in for a score that could not be read, where the settings ask for it. */
   readonly standIn: number | null
 }
 
-/** What the arbiter and the debaters are told of the case: input and brief, as they stand in prompts. */
+/** What the arbiter and the debaters are told about the case: input and brief, as in the prompts. */
 export interface Grounds {
   readonly input: string
   readonly brief: string
@@ -83,7 +83,7 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
         alt === null ? `The author says nothing of what image ${number} shows.` : captioned(number, alt, fence)
       return {
         ...asked('describe', 'describer'),
-        part: `image ${number}`,
+        label: `image ${number}`,
         messages: [...system, ...pointingAt(url, render('describe', { caption }))],
         answer: description,
       }
@@ -127,7 +127,7 @@ function roleOf(agent: Agent, models: SafetySettings['models']): Agent {
   return models === 'all-large' ? 'arbiter' : 'strict'
 }
 
-/** Several system messages as one: some endpoints take no more. */
+/** Several system messages as one: some endpoints take only one. */
 function merged(messages: readonly ChatMessage[]): ChatMessage[] {
   return [{ role: 'system', content: messages.map(({ content }) => content).join('\n\n') }]
 }
@@ -141,7 +141,7 @@ function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
   if (precedents.length === 0) return 'There are none: no earlier case could be found.'
   return precedents
     .map(({ text, label, metadata: { summary, keyCues } }, index) => {
-      // A block for each, so that no text can pass itself off as a label or a summary.
+      // Each in a block of its own, so that no text can pose as a label or a summary.
       const known = (heading: string, kind: string, words: string) =>
         `${heading}:\n${fence(`precedent${kind}`, words, index + 1)}`
       return [
@@ -154,7 +154,7 @@ function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
     .join('\n\n')
 }
 
-/** The brief as debaters and arbiter read it. The shelf's labels stand in it as the shelf has them. */
+/** The brief as debaters and arbiter read it, with the precedents' labels as the shelf has them. */
 export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: Fence): string {
   const compared = brief.precedents.map(({ precedent, keyCues, differences }) => {
     const label = precedents[precedent - 1]?.label ?? ''
@@ -177,7 +177,7 @@ export function aloneIn(other: Side, settings: SafetySettings): string {
   )
 }
 
-/** The paper's ablations leave a debater out and tell nobody what to do about it. */
+/** In the paper's ablations a debater is left out, and the arbiter's prompt does not say what to do then. */
 function unlessPaper({ preset }: SafetySettings, fact: string, advice: string): string {
   return preset === 'paper' ? `${fact}.` : `${fact}${advice}`
 }

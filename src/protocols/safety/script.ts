@@ -3,7 +3,7 @@ import type { Fence } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import { type ChatMessage, type Ruling, undecided } from '../../domain/verdict.ts'
-import { type Part, round, type Script } from '../../engine/script.ts'
+import { round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import type { Assessment, Report } from './answers.ts'
@@ -75,10 +75,10 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
 const NO_BRIEF = 'There is no brief.'
 
 /**
- * Each image that has an address is described, all at once, unless it comes with its description; what nobody could look at
- * stays without one.
+ * Has each image that has an address and no description described, all at once; what could not be looked at stays without
+ * one.
  */
-function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): Part<Picture[]> {
+function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): SubScript<Picture[]> {
   const pictures = picturesOf(post, settings.maxImages)
   const leftOut = (post.media ?? []).length - pictures.length
   if (leftOut > 0) degraded.push(`${leftOut} images beyond the first ${settings.maxImages} left out`)
@@ -110,14 +110,14 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
   }))
 }
 
-/** The supporter's brief, and the precedents that it speaks of. */
+/** The supporter's brief, and the precedents that it compares with. */
 function* briefed(
   input: string,
   words: string,
   ask: Questions,
   { settings, fence }: Parts,
   degraded: string[],
-): Part<{ brief: string; precedents: Neighbour[] }> {
+): SubScript<{ brief: string; precedents: Neighbour[] }> {
   const nearest: Neighbour[] = []
   if (settings.retrieval) {
     const [found] = yield* round([ask.retrieve(words)])
@@ -148,7 +148,7 @@ function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
 }
 
 /** All turns, in the order in which they were taken. A debater hears the other's last readable turn. */
-function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: string[]): Part<Turn[]> {
+function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: string[]): SubScript<Turn[]> {
   const { settings, fence } = parts
   const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
   const conversations: Record<Side, ChatMessage[]> = { strict: [], loose: [] }

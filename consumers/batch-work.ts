@@ -1,0 +1,80 @@
+import type { EachBatchPayload } from 'kafkajs'
+import type { PassedOver } from '../src/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/adapters/kafka/record.ts'
+import type { TopicReader } from '../src/ports/topic.ts'
+import type { OffsetCommits } from './offset-commits.ts'
+
+export type Handle = Parameters<TopicReader['start']>[0]
+type Payload = Pick<EachBatchPayload, 'batch' | 'heartbeat' | 'isRunning' | 'isStale' | 'resolveOffset'>
+
+/** Hands a consumer's batches to `handle`, and notes for the next commit what has been handled. */
+export function batchWork(deps: {
+  handle: Handle
+  commits: OffsetCommits
+  /** Whether the consumer takes batches: it is neither dead nor closing. */
+  takesBatches: () => boolean
+  /** Told when offsets without records could not be handled. */
+  failed: (error: unknown) => void
+  /** Batches in work of every consumer that there was: this one adds its own. */
+  inWorkOfAll: Set<Promise<void>>
+}) {
+  const { handle, commits, takesBatches, failed, inWorkOfAll } = deps
+  const inWork = new Set<Promise<void>>()
+  /** By topic and partition: what holds no record and is being noted. Its next batch waits for it, and sends the heartbeats. */
+  const passing = new Map<string, { done: Promise<void>; heartbeat: () => Promise<void> }>()
+
+  async function noted(working: Promise<void>): Promise<void> {
+    for (const all of [inWork, inWorkOfAll]) all.add(working)
+    try {
+      await working
+    } finally {
+      for (const all of [inWork, inWorkOfAll]) all.delete(working)
+    }
+  }
+
+  return {
+    /** Batches that are being handled; they may outlive the consumer. */
+    inWork: inWork as ReadonlySet<Promise<void>>,
+    async consume({ batch, heartbeat, isRunning, isStale, resolveOffset }: Payload): Promise<void> {
+      const { topic, partition } = batch
+      const before = passing.get(`${topic}/${partition}`)
+      if (before !== undefined) {
+        before.heartbeat = heartbeat
+        await before.done
+      }
+      const last = batch.messages.at(-1)
+      if (last === undefined || !takesBatches() || !isRunning() || isStale()) return
+      const { generation } = commits
+      const messages = batch.messages.map((message) => incomingOf(topic, partition, message))
+      const next = BigInt(batch.lastOffset()) + 1n
+      const work = async () => {
+        const atEnd = next >= BigInt(batch.highWatermark)
+        await handle({ topic, partition, messages, next: String(next), atEnd }, heartbeat)
+        if (!commits.takes(generation)) return
+        resolveOffset(last.offset)
+        commits.handledUpTo({ topic, partition, offset: String(next) })
+      }
+      await noted(work())
+    },
+    /** What holds no record is handled as a batch without messages: otherwise the end of its partition is never reached. */
+    passOver({ topic, partition, next, atEnd }: PassedOver): void {
+      if (!takesBatches()) return
+      const key = `${topic}/${partition}`
+      const { generation } = commits
+      const before = passing.get(key)?.done
+      const current = { done: Promise.resolve(), heartbeat: async () => {} }
+      const work = async () => {
+        await before
+        await handle({ topic, partition, messages: [], next, atEnd }, () => current.heartbeat())
+        if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: next })
+      }
+      current.done = noted(work())
+        // As after a batch that could not be handled: the next consumer reads these offsets again.
+        .catch(failed)
+        .finally(() => {
+          if (passing.get(key) === current) passing.delete(key)
+        })
+      passing.set(key, current)
+    },
+  }
+}

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Incarnation } from '../src/adapters/redis/incarnation.ts'
+import { isOutOfMemory } from '../src/adapters/redis/memory.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { TopicReader } from '../src/ports/topic.ts'
+import type { PressureSignal } from './backpressure.ts'
+
+/** Intake goes on when the share of memory in use has fallen this far below where it paused. */
+const HYSTERESIS = 0.05
+/** Wait before a write that Redis had no memory for is tried again, in ms. */
+const RETRY_MS = 1_000
+
+const WHAT_TO_DO = {
+  emptied: 'Redis was emptied: intake and cases are stopped until "gavel recover" has run',
+  'rolled-back':
+    'Redis lost its last writes (a failover, an older dump): intake and cases are stopped until "gavel recover" has run',
+  recovering: '"gavel recover" is running; if it was interrupted, run it again',
+}
+const FULL =
+  'Redis is at its maxmemory and refuses writes: raise it (CONFIG SET maxmemory); the service then continues by itself'
+
+/**
+ * Watches whether Redis still has what was written there, and memory for more. While it has not, intake is paused; a batch
+ * that Redis had no memory for is tried again until it is stored.
+ */
+export function storeWatch(deps: {
+  incarnation: Incarnation
+  memoryShare: () => Promise<number>
+  /** Share of Redis's `maxmemory` at which intake pauses. */
+  pauseAtMemory: number
+  report: Report
+}) {
+  const { incarnation, memoryShare, pauseAtMemory, report } = deps
+  const stopping = new AbortController()
+  let reportedLoss: string | null = null
+  let isRefused = false
+  let isScarce = false
+
+  function reportLoss(): void {
+    const { lost } = incarnation
+    if (lost === reportedLoss) return
+    reportedLoss = lost
+    if (lost === null) report('store:recovered', {})
+    else report('store:lost', { why: lost, advice: WHAT_TO_DO[lost] })
+  }
+
+  function setRefused(now: boolean): void {
+    if (now === isRefused) return
+    isRefused = now
+    if (now) report('store:full', { advice: FULL })
+    else report('store:writable', {})
+  }
+
+  async function untilWritable(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await task()
+        return
+      } catch (error) {
+        if (!isOutOfMemory(error) || stopping.signal.aborted) throw error
+        setRefused(true)
+        await sleep(RETRY_MS, undefined, { signal: stopping.signal })
+        await heartbeat()
+      }
+    }
+  }
+
+  return {
+    /** Why no case is opened and no message taken in now; null while nothing is wrong. */
+    get trouble(): string | null {
+      if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
+      return isRefused ? FULL : null
+    },
+    /** Whether intake is to wait, and why: a share above 1 pauses it. */
+    async pressure(): Promise<PressureSignal> {
+      if (incarnation.lost !== null)
+        return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[incarnation.lost] }
+      if (isRefused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
+      return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
+    },
+    /** To be run every second. */
+    async look(): Promise<void> {
+      const share = await memoryShare()
+      isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
+      try {
+        await incarnation.advance()
+        setRefused(false)
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error
+        setRefused(true)
+      }
+      reportLoss()
+      report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
+    },
+    /** A reader whose batches are noted as durable in Redis before their offsets are committed to Kafka. */
+    over(reader: TopicReader): TopicReader {
+      return {
+        start: (handle) =>
+          reader.start(async (batch, heartbeat) => {
+            await untilWritable(() => handle(batch, heartbeat), heartbeat)
+            const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
+            await untilWritable(() => incarnation.advance(durable), heartbeat)
+            reportLoss()
+          }),
+        positions: () => reader.positions(),
+        setPaused: (value) => reader.setPaused(value),
+        get downSince() {
+          return reader.downSince
+        },
+        close() {
+          stopping.abort()
+          return reader.close()
+        },
+      }
+    },
+  }
+}

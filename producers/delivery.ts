@@ -1,0 +1,110 @@
+import { shortenedTranscript } from '../src/domain/transcript.ts'
+import type { Verdict } from '../src/domain/verdict.ts'
+import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { Report } from '../src/ports/report.ts'
+import { type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
+import { deadLetterOf, shortenedLetter } from './dead-letter.ts'
+
+export interface PublishedTopics {
+  readonly verdicts: string
+  readonly transcripts: string
+  readonly deadLetters: string
+}
+
+/** An entry of the outbox on its way: its records in the order in which they are to stand, and those that are known to. */
+export interface Parcel {
+  readonly entry: OutboxEntry
+  readonly records: readonly Outgoing[]
+  readonly sent: Set<Outgoing>
+  /** Absent where another version wrote it. */
+  readonly verdict?: Verdict
+}
+
+/** Puts a record among the dead letters, for the reason `refused`. */
+export type Park = (record: Outgoing, detail: string) => Promise<void>
+
+/** A revision's number is used also where its verdict was put among the dead letters. */
+export function parking({ outbox, clock, report }: { outbox: Outbox; clock: Clock; report: Report }): Park {
+  return async ({ topic, key, value }, detail) => {
+    const place = { topic, partition: -1, offset: '-1' }
+    const name = key === null ? null : String(key)
+    const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
+    await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
+    report('message:dead', { ...place, reason: 'refused', detail })
+  }
+}
+
+/** What is refused is halved until it is taken, down to this, in bytes. */
+const SMALLEST_BYTES = 512
+
+/**
+ * Sends parcels, and notes in each which of its records stand on their topic. A record that a broker refuses for good is
+ * shortened where it can be, and else parked. Rejects where a topic takes nothing.
+ */
+export function delivery({ writer, park, topics }: { writer: TopicWriter; park: Park; topics: PublishedTopics }) {
+  async function deliverTo(all: readonly { parcel: Parcel; record: Outgoing }[]): Promise<void> {
+    try {
+      await writer.send(all.map(({ record }) => record))
+    } catch (error) {
+      if (!(error instanceof RefusedRecord)) throw error
+      const [one] = all
+      if (all.length > 1 || one === undefined) for (const each of all) await deliverTo([each])
+      else await deliverSmaller(one.parcel, one.record, error)
+    }
+    for (const { parcel, record } of all) parcel.sent.add(record)
+  }
+
+  async function deliverSmaller(parcel: Parcel, record: Outgoing, refusal: RefusedRecord): Promise<void> {
+    let smaller = record
+    for (let bytes = Buffer.byteLength(record.value) / 2; bytes >= SMALLEST_BYTES; bytes /= 2) {
+      const shorter = shortened(parcel.entry, record, bytes)
+      if (shorter === null) break
+      if (shorter.value === smaller.value) continue
+      smaller = shorter
+      try {
+        return await writer.send([smaller])
+      } catch (error) {
+        if (!(error instanceof RefusedRecord)) throw error
+      }
+    }
+    // A topic that refuses the shortest dead letter refuses all of them: that is its fault, and not the letter's.
+    if (parcel.entry.kind === 'dead-letter' && shortened(parcel.entry, record, SMALLEST_BYTES) !== null) throw refusal
+    await park(record, refusal.message)
+  }
+
+  /** Null for a record that can't be shortened: a verdict, or what another version wrote. */
+  function shortened(entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
+    const { value } = record
+    if (typeof value !== 'string') return null
+    const shorter =
+      record.topic === topics.transcripts
+        ? shortenedTranscript(value, bytes)
+        : entry.kind === 'dead-letter'
+          ? shortenedLetter(value, bytes)
+          : null
+    return shorter === null ? null : { ...record, value: shorter }
+  }
+
+  /** With `atOnce` all goes in one request first; else topic by topic, so that what stands is not sent again and again. */
+  return async function deliver(parcels: readonly Parcel[], atOnce: boolean): Promise<void> {
+    const unsent = parcels.flatMap(({ records, sent }) => records.filter((record) => !sent.has(record)))
+    if (atOnce) {
+      try {
+        await writer.send(unsent)
+        for (const { records, sent } of parcels) for (const record of records) sent.add(record)
+        return
+      } catch (error) {
+        if (!(error instanceof RefusedRecord)) throw error
+      }
+    }
+    for (const topic of new Set(unsent.map((record) => record.topic)))
+      await deliverTo(
+        parcels.flatMap((parcel) =>
+          parcel.records.flatMap((record) =>
+            record.topic === topic && !parcel.sent.has(record) ? [{ parcel, record }] : [],
+          ),
+        ),
+      )
+  }
+}

@@ -1,0 +1,91 @@
+import type { Verdict } from '../src/domain/verdict.ts'
+import type { Outbox } from '../src/ports/cases.ts'
+import type { Clock } from '../src/ports/clock.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { delivery, Parcel } from './delivery.ts'
+
+/** Entries sent in one go. */
+export const SENT_AT_ONCE = 64
+/** Wait before what failed is tried again, in ms. */
+export const RETRY_MS = 1_000
+
+export type Lane = ReturnType<typeof lane>
+
+/** The parcels of one kind, in order: each waits for its own topics, and not for those of another kind. */
+export function lane(
+  what: 'verdict' | 'dead-letter',
+  deps: {
+    deliver: ReturnType<typeof delivery>
+    outbox: Outbox
+    clock: Clock
+    report: Report
+    stopping: () => boolean
+  },
+) {
+  const { deliver, outbox, clock, report, stopping } = deps
+  const parcels: Parcel[] = []
+  /** The last delivery failed: a topic takes nothing. */
+  let blocked = false
+  let wake = () => {}
+
+  /** Delivers the first `most` parcels, and takes them out of the outbox. */
+  async function once(most: number): Promise<void> {
+    const batch = parcels.slice(0, most)
+    try {
+      await deliver(batch, !blocked)
+    } catch (error) {
+      tellBlocked(true, error instanceof Error ? error.message : String(error))
+      throw error
+    }
+    tellBlocked(false, '')
+    await outbox.done(batch.map(({ entry }) => entry))
+    parcels.splice(0, batch.length)
+    const published = clock()
+    for (const { verdict } of batch) if (verdict !== undefined) tellPublished(verdict, published)
+  }
+
+  function tellBlocked(now: boolean, why: string): void {
+    if (now !== blocked) report('publication:held', { what, held: now, why })
+    blocked = now
+  }
+
+  function tellPublished(verdict: Verdict, published: number): void {
+    const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
+    report('verdict:published', {
+      verdict,
+      latencySeconds: Math.max(0, published - Date.parse(verdict.timing.receivedAt)) / 1000,
+      overheadSeconds: (verdict.timing.overheadMs + sinceDecided) / 1000,
+    })
+  }
+
+  return {
+    /** Those that are not known to have been delivered. */
+    parcels: parcels as readonly Parcel[],
+    put(parcel: Parcel): void {
+      parcels.push(parcel)
+      wake()
+    },
+    /** Lets `run` see that it is to stop. */
+    wake: () => wake(),
+    /** Delivers all that is here, once. */
+    async flush(): Promise<void> {
+      if (parcels.length > 0) await once(parcels.length)
+    },
+    /** Delivers until the stop. */
+    async run(): Promise<void> {
+      while (!stopping()) {
+        if (parcels.length === 0)
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        else
+          try {
+            await once(SENT_AT_ONCE)
+          } catch (error) {
+            report('error', { where: 'publisher', error })
+            if (!stopping()) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+          }
+      }
+    },
+  }
+}

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
+import { OperatorError } from '../../domain/errors.ts'
+import type { Range, TopicHistory } from '../../ports/topic.ts'
+import { onPassedOver } from './passed-over.ts'
+import { incomingOf } from './record.ts'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
+
+/** How a reading ends early, and who is told that it waits for its topic. */
+export interface Waiting {
+  readonly signal: AbortSignal
+  readonly say?: (line: string) => void
+}
+
+/** Ranges of a topic by partition. */
+export type Ranges = ReadonlyMap<number, Range>
+
+export interface TopicRecord {
+  readonly partition: number
+  readonly message: KafkaMessage
+}
+
+/** Consecutive records of one partition. A batch is read when the promise for the one before it has resolved. */
+type Take = (partition: number, messages: readonly KafkaMessage[]) => Promise<void> | void
+
+/**
+ * How far a topic's partitions reach, from the first message of `since` (ms since 1970; null: from the beginning) to the end.
+ * Waits some seconds for a topic that is just being made; throws an `OperatorError` if it is absent or can't be read by then.
+ */
+export async function rangesOf(
+  kafka: Kafka,
+  topic: string,
+  since: number | null,
+  waiting: Waiting & { readonly withinMs?: number },
+): Promise<Map<number, Range>> {
+  const settled = <Value>(ask: () => Promise<Value>) =>
+    onceTopicSettled(topic, ask, { withinMs: SETTLED_WITHIN_MS, ...waiting })
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  try {
+    await settled(() => admin.connect())
+    const whole = await settled(() => admin.fetchTopicOffsets(topic))
+    const starts = since === null ? [] : await settled(() => admin.fetchTopicOffsetsByTimestamp(topic, since))
+    return new Map(
+      whole.map(({ partition, low, high }) => {
+        const start = starts.find((one) => one.partition === partition)?.offset
+        const from = BigInt(start ?? low)
+        return [partition, { from: from < 0n ? BigInt(high) : from, to: BigInt(high) }]
+      }),
+    )
+  } finally {
+    await admin.disconnect().catch(() => undefined)
+  }
+}
+
+/**
+ * Reads these ranges of a topic in order, outside any lasting group, and ends. No more than one batch of each partition is in
+ * memory. Rejects with what `take` rejected with, with the signal's reason, and with an `OperatorError` when nothing comes any
+ * more although something should.
+ */
+export async function readRanges(
+  kafka: Kafka,
+  topic: string,
+  ranges: Ranges,
+  waiting: Waiting,
+  take: Take,
+): Promise<void> {
+  const wanted = new Map([...ranges].filter(([, { from, to }]) => from < to))
+  if (wanted.size > 0) await readAs(kafka, topic, wanted, { ...waiting, withinMs: SETTLED_WITHIN_MS }, take)
+}
+
+/**
+ * Reads a topic from its beginning, outside any lasting group: to where it ended when the reading began, or on and on with
+ * `follow`, until the signal is aborted, which is an end and no failure. Waits for a topic that is just being made: with
+ * `follow` for as long as it takes, else for some seconds. Throws an `OperatorError` if it is absent or can't be read by then.
+ */
+export async function readTopic(
+  kafka: Kafka,
+  topic: string,
+  options: Waiting & { readonly follow: boolean },
+  take: (record: TopicRecord) => void,
+): Promise<void> {
+  const { follow, ...waiting } = options
+  const each: Take = (partition, messages) => {
+    for (const message of messages) take({ partition, message })
+  }
+  try {
+    if (waiting.signal.aborted) return
+    const patience = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
+    const whole = await rangesOf(kafka, topic, null, patience)
+    if (follow) await readAs(kafka, topic, null, patience, each)
+    else await readRanges(kafka, topic, whole, waiting, each)
+  } catch (error) {
+    if (!waiting.signal.aborted) throw error
+  }
+}
+
+/** The same as a port, with records as messages. */
+export function topicHistory(kafka: Kafka, waiting: Waiting): TopicHistory {
+  return {
+    rangesOf: (topic, since) => rangesOf(kafka, topic, since, waiting),
+    read: (topic, ranges, take) =>
+      readRanges(kafka, topic, ranges, waiting, (partition, messages) =>
+        take(messages.map((message) => incomingOf(topic, partition, message))),
+      ),
+  }
+}
+
+const SESSION_MS = 30_000
+/** Messages handed over between two heartbeats. */
+const TAKEN_AT_ONCE = 1_000
+/** Nothing comes although something should, for longer than a group takes to form and a leader to be found, in ms. */
+const QUIET_MS = 60_000
+
+/** Reads with a consumer whose group is there for this one reading. `ranges` null: everything, until the signal. */
+async function readAs(
+  kafka: Kafka,
+  topic: string,
+  ranges: Ranges | null,
+  waiting: Waiting & { readonly withinMs: number },
+  take: Take,
+): Promise<void> {
+  const groupId = `gavel-read-${randomUUID()}`
+  const consumer = kafka.consumer({
+    groupId,
+    maxWaitTimeInMs: 100,
+    sessionTimeout: SESSION_MS,
+    allowAutoTopicCreation: false,
+  })
+  try {
+    await onceTopicSettled(topic, () => consumer.connect(), waiting)
+    await onceTopicSettled(topic, () => consumer.subscribe({ topics: [topic], fromBeginning: true }), waiting)
+    await untilRead(consumer, topic, ranges, waiting.signal, take)
+  } finally {
+    await consumer.disconnect().catch(() => undefined)
+    await forgetGroup(kafka, groupId)
+  }
+}
+
+/** Resolves when each range has been taken up to its end. */
+function untilRead(
+  consumer: Consumer,
+  topic: string,
+  ranges: Ranges | null,
+  signal: AbortSignal,
+  take: Take,
+): Promise<void> {
+  const left = ranges === null ? null : new Map(ranges)
+  let ended = false
+  let [inWork, quiet]: [number, NodeJS.Timeout | undefined] = [0, undefined]
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const end = (settle: () => void) => {
+    ended = true
+    clearTimeout(quiet)
+    signal.removeEventListener('abort', stop)
+    settle()
+  }
+  const fail = (error: unknown) => end(() => reject(error))
+  const stop = () => fail(signal.reason)
+
+  /** Fails the reading when nothing has come for too long; what `take` is at work on counts as coming. */
+  function watchQuiet(): void {
+    clearTimeout(quiet)
+    if (!ended && inWork === 0 && left !== null)
+      quiet = setTimeout(() => fail(new OperatorError(silence(topic, left.size))), QUIET_MS)
+  }
+
+  function reached(partition: number, next: bigint): void {
+    if (left !== null && next >= (left.get(partition)?.to ?? next)) left.delete(partition)
+    if (left?.size === 0) end(resolve)
+    else watchQuiet()
+  }
+
+  async function eachBatch({ batch, heartbeat }: EachBatchPayload): Promise<void> {
+    const { partition } = batch
+    const range = left?.get(partition)
+    if (ended || (left !== null && range === undefined)) return
+    const messages = range === undefined ? batch.messages : batch.messages.filter(({ offset }) => holds(range, offset))
+    inWork++
+    clearTimeout(quiet)
+    try {
+      for (let start = 0; start < messages.length; start += TAKEN_AT_ONCE) {
+        const taking = take(partition, messages.slice(start, start + TAKEN_AT_ONCE))
+        if (taking === undefined) continue
+        await taking
+        await heartbeat()
+      }
+    } catch (error) {
+      return fail(error)
+    } finally {
+      inWork--
+    }
+    reached(partition, BigInt(batch.lastOffset()) + 1n)
+  }
+
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    if (!payload.restart) fail(payload.error)
+  })
+  onPassedOver(consumer, ({ partition, next }) => reached(partition, BigInt(next)))
+  watchQuiet()
+  consumer
+    .run({ autoCommit: false, partitionsConsumedConcurrently: Math.max(1, ranges?.size ?? 1), eachBatch })
+    .catch(fail)
+  for (const [partition, { from }] of ranges ?? []) consumer.seek({ topic, partition, offset: String(from) })
+  return promise
+}
+
+function holds({ from, to }: Range, offset: string): boolean {
+  const at = BigInt(offset)
+  return at >= from && at < to
+}
+
+function silence(topic: string, left: number): string {
+  return `Of the topic ${topic} nothing came for ${QUIET_MS / 1000} s, and ${left} of its partitions were not at their end. Try again when each of them has a leader.`
+}
+
+/** The group was there for one reading. A broker forgets it by itself as well. */
+async function forgetGroup(kafka: Kafka, groupId: string): Promise<void> {
+  const admin = kafka.admin({ retry: { retries: 1 } })
+  await admin
+    .connect()
+    .then(() => admin.deleteGroups([groupId]))
+    .catch(() => undefined)
+  await admin.disconnect().catch(() => undefined)
+}

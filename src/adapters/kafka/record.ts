@@ -1,0 +1,29 @@
+import type { IHeaders, KafkaMessage } from 'kafkajs'
+import type { Incoming } from '../../ports/topic.ts'
+
+/** A record as kafkajs hands it over → a message as the rest of Gavel knows it: key and headers as UTF-8 text. */
+export function incomingOf(
+  topic: string,
+  partition: number,
+  { offset, key, value, headers, timestamp }: Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'>,
+): Incoming {
+  return {
+    topic,
+    partition,
+    offset,
+    key: key === null ? null : key.toString('utf8'),
+    value,
+    headers: textHeaders(headers ?? {}),
+    timestamp: Number(timestamp),
+  }
+}
+
+/** A header that stands there several times becomes one text, its values joined by commas. */
+function textHeaders(headers: IHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(String).join(', ') : String(value ?? ''),
+    ]),
+  )
+}

@@ -1,0 +1,34 @@
+import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
+import type { ThreadRef } from '../../domain/thread.ts'
+import type { LostCall } from '../../ports/cases.ts'
+
+/** A case until its verdict is published. */
+export interface KeptCase {
+  readonly record: CaseRecord
+  readonly epoch: number
+  readonly run: number
+  /** `erased`: its verdict is in a publisher's hands, and its words are gone from here. */
+  readonly status: 'open' | 'concluded' | 'erased'
+  /** Its verdict's entry in the outbox, once it is concluded. */
+  readonly entry: string | null
+  readonly unworked: boolean
+  /** When it was opened or last taken, ms. */
+  readonly touched: number
+  readonly journal: ReadonlyMap<string, JournalEntry>
+  readonly lostCalls: readonly LostCall[]
+}
+
+/** By id. */
+export type CaseTable = Map<string, KeptCase>
+
+export function openedCase(record: CaseRecord): KeptCase {
+  return {
+    ...{ record, epoch: 0, run: 0, status: 'open', entry: null, unworked: false, touched: record.openedAt },
+    journal: new Map(),
+    lostCalls: [],
+  }
+}
+
+export function threadOf({ tenant, subjectId, kind }: CaseRecord): ThreadRef {
+  return { tenant, postId: subjectId, kind }
+}

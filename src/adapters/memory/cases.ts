@@ -1,0 +1,141 @@
+import type { CaseRestart, CaseStore, LostCall, TakenCase, UnpublishedCase } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { eraseInFlight, leaveCarry, mayRestart, restart } from '../../threads/revisions.ts'
+import { type CaseTable, type KeptCase, threadOf } from './case-table.ts'
+import type { OutboxEntries } from './outbox.ts'
+import type { ThreadTable } from './thread-table.ts'
+
+/** Cases and their journals in memory. */
+export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: OutboxEntries, clock: Clock): CaseStore {
+  const openCase = (id: string): KeptCase | null => {
+    const kept = cases.get(id)
+    return kept?.status === 'open' ? kept : null
+  }
+  const isWorked = ({ status, unworked }: KeptCase) => status === 'open' && !unworked
+
+  return {
+    async take(id) {
+      const kept = openCase(id)
+      if (kept === null) return null
+      // One that is set apart is not looked for, and keeps its place among those that are for when it comes back.
+      const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
+      cases.set(id, taken)
+      return takenOf(taken)
+    },
+    async peek(id) {
+      const kept = openCase(id)
+      return kept === null ? null : takenOf(kept)
+    },
+    isCurrent: async (id, run) => openCase(id)?.run === run,
+    async unpublished(id) {
+      const kept = cases.get(id)
+      if (kept === undefined || kept.status === 'erased') return null
+      return { ...takenOf(kept), concluded: kept.status === 'concluded' }
+    },
+
+    async restartUnpublished(read, given) {
+      const { id, protocol } = given.record
+      const ref = threadOf(given.record)
+      const kept = cases.get(id)
+      const thread = threads.find(ref)
+      if (kept === undefined || !isAsRead(kept, read) || thread === null) return 'changed'
+      if (!mayRestart(thread, { protocol, caseId: id, version: given.version })) return 'changed'
+      if (kept.entry !== null && entries.withdraw(kept.entry, id) === 'in-flight') {
+        cases.set(id, erased(kept))
+        threads.step(ref, (known) => ({ thread: eraseInFlight(known, { protocol }), outcome: null }))
+        return 'in-flight'
+      }
+      cases.set(id, restarted(kept, given, clock()))
+      threads.step(ref, (known) => ({ thread: restart(known, { protocol, seen: given.seen }), outcome: null }))
+      return 'restarted'
+    },
+    async restart(id, epoch, record) {
+      const kept = openCase(id)
+      if (kept?.epoch !== epoch) return false
+      cases.set(id, { ...kept, record, run: kept.run + 1, journal: new Map() })
+      return true
+    },
+
+    async answer(id, run, key, entry) {
+      const kept = openCase(id)
+      if (kept?.run !== run) return 'stale'
+      const known = kept.journal.get(key)
+      if (known !== undefined) return JSON.stringify(known) === JSON.stringify(entry) ? 'stored' : 'exists'
+      cases.set(id, { ...kept, journal: new Map(kept.journal).set(key, entry) })
+      return 'stored'
+    },
+    async loseCalls(id, calls) {
+      const kept = openCase(id)
+      if (kept !== null) cases.set(id, { ...kept, lostCalls: withCalls(kept.lostCalls, calls) })
+    },
+    async conclude(record, epoch, { verdict, transcript, carry }) {
+      const { id, protocol } = record
+      const kept = openCase(id)
+      if (kept?.epoch !== epoch) return false
+      const left = { protocol, carry: carry === null ? null : (JSON.parse(carry) as unknown) }
+      threads.step(threadOf(record), (thread) => ({ thread: leaveCarry(thread, left), outcome: null }))
+      const entry = entries.put({ kind: 'verdict', caseId: id, verdict, transcript })
+      cases.set(id, { ...kept, status: 'concluded', entry, unworked: false })
+      return true
+    },
+
+    async idle(idleMs, limit, skip = 0) {
+      return [...cases]
+        .filter(([, kept]) => isWorked(kept) && clock() - kept.touched >= idleMs)
+        .sort(([id, a], [otherId, b]) => a.touched - b.touched || (id < otherId ? -1 : 1))
+        .slice(skip, skip + limit)
+        .map(([id]) => id)
+    },
+    countOpen: async () => [...cases.values()].filter(isWorked).length,
+    async part(worked) {
+      const back: string[] = []
+      for (const [id, kept] of cases) {
+        if (kept.status !== 'open') continue
+        const unworked = !worked.includes(kept.record.protocol)
+        if (kept.unworked && !unworked) back.push(id)
+        cases.set(id, { ...kept, unworked })
+      }
+      return { back, unworked: [...cases].flatMap(([id, { unworked }]) => (unworked ? [id] : [])) }
+    },
+  }
+}
+
+function takenOf({ record, epoch, run, journal, lostCalls }: KeptCase): TakenCase {
+  return { record, epoch, run, journal, lostCalls }
+}
+
+/** An answer that the caller has not seen would go, and its calls with it. */
+function isAsRead(kept: KeptCase, read: UnpublishedCase): boolean {
+  const status = read.concluded ? 'concluded' : 'open'
+  return (
+    kept.status === status &&
+    kept.epoch === read.epoch &&
+    kept.run === read.run &&
+    kept.journal.size === read.journal.size
+  )
+}
+
+/** Nothing is kept of a case whose verdict is out of reach but whose it was, until that is published. */
+function erased(kept: KeptCase): KeptCase {
+  const record = { ...kept.record, subject: null, carry: null }
+  return { ...kept, record, status: 'erased', journal: new Map(), lostCalls: [] }
+}
+
+function restarted(kept: KeptCase, { record, journal, lostCalls }: CaseRestart, now: number): KeptCase {
+  return {
+    ...kept,
+    record,
+    epoch: kept.epoch + 1,
+    run: kept.run + 1,
+    status: 'open',
+    entry: null,
+    touched: kept.status === 'concluded' ? now : kept.touched,
+    journal: new Map(journal),
+    lostCalls: withCalls(kept.lostCalls, lostCalls),
+  }
+}
+
+/** Each call is named once. */
+function withCalls(known: readonly LostCall[], calls: readonly LostCall[]): LostCall[] {
+  return [...new Map([...known, ...calls].map((call) => [JSON.stringify(call), call])).values()]
+}

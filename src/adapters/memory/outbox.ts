@@ -1,0 +1,147 @@
+import type { ThreadRef } from '../../domain/thread.ts'
+import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { publish } from '../../threads/revisions.ts'
+import { type CaseTable, threadOf } from './case-table.ts'
+import type { ThreadTable } from './thread-table.ts'
+
+/** An erased entry is waited for this many times longer than an entry that another publisher can send. */
+const ERASED_WAIT = 6
+
+type Unnumbered<Entry> = Entry extends OutboxEntry ? Omit<Entry, 'id'> : never
+type Verdict = Extract<OutboxEntry, { kind: 'verdict' }>
+
+/** A verdict on its way, by its case. */
+interface OnTheWay {
+  readonly ref: ThreadRef
+  readonly protocol: string
+  readonly caseId: string
+}
+
+/** An entry that a publisher was handed. */
+interface InHand {
+  readonly entry: OutboxEntry
+  readonly publisher: string
+  /** When that publisher was last heard of, ms. */
+  readonly at: number
+  /** The case whose verdict this was, where it was erased meanwhile. */
+  readonly erased: string | null
+}
+
+/** What waits for Kafka, as the other stores of this Gavel write to it. */
+export interface OutboxEntries {
+  /** Returns the entry's id. */
+  put(entry: Unnumbered<OutboxEntry>): string
+  /** Takes a case's verdict out again; `in-flight` where a publisher has it in hand, and it may go out all the same. */
+  withdraw(entry: string, caseId: string): 'taken-back' | 'in-flight'
+  /** Puts an entry once the verdict that a publisher has in hand is out. */
+  follow(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
+  readonly waiting: OutboxEntry[]
+  readonly inHand: Map<string, InHand>
+  readonly followers: Map<string, { verdict: OnTheWay; entry: Unnumbered<Verdict> }>
+  /** Resolves at the next entry, or when `ms` have passed. */
+  arrival(ms: number): Promise<void>
+}
+
+export function outboxEntries(clock: Clock): OutboxEntries {
+  const waiting: OutboxEntry[] = []
+  const inHand: OutboxEntries['inHand'] = new Map()
+  const followers: OutboxEntries['followers'] = new Map()
+  const arrivals = new Set<() => void>()
+  let number = 0
+  return {
+    ...{ waiting, inHand, followers },
+    put(entry) {
+      const id = `${clock()}-${++number}`
+      waiting.push({ id, ...entry })
+      for (const arrive of arrivals) arrive()
+      return id
+    },
+    withdraw(entry, caseId) {
+      const at = waiting.findIndex(({ id }) => id === entry)
+      if (at >= 0) {
+        waiting.splice(at, 1)
+        return 'taken-back'
+      }
+      const handed = inHand.get(entry)
+      if (handed !== undefined) inHand.set(entry, { ...handed, erased: caseId })
+      return 'in-flight'
+    },
+    follow(verdict, entry) {
+      followers.set(verdict.caseId, { verdict, entry })
+    },
+    arrival: (ms) =>
+      new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer)
+          arrivals.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, ms)
+        arrivals.add(done)
+      }),
+  }
+}
+
+/** The outbox in memory. */
+export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: ThreadTable, clock: Clock): Outbox {
+  const { waiting, inHand, followers } = entries
+
+  /** A verdict is out, or erased for good: what follows it goes out, and its protocol may open the next revision. */
+  function release(caseId: string): void {
+    const follower = followers.get(caseId)
+    if (follower !== undefined) entries.put(follower.entry)
+    followers.delete(caseId)
+    const record = cases.get(caseId)?.record
+    cases.delete(caseId)
+    const verdict =
+      follower?.verdict ?? (record && { ref: threadOf(record), protocol: record.protocol, caseId: record.id })
+    if (verdict === undefined) return
+    const now = clock()
+    threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, now }), outcome: null }))
+  }
+
+  return {
+    async putDeadLetters(letters) {
+      for (const { key, letter } of letters) entries.put({ kind: 'dead-letter', key, letter })
+    },
+    async next(publisher, limit, waitMs) {
+      if (waiting.length === 0) await entries.arrival(waitMs)
+      const next = waiting.splice(0, limit)
+      for (const entry of next) inHand.set(entry.id, { entry, publisher, at: clock(), erased: null })
+      return next
+    },
+    async adopt(publisher, limit, idleMs) {
+      const idle = [...inHand.values()].filter(({ at }) => clock() - at >= idleMs)
+      // A publisher that was handed an entry which was erased, and is gone, says no more that it is done.
+      for (const { entry, erased, at } of idle) {
+        if (erased === null || clock() - at < ERASED_WAIT * idleMs) continue
+        inHand.delete(entry.id)
+        release(erased)
+      }
+      const left = idle.filter(({ erased }) => erased === null).slice(0, limit)
+      for (const one of left) inHand.set(one.entry.id, { ...one, publisher, at: clock() })
+      return left.map(({ entry }) => entry)
+    },
+    async keep(publisher, ids) {
+      for (const id of ids) {
+        const one = inHand.get(id)
+        if (one !== undefined) inHand.set(id, { ...one, publisher, at: clock() })
+      }
+    },
+    async done(sent) {
+      for (const entry of sent) {
+        inHand.delete(entry.id)
+        if (entry.kind === 'verdict') release(entry.caseId)
+      }
+    },
+    // Of a publisher nothing is kept but what it has in hand.
+    async leave() {},
+    async forget() {},
+    size: async () => waiting.length + [...inHand.values()].filter(({ erased }) => erased === null).length,
+    async oldest() {
+      const times = [...inHand.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
+      return times.length === 0 ? null : Math.min(...times)
+    },
+  }
+}

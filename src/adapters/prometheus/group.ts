@@ -1,0 +1,28 @@
+import type { Registry } from 'prom-client'
+import type { Events } from '../../ports/report.ts'
+
+/** What is measured in one deployment: the values of labels that are known from the settings. */
+export interface Measured {
+  readonly protocols: readonly {
+    readonly name: string
+    readonly stages: readonly string[]
+    readonly labels: readonly string[]
+  }[]
+  readonly topics: readonly string[]
+  /** Names under which models are called. */
+  readonly models: readonly string[]
+}
+
+/** By event, what it changes in the series of a group. */
+export type Handlers = { readonly [Name in keyof Events]?: (event: Events[Name]) => void }
+
+/**
+ * A group of series that belong together: registers them, sets to zero those that alerts look at (an increase is only seen
+ * from a series that was there before), and returns what each event changes.
+ */
+export type MetricGroup = (registry: Registry, measured: Measured) => Handlers
+
+/** Clocks of two machines differ: a duration measured across them is never below 0 s. */
+export function duration(seconds: number): number {
+  return Math.max(0, seconds)
+}

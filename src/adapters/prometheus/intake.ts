@@ -1,0 +1,62 @@
+import { Counter, Gauge } from 'prom-client'
+import { DEAD_LETTER_REASONS, OUTCOMES } from '../../domain/messages.ts'
+import type { MetricGroup } from './group.ts'
+
+/** Messages in: what became of them, how far behind their readers are, and when intake is paused. */
+export const intakeMetrics: MetricGroup = (registry, { topics }) => {
+  const registers = [registry]
+  const messages = new Counter({
+    name: 'gavel_messages_total',
+    help: 'Input messages by what became of them.',
+    labelNames: ['topic', 'outcome'],
+    registers,
+  })
+  const deadLetters = new Counter({
+    name: 'gavel_dead_letters_total',
+    help: 'Messages that could not be read or judged.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const lagMessages = new Gauge({
+    name: 'gavel_kafka_lag_messages',
+    help: 'Messages not yet read in the partitions of this process. Sum over replicas.',
+    labelNames: ['topic'],
+    registers,
+  })
+  const lagSeconds = new Gauge({
+    name: 'gavel_kafka_lag_seconds',
+    help: 'Age of the last message read while more is waiting, else 0.',
+    labelNames: ['topic'],
+    registers,
+  })
+  const consumerDown = new Gauge({
+    name: 'gavel_consumer_down_seconds',
+    help: 'How long this process has been without a working Kafka consumer.',
+    registers,
+  })
+  const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
+  const pauses = new Counter({
+    name: 'gavel_intake_pauses_total',
+    help: 'How often intake paused, by what was too deep, too old or too full.',
+    labelNames: ['reason'],
+    registers,
+  })
+
+  for (const topic of topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
+  for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
+
+  return {
+    'messages:settled': ({ topic, outcome, count }) => messages.inc({ topic, outcome }, count),
+    'message:dead': ({ reason }) => deadLetters.inc({ reason }),
+    'intake:paused': ({ signals }) => {
+      paused.set(1)
+      for (const reason of signals) pauses.inc({ reason })
+    },
+    'intake:resumed': () => paused.set(0),
+    'kafka:lag': ({ topic, messages: behind, seconds: age }) => {
+      lagMessages.set({ topic }, behind)
+      lagSeconds.set({ topic }, age)
+    },
+    'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
+  }
+}

@@ -1,0 +1,60 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import { ASK_OUTCOMES } from '../../ports/report.ts'
+import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
+import { duration, type MetricGroup } from './group.ts'
+
+/** Asks in the queues of their stages. */
+export const stageMetrics: MetricGroup = (registry, { protocols }) => {
+  const registers = [registry]
+  const stageWait = new Histogram({
+    name: 'gavel_stage_wait_seconds',
+    help: 'Time that asks spent in their stage queue before a worker took them.',
+    labelNames: ['stage', 'protocol'],
+    buckets: WAIT_SECONDS,
+    registers,
+  })
+  const stageRun = new Histogram({
+    name: 'gavel_stage_run_seconds',
+    help: 'Time that a worker spent on one attempt at an ask.',
+    labelNames: ['stage', 'protocol', 'outcome'],
+    buckets: LATENCY_SECONDS,
+    registers,
+  })
+  const stageJobs = new Gauge({
+    name: 'gavel_stage_jobs',
+    help: 'Jobs in each stage queue by state. Shared: take the maximum over replicas.',
+    labelNames: ['stage', 'protocol', 'state'],
+    registers,
+  })
+  const stageOldest = new Gauge({
+    name: 'gavel_stage_oldest_waiting_seconds',
+    help: 'Age of the job that waits longest in each stage queue; grows while a stage is stuck. Shared.',
+    labelNames: ['stage', 'protocol'],
+    registers,
+  })
+  const stalled = new Counter({
+    name: 'gavel_stalled_jobs_total',
+    help: 'Jobs whose worker died, or sent no heartbeat for too long, and that were given to another.',
+    labelNames: ['queue'],
+    registers,
+  })
+
+  stalled.inc({ queue: 'cases' }, 0)
+  for (const { name: protocol, stages } of protocols)
+    for (const stage of stages) {
+      stageWait.zero({ stage, protocol })
+      stalled.inc({ queue: `${protocol}.${stage}` }, 0)
+      for (const outcome of ASK_OUTCOMES) stageRun.zero({ stage, protocol, outcome })
+    }
+
+  return {
+    'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, duration(waitSeconds)),
+    'ask:ended': ({ stage, protocol, outcome, seconds }) =>
+      stageRun.observe({ stage, protocol, outcome }, duration(seconds)),
+    'job:stalled': ({ queue }) => stalled.inc({ queue }),
+    'stage:backlog': ({ stage, protocol, states, oldestWaitingSeconds }) => {
+      for (const [state, jobs] of Object.entries(states)) stageJobs.set({ stage, protocol, state }, jobs)
+      stageOldest.set({ stage, protocol }, oldestWaitingSeconds)
+    },
+  }
+}

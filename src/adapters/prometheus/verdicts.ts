@@ -1,0 +1,83 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import { PUBLISHED_KINDS } from '../../ports/report.ts'
+import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
+import { duration, type MetricGroup } from './group.ts'
+
+const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const
+
+/** Cases and their verdicts, up to the acknowledged publication. */
+export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
+  const registers = [registry]
+  const cases = new Counter({
+    name: 'gavel_cases_total',
+    help: 'Cases by what happened to them: opened, concluded, fenced, revived.',
+    labelNames: ['protocol', 'event'],
+    registers,
+  })
+  const verdicts = new Counter({
+    name: 'gavel_verdicts_total',
+    help: 'Published verdicts. degraded is true where something was left out.',
+    labelNames: ['protocol', 'label', 'decided_by', 'degraded'],
+    registers,
+  })
+  const latency = new Histogram({
+    name: 'gavel_verdict_latency_seconds',
+    help: 'From the message or due time that opened a revision to its acknowledged publication.',
+    labelNames: ['protocol'],
+    buckets: LATENCY_SECONDS,
+    registers,
+  })
+  const overhead = new Histogram({
+    name: 'gavel_verdict_overhead_seconds',
+    help: 'The same less the critical path of model calls and imposed holds: what Gavel itself took.',
+    labelNames: ['protocol'],
+    buckets: WAIT_SECONDS,
+    registers,
+  })
+  const rounds = new Histogram({
+    name: 'gavel_debate_rounds',
+    help: 'Rounds of debate held for a verdict.',
+    labelNames: ['protocol'],
+    buckets: [0, 1, 2, 3, 4, 5, 10],
+    registers,
+  })
+  const publicationHeld = new Gauge({
+    name: 'gavel_publication_held',
+    help: '1 while what is decided waits in this process, since Kafka does not take it.',
+    labelNames: ['what'],
+    registers,
+  })
+
+  for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
+  for (const { name: protocol, labels } of protocols) {
+    latency.zero({ protocol })
+    overhead.zero({ protocol })
+    rounds.zero({ protocol })
+    for (const event of CASE_EVENTS) cases.inc({ protocol, event }, 0)
+    for (const label of labels)
+      for (const decided_by of ['consensus', 'judge'])
+        verdicts.inc({ protocol, label, decided_by, degraded: 'false' }, 0)
+    verdicts.inc({ protocol, label: 'none', decided_by: 'none', degraded: 'true' }, 0)
+  }
+
+  const count = (protocol: string, event: (typeof CASE_EVENTS)[number]) => cases.inc({ protocol, event })
+  return {
+    'case:opened': ({ protocol }) => count(protocol, 'opened'),
+    'case:concluded': ({ protocol }) => count(protocol, 'concluded'),
+    'case:fenced': ({ caseId }) => count(protocolOf(caseId), 'fenced'),
+    'case:revived': ({ caseId }) => count(protocolOf(caseId), 'revived'),
+    'verdict:published': ({ verdict, latencySeconds, overheadSeconds }) => {
+      const { protocol, label, decidedBy, degraded } = verdict
+      verdicts.inc({ protocol, label: label ?? 'none', decided_by: decidedBy, degraded: String(degraded.length > 0) })
+      latency.observe({ protocol }, duration(latencySeconds))
+      overhead.observe({ protocol }, duration(overheadSeconds))
+      rounds.observe({ protocol }, verdict.rounds)
+    },
+    'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
+  }
+}
+
+/** A case's id begins with its protocol's name. */
+function protocolOf(caseId: string): string {
+  return caseId.split(/[~@/]/, 1)[0] ?? ''
+}

@@ -1,0 +1,170 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { caseKeys, type Keys, PUBLISHERS, threadKeys } from './keys.ts'
+import { claimedEntries, readEntries, type VerdictOf } from './outbox-entries.ts'
+import { script } from './script.ts'
+
+const done = script('outbox/done', {
+  keys: ['outbox', 'due', 'thread', 'case', 'journal', 'lost', 'comments', 'sample', 'authors', 'revisions', 'erased'],
+  args: ['entry', 'group', 'id', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],
+})
+const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
+
+/** An erased entry is waited for this many times longer than one that another publisher can send in its owner's place. */
+const ERASED_WAIT = 6
+
+const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
+
+interface OutboxSettings {
+  readonly keepJournalMs: number
+  readonly keepThreadMs: number
+  readonly keepRevisionsMs: number
+  readonly clock: Clock
+}
+
+/** Takes an entry out of the outbox for good; its subject may then open the next revision. */
+function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
+  return (entry: string, id: string, { member, protocol }: VerdictOf) =>
+    done(client, {
+      ...threadKeys(keys, member),
+      ...caseKeys(keys, id),
+      outbox: keys.outbox,
+      due: keys.due,
+      erased: keys.erased,
+      entry,
+      group: PUBLISHERS,
+      id,
+      protocol,
+      member,
+      keepJournal: settings.keepJournalMs,
+      keepThread: settings.keepThreadMs,
+      keepRevisions: settings.keepRevisionsMs,
+      now: settings.clock(),
+    })
+}
+type Release = ReturnType<typeof releaser>
+
+/** Entries that were erased while a publisher had them in hand. */
+function erasedEntries(client: Redis, keys: Keys, release: Release) {
+  /** What this version understands of them. */
+  const all = async () =>
+    Object.entries(await client.hgetall(keys.erased)).flatMap(([entry, json]) => {
+      const read = erasedEntry.safeParse(JSON.parse(json))
+      if (!read.success) return []
+      const [at, caseId, protocol, member] = read.data
+      return [{ entry, at, caseId, of: { protocol, member } }]
+    })
+
+  /** ms since 1970, by the clock of the scripts that note erased entries. */
+  async function redisTime(): Promise<number> {
+    const [seconds, micros] = await client.time()
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+
+  return {
+    /** The entries without those that were erased while this publisher was being handed them: these are never sent. */
+    async without(entries: OutboxEntry[]): Promise<OutboxEntry[]> {
+      const handed = new Set(entries.map(({ id }) => id))
+      if (handed.size === 0) return entries
+      const gone = (await all()).filter(({ entry }) => handed.has(entry))
+      for (const { entry, caseId, of } of gone) await release(entry, caseId, of)
+      return entries.filter(({ id }) => !gone.some(({ entry }) => entry === id))
+    },
+    /** Notes that their publisher is still at work on these. */
+    async touch(ids: readonly string[]): Promise<void> {
+      for (const { entry, caseId, of } of await all())
+        if (ids.includes(entry)) {
+          const noted = [await redisTime(), caseId, of.protocol, of.member]
+          await client.hset(keys.erased, entry, JSON.stringify(noted))
+        }
+    },
+    /**
+     * Releases erased entries whose publisher has not reported on them for long: one that has died never says that it is done.
+     * One that is only suspended would still send its entry, and no other publisher can send it instead: so it is waited for
+     * longer than for entries that can be adopted.
+     */
+    async releaseOverdue(idleMs: number): Promise<void> {
+      for (const { entry, at, caseId, of } of await all())
+        if (at <= (await redisTime()) - ERASED_WAIT * idleMs) await release(entry, caseId, of)
+    },
+  }
+}
+
+/** The outbox as a Redis stream with one consumer group. `blocking` is a connection of its own: its reads wait. */
+export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings: OutboxSettings): Outbox {
+  const release = releaser(client, keys, settings)
+  const erased = erasedEntries(client, keys, release)
+  /** By entry: what each verdict that was handed out is about. */
+  const handedOut = new Map<string, VerdictOf>()
+
+  async function withGroup<Result>(read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
+      await client.xgroup('CREATE', keys.outbox, PUBLISHERS, '0', 'MKSTREAM').catch((busy: unknown) => {
+        if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
+      })
+      return read()
+    }
+  }
+
+  function handOut(read: ReturnType<typeof readEntries>): OutboxEntry[] {
+    for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
+    return read.map(({ entry }) => entry)
+  }
+
+  return {
+    async putDeadLetters(letters) {
+      const batch = client.pipeline()
+      for (const { key, letter } of letters)
+        batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+      for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
+    },
+    async next(publisher, limit, waitMs) {
+      const block = waitMs > 0 ? ['BLOCK', waitMs] : []
+      const reply = await withGroup(() =>
+        blocking.call(
+          'XREADGROUP',
+          ...['GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', keys.outbox, '>'],
+        ),
+      )
+      return erased.without(handOut(readEntries(reply)))
+    },
+    async adopt(publisher, limit, idleMs) {
+      await erased.releaseOverdue(idleMs)
+      const reply = await withGroup(() =>
+        client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
+      )
+      return handOut(claimedEntries(reply))
+    },
+    async keep(publisher, ids) {
+      if (ids.length === 0) return
+      await client.call('XCLAIM', keys.outbox, PUBLISHERS, publisher, 0, ...ids, 'JUSTID')
+      await erased.touch(ids)
+    },
+    async done(entries) {
+      await Promise.all(
+        entries.map((entry) => {
+          const of = handedOut.get(entry.id) ?? { member: '', protocol: '' }
+          handedOut.delete(entry.id)
+          return release(entry.id, entry.kind === 'verdict' ? entry.caseId : '', of)
+        }),
+      )
+    },
+    async leave(publisher) {
+      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: 0, only: publisher })
+    },
+    async forget(idleMs) {
+      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: idleMs, only: '' })
+    },
+    size: () => client.xlen(keys.outbox),
+    async oldest() {
+      const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
+      // An entry's id begins with the time at which it was made.
+      return first === undefined ? null : Number.parseInt(first[0], 10)
+    },
+  }
+}

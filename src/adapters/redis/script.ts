@@ -1,0 +1,99 @@
+import type { Redis } from 'ioredis'
+import { luaOf } from './lua.ts'
+import { type ListLayout, type ReadLua, readScript, type ScriptFile } from './script-file.ts'
+
+/** What a script may be given: true is sent as 1, false as 0, null as the empty string. */
+export type Value = string | number | boolean | null
+
+/** Of `a`, `b[]` and `c[].d` the scalar is `a`, and the lists are `b` and `c`. */
+type Scalar<Name extends string> = Name extends `${string}[]${string}` ? never : Name
+type List<Name extends string> = Name extends `${infer Of}[]${string}` ? Of : never
+type Field<Name extends string, Of extends string> = Name extends `${Of}[].${infer In}` ? In : never
+type Rows<Name extends string, Of extends string> = `${Of}[]` extends Name
+  ? readonly Value[]
+  : readonly Readonly<Record<Field<Name, Of>, Value>>[]
+
+/** One value for each name that the caller declared. */
+export type Given<Key extends string, Arg extends string> = Readonly<Record<Scalar<Key>, string>> &
+  Readonly<Record<Scalar<Arg>, Value>> & { readonly [Of in List<Key | Arg>]: Rows<Key | Arg, Of> }
+
+/** Runs the script on a connection; returns what Redis replied, which its caller parses. */
+export type Script<Key extends string, Arg extends string> = (client: Redis, given: Given<Key, Arg>) => Promise<unknown>
+
+/**
+ * The script of a file under `scripts/` (without `.lua`), to be called with its keys and arguments by name. The names are
+ * those of the file's header in camelCase. Throws an error that says which differ, here and so at start-up, unless both sides
+ * name the same.
+ */
+export function script<const Key extends string = never, const Arg extends string = never>(
+  name: string,
+  declared: { readonly keys: readonly Key[]; readonly args?: readonly Arg[] },
+  read?: ReadLua,
+): Script<Key, Arg> {
+  const file = readScript(name, read)
+  const faults = [
+    ...differences('key', namesOf(file.keys, file.lists, 'keys'), declared.keys),
+    ...differences('argument', namesOf(file.args, file.lists, 'args'), declared.args ?? []),
+  ]
+  if (faults.length > 0) throw new Error(`The Redis script ${name}.lua and its caller differ: ${faults.join(', ')}`)
+  const run = luaOf(file.lua)
+  const order = orderOf(file)
+  return (client, given) => {
+    const { keys, args } = order(given as Readonly<Record<string, unknown>>)
+    return run(client, keys, args)
+  }
+}
+
+function differences(what: string, header: readonly string[], caller: readonly string[]): string[] {
+  return [
+    ...header.filter((name) => !caller.includes(name)).map((name) => `the caller does not give the ${what} ${name}`),
+    ...caller.filter((name) => !header.includes(name)).map((name) => `the header names no ${what} ${name}`),
+    ...caller
+      .filter((name, at) => caller.indexOf(name) !== at)
+      .map((name) => `the caller names the ${what} ${name} twice`),
+  ]
+}
+
+function namesOf(scalars: readonly string[], lists: readonly ListLayout[], kind: 'keys' | 'args'): string[] {
+  const inLists = lists.flatMap((list) => list[kind].map((field) => `${list.name}[]${field === '' ? '' : `.${field}`}`))
+  return [...scalars, ...inLists].map(camelCase)
+}
+
+/** Puts what is given in the order in which the script's bindings expect it. */
+function orderOf({ keys, args, lists }: ScriptFile) {
+  const keyNames = keys.map(camelCase)
+  const argNames = args.map(camelCase)
+  const layouts = lists.map((list) => ({
+    name: camelCase(list.name),
+    keys: list.keys.map(camelCase),
+    args: list.args.map(camelCase),
+  }))
+  return (given: Readonly<Record<string, unknown>>) => {
+    const sent = {
+      keys: keyNames.map((name) => given[name] as string),
+      args: argNames.map((name) => text(given[name])),
+    }
+    const rows = layouts.map(({ name }) => given[name] as readonly unknown[])
+    for (const { length } of rows) sent.args.push(String(length))
+    layouts.forEach((layout, nth) => {
+      for (const row of rows[nth] ?? []) {
+        for (const field of layout.keys) sent.keys.push(text(fieldOf(row, field)))
+        for (const field of layout.args) sent.args.push(text(fieldOf(row, field)))
+      }
+    })
+    return sent
+  }
+}
+
+function fieldOf(row: unknown, field: string): unknown {
+  return field === '' ? row : (row as Readonly<Record<string, unknown>>)[field]
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  return value === null ? '' : String(value)
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

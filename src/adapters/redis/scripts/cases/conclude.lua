@@ -1,0 +1,31 @@
+-- Ends a case: its verdict goes into the outbox. Returns 0, with nothing done, unless the caller is the latest to have taken it
+-- and its fencing token holds.
+--@include open-counts
+--@include fencing
+--@key case
+--@key open
+--@key unworked
+--@key outbox
+--@key thread
+--@key incarnation
+--@arg id
+--@arg epoch             the caller's
+--@arg protocol
+--@arg member
+--@arg verdict           JSON
+--@arg transcript        JSON
+--@arg carry             JSON, what is left to the next revision; empty if nothing
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+if not holds(incarnation, incarnation_id, watermark, server_run) then return 0 end
+local status, latest = unpack(redis.call('HMGET', case, 'status', 'epoch'))
+if status ~= 'open' or latest ~= epoch then return 0 end
+local entry = redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+  'verdict', verdict, 'transcript', transcript)
+redis.call('HSET', case, 'status', 'concluded', 'entry', entry)
+if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
+redis.call('ZREM', unworked, id)
+if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
+else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
+return 1

@@ -1,0 +1,21 @@
+-- Takes a case over: raises its epoch. Returns its record (empty if the caller has it), epoch, run, journal and lost calls;
+-- nil if it isn't open, `still` if the fencing token doesn't hold.
+--@include fencing
+--@key case
+--@key journal
+--@key lost
+--@key open
+--@key incarnation
+--@arg id
+--@arg now               wall time, ms
+--@arg known             RUN@OPENED of the record that the caller has; empty if none
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+if not holds(incarnation, incarnation_id, watermark, server_run) then return 'still' end
+local status, record, run, opened = unpack(redis.call('HMGET', case, 'status', 'record', 'run', 'opened'))
+if status ~= 'open' then return nil end
+local epoch = redis.call('HINCRBY', case, 'epoch', 1)
+redis.call('ZADD', open, 'XX', now, id)
+if run .. '@' .. (opened or '') == known then record = '' end
+return { record, tostring(epoch), run, redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }

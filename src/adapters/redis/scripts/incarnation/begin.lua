@@ -1,0 +1,38 @@
+-- Adopts the data in Redis, or founds an incarnation where nothing was ever accepted. Returns its id (empty if something was
+-- lost), watermark, why something was lost (empty if not), the server's run, and 1 if that has only just begun.
+--@include server-run
+--@key incarnation
+--@key marks
+--@arg fresh_id          of a new incarnation
+--@arg alone             1 if no other process consumes
+--@arg committed[].partition     TOPIC/PARTITION
+--@arg committed[].offset        the next one to consume, as Kafka has it
+local function lose(why)
+  redis.call('HDEL', incarnation, 'id')
+  redis.call('HSET', incarnation, 'lost', why)
+  return { '', '0', why, '', 0 }
+end
+local function is_behind(position)
+  local at = redis.call('HGET', incarnation, 'at:' .. position.partition)
+  return not at or tonumber(at) < tonumber(position.offset)
+end
+local run = run_of(incarnation)
+local id, lost = unpack(redis.call('HMGET', incarnation, 'id', 'lost'))
+if lost then return { '', '0', lost, '', 0 } end
+if not id then
+  if #committed > 0 and redis.call('EXISTS', marks) == 0 then return lose('emptied') end
+  redis.call('HSET', incarnation, 'id', fresh_id)
+  if #committed == 0 then redis.call('HSET', incarnation, 'since', redis.call('TIME')[1] .. '000') end
+elseif alone == '1' then
+  for _, position in ipairs(committed) do
+    if is_behind(position) then return lose('rolled-back') end
+  end
+end
+-- Another process may have made more durable since the offsets were asked for, and commit it in a moment.
+for _, position in ipairs(committed) do
+  if is_behind(position) then redis.call('HSET', incarnation, 'at:' .. position.partition, position.offset) end
+end
+return {
+  redis.call('HGET', incarnation, 'id'), tostring(redis.call('HINCRBY', incarnation, 'beat', 1)), '', run,
+  is_quiet(incarnation) and 1 or 0
+}

@@ -1,0 +1,26 @@
+-- A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. A recovery restores
+-- the numbers before it reads the messages again: then nothing was forgotten that will not be read.
+local function is_forgotten(thread, revisions)
+  for _, protocol in ipairs(redis.call('HKEYS', revisions)) do
+    if redis.call('HEXISTS', thread, 'rev:' .. protocol) == 0 then return true end
+  end
+  return false
+end
+local function restore_numbers(thread, revisions)
+  local known = redis.call('HGETALL', revisions)
+  for i = 1, #known, 2 do
+    local protocol = known[i]
+    if redis.call('HSETNX', thread, 'rev:' .. protocol, known[i + 1]) == 1 then
+      redis.call('HSET', thread, 'seen:' .. protocol, -1, 'last:' .. protocol, 1)
+    end
+  end
+end
+-- Where nobody can know whether a post had revisions, since what was known of it would be forgotten by now, they count from
+-- the time, in seconds: it only rises, and by more than a thread can have revisions. Nil where that is known.
+local function base_of(incarnation, at, now, keep)
+  local id, lost, since = unpack(redis.call('HMGET', incarnation, 'id', 'lost', 'since'))
+  local forgotten = now - keep
+  if (id or lost == 'recovering') and at < forgotten and tonumber(since or '0') < forgotten then
+    return math.floor(now / 1000)
+  end
+end

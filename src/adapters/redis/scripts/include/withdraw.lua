@@ -1,0 +1,28 @@
+--@include time
+local function last_delivered(outbox, group)
+  local groups = redis.pcall('XINFO', 'GROUPS', outbox)
+  if groups.err then return '0-0' end
+  for _, fields in ipairs(groups) do
+    local info = {}
+    for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
+    if info.name == group then return info['last-delivered-id'] end
+  end
+  return '0-0'
+end
+local function parse_entry(entry)
+  local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(number)
+end
+-- Takes a concluded case's verdict out of the outbox; true if it was never delivered to a publisher, so that it will never be
+-- published. One that was delivered is noted in `erased`: what follows it waits until its publisher is done with it, or gone.
+-- Cases that an earlier version concluded don't name their entry: it stays until it is published.
+local function withdraw(case, outbox, erased, group, id, protocol, member)
+  local entry = redis.call('HGET', case, 'entry')
+  if not entry then return false end
+  local ms, number = parse_entry(entry)
+  local last_ms, last_number = parse_entry(last_delivered(outbox, group))
+  redis.call('XDEL', outbox, entry)
+  if ms > last_ms or (ms == last_ms and number > last_number) then return true end
+  redis.call('HSET', erased, entry, cjson.encode({ redis_now(), id, protocol, member }))
+  return false
+end

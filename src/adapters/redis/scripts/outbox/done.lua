@@ -1,0 +1,55 @@
+-- Removes an entry that Kafka has acknowledged; its subject may open the next revision. Returns 0 if the case is still open,
+-- since Redis has lost that it was concluded: a recovery must find it so.
+--@include due-now
+--@include awaiting
+--@key outbox
+--@key due
+--@key thread
+--@key case
+--@key journal
+--@key lost
+--@key comments
+--@key sample
+--@key authors
+--@key revisions
+--@key erased
+--@arg entry             its id in the stream
+--@arg group             the outbox's consumer group
+--@arg id                the case's; empty if the entry is no verdict
+--@arg protocol
+--@arg member
+--@arg keep_journal      ms; so the next two
+--@arg keep_thread
+--@arg keep_revisions
+--@arg now               wall time, ms
+redis.call('XACK', outbox, group, entry)
+redis.call('XDEL', outbox, entry)
+redis.call('HDEL', erased, entry)
+if id == '' then return 1 end
+if redis.call('HGET', case, 'status') == 'open' then return 0 end
+for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
+local revision = redis.call('HGET', thread, 'rev:' .. protocol)
+if revision then
+  redis.call('HSET', revisions, protocol, revision)
+  redis.call('PEXPIRE', revisions, keep_revisions)
+end
+if redis.call('HGET', thread, 'open:' .. protocol) == id then
+  redis.call('HDEL', thread, 'open:' .. protocol)
+  -- The retraction of a subject that was deleted while this verdict was in a publisher's hands.
+  local fields = { 'byeId:' .. protocol, 'byeVerdict:' .. protocol, 'byeTranscript:' .. protocol }
+  local retraction_id, verdict, transcript = unpack(redis.call('HMGET', thread, unpack(fields)))
+  if retraction_id then
+    redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', retraction_id, 'member', member, 'protocol', protocol,
+      'verdict', verdict, 'transcript', transcript)
+    redis.call('HDEL', thread, unpack(fields))
+  end
+  if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
+end
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
+local is_busy = is_due(due, member) or is_awaiting(thread)
+if redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
+  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep_thread) end
+else
+  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PERSIST', key) end
+end
+return 1

@@ -1,0 +1,43 @@
+-- Of a subject that a store without losses would have forgotten: keeps the numbers of its revisions, and erases what an
+-- earlier state of this store still holds, with its open cases. Returns 0 if the thread stays: it began anew with a later
+-- post, was deleted, or has a revision that was not published.
+--@include due
+--@include drop-case
+--@key thread
+--@key due
+--@key open
+--@key unworked
+--@key case_prefix
+--@key journal_prefix
+--@key lost_prefix
+--@key revisions
+--@key comments
+--@key sample
+--@key authors
+--@key orphans
+--@arg member
+--@arg keep              how long the revisions' numbers are kept, ms
+--@arg forgotten         when the thread would have been forgotten, ms
+--@arg published[].protocol
+--@arg published[].revision
+local prefixes = { case = case_prefix, journal = journal_prefix, lost = lost_prefix }
+for _, verdict in ipairs(published) do
+  if tonumber(redis.call('HGET', revisions, verdict.protocol) or '0') < tonumber(verdict.revision) then
+    redis.call('HSET', revisions, verdict.protocol, verdict.revision)
+    redis.call('PEXPIRE', revisions, keep)
+  end
+end
+local came = string.match(redis.call('HGET', thread, 'postPlace') or '', ' (%-?%d+)$')
+if not came or tonumber(came) > tonumber(forgotten) or redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+for _, verdict in ipairs(published) do
+  if tonumber(redis.call('HGET', thread, 'rev:' .. verdict.protocol) or '0') > tonumber(verdict.revision) then return 0 end
+end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  local id = string.match(field, '^open:') and redis.call('HGET', thread, field)
+  if id and redis.call('HGET', case_prefix .. id, 'status') == 'open' then
+    drop_case(open, unworked, prefixes, member, id)
+  end
+end
+redis.call('DEL', thread, comments, sample, authors, orphans)
+not_due(due, member)
+return 1

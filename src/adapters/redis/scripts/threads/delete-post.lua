@@ -1,0 +1,73 @@
+-- Erases a thread with its cases and leaves a tombstone; returns `deleted`, `duplicate`, or `changed` with nothing done if a
+-- revision was opened since the caller read the thread. The retraction of each protocol goes into the outbox behind the
+-- revision that it retracts: while a publisher has that one in hand, the retraction waits in the tombstone (the fields byeId:,
+-- byeVerdict: and byeTranscript:). A verdict that no publisher was handed is taken back.
+--@include due
+--@include open-counts
+--@include withdraw
+--@key thread
+--@key comments
+--@key sample
+--@key authors
+--@key due
+--@key orphans
+--@key open
+--@key unworked
+--@key outbox
+--@key case_prefix
+--@key revisions
+--@key erased
+--@key case_keys[]       case, journal and lost calls of each of the thread's cases
+--@arg member
+--@arg keep              how long the tombstone is kept, ms
+--@arg group             the outbox's consumer group
+--@arg retractions[].protocol
+--@arg retractions[].revision    the last one that was opened
+--@arg retractions[].case_id
+--@arg retractions[].verdict     JSON
+--@arg retractions[].transcript  JSON
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
+local fields = redis.call('HKEYS', thread)
+local last = {}
+local function note(protocol, revision) last[protocol] = math.max(last[protocol] or 0, tonumber(revision)) end
+for _, field in ipairs(fields) do
+  local protocol = string.match(field, '^rev:(.+)$')
+  if protocol then note(protocol, redis.call('HGET', thread, field)) end
+end
+local numbers = redis.call('HGETALL', revisions)
+for i = 1, #numbers, 2 do note(numbers[i], numbers[i + 1]) end
+for _, retraction in ipairs(retractions) do
+  if last[retraction.protocol] ~= tonumber(retraction.revision) then return 'changed' end
+  last[retraction.protocol] = nil
+end
+if next(last) then return 'changed' end
+-- By protocol: the case whose verdict a publisher has in hand.
+local in_flight = {}
+for _, field in ipairs(fields) do
+  if string.sub(field, 1, 5) == 'open:' then
+    local id = redis.call('HGET', thread, field)
+    if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1)
+    elseif redis.call('ZREM', unworked, id) == 1 then -- It was open, and is not counted.
+    elseif redis.call('EXISTS', case_prefix .. id) == 1 then
+      local protocol = string.sub(field, 6)
+      if not withdraw(case_prefix .. id, outbox, erased, group, id, protocol, member) then in_flight[protocol] = id end
+    end
+  end
+end
+redis.call('DEL', thread, comments, sample, authors, orphans)
+for _, key in ipairs(case_keys) do redis.call('DEL', key) end
+not_due(due, member)
+redis.call('HSET', thread, 'gone', 1)
+for _, retraction in ipairs(retractions) do
+  local protocol, id = retraction.protocol, retraction.case_id
+  redis.call('HSET', thread, 'rev:' .. protocol, tonumber(retraction.revision) + 1)
+  if in_flight[protocol] then
+    redis.call('HSET', thread, 'open:' .. protocol, in_flight[protocol], 'byeId:' .. protocol, id,
+      'byeVerdict:' .. protocol, retraction.verdict, 'byeTranscript:' .. protocol, retraction.transcript)
+  else
+    redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+      'verdict', retraction.verdict, 'transcript', retraction.transcript)
+  end
+end
+redis.call('PEXPIRE', thread, keep)
+return 'deleted'

@@ -1,0 +1,25 @@
+-- Replaces what revisions left to the next (their carry) and deletes the keys of published cases; returns `erased`. Returns
+-- `opened` if a case is open that the caller does not know, `changed` if a carry is not as it was read; either leaves the
+-- carries as they were.
+--@key thread
+--@key case_keys[]       case, journal and lost calls of published cases
+--@arg open_ids[]        the open cases that the caller knows
+--@arg changes[].protocol
+--@arg changes[].before  the carry as it was read
+--@arg changes[].after   empty if nothing is left of it
+for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
+-- A deleted post has no carry left, although a publisher may still have its last verdict in hand.
+if redis.call('HEXISTS', thread, 'gone') == 1 then return 'erased' end
+local known = {}
+for _, id in ipairs(open_ids) do known[id] = true end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  if string.match(field, '^open:') and not known[redis.call('HGET', thread, field)] then return 'opened' end
+end
+for _, change in ipairs(changes) do
+  if redis.call('HGET', thread, 'carry:' .. change.protocol) ~= change.before then return 'changed' end
+end
+for _, change in ipairs(changes) do
+  if change.after == '' then redis.call('HDEL', thread, 'carry:' .. change.protocol)
+  else redis.call('HSET', thread, 'carry:' .. change.protocol, change.after) end
+end
+return 'erased'

@@ -1,0 +1,47 @@
+-- Takes away some of the comments whose post never came, with a dead letter for each; with the last of them the thread goes,
+-- and leaves its revisions' numbers. Returns how many comments went; -1 if the post has come or the thread is gone.
+--@include due
+--@include authors
+--@key thread
+--@key comments
+--@key sample
+--@key due
+--@key orphans
+--@key outbox
+--@key authors
+--@key revisions
+--@arg member
+--@arg keep              how long the revisions' numbers are kept, ms
+--@arg letters[].id      the comment's id
+--@arg letters[].key     Kafka key of the dead letter
+--@arg letters[].letter  JSON
+local post, gone, unrouted = unpack(redis.call('HMGET', thread, 'post', 'gone', 'unrouted'))
+if post then return -1 end
+if gone or unrouted then
+  not_due(due, member)
+  return -1
+end
+local expired = 0
+for _, dead in ipairs(letters) do
+  if redis.call('HEXISTS', orphans, dead.id) == 1 then
+    redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', dead.key, 'letter', dead.letter)
+    redis.call('HDEL', orphans, dead.id)
+    drop_from_author(authors, sample, dead.id, redis.call('HGET', comments, dead.id))
+    redis.call('HDEL', comments, dead.id)
+    redis.call('ZREM', sample, dead.id)
+    redis.call('HINCRBY', thread, 'n', -1)
+    expired = expired + 1
+  end
+end
+if redis.call('HLEN', orphans) > 0 then return expired end
+local fields = redis.call('HGETALL', thread)
+for i = 1, #fields, 2 do
+  local protocol = string.match(fields[i], '^rev:(.+)$')
+  if protocol and tonumber(fields[i + 1]) > tonumber(redis.call('HGET', revisions, protocol) or '0') then
+    redis.call('HSET', revisions, protocol, fields[i + 1])
+    redis.call('PEXPIRE', revisions, keep)
+  end
+end
+redis.call('DEL', thread, comments, sample, orphans, authors)
+not_due(due, member)
+return expired

@@ -1,0 +1,98 @@
+-- Opens cases on a thread as the caller read it, one a protocol; returns the ids of those that were opened.
+--@include due
+--@include open-counts
+--@include awaiting
+--@include fencing
+--@key thread
+--@key due
+--@key open
+--@key case_prefix
+--@key parked_prefix
+--@key comments
+--@key sample
+--@key authors
+--@key paused
+--@key incarnation
+--@arg member
+--@arg version           the thread's version as it was read
+--@arg generation        likewise its generation
+--@arg deletions         likewise how often comments were deleted from it
+--@arg next_due          when the thread is due next, stream time in ms; empty if never
+--@arg final             1 if these are the last cases for the snapshot
+--@arg now               wall time, ms
+--@arg keep              how long a thread is kept after its last verdict, ms
+--@arg waiting[]         protocols that wait for the verdict of their open case
+--@arg parked[]          protocols that are paused
+--@arg absent[]          protocols that are off here and have judged the thread
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+--@arg cases[].protocol
+--@arg cases[].id
+--@arg cases[].revision
+--@arg cases[].seen      the thread's version that it sees
+--@arg cases[].last      1 if its verdict is a final one
+--@arg cases[].record    JSON
+local opened = {}
+if not holds(incarnation, incarnation_id, watermark, server_run) then return opened end
+if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
+-- No case opens on a comment that has been deleted since it was read.
+if (redis.call('HGET', thread, 'dels') or '0') ~= deletions then return opened end
+-- Nobody looks at the thread again after this: what came since it was read would never be seen.
+if next_due == '' and redis.call('HGET', thread, 'v') ~= version then return opened end
+local missed = false
+for _, protocol in ipairs(waiting) do
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  else missed = true end
+end
+for _, protocol in ipairs(absent) do
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
+    -- Once for each change: two kinds of processes would else wake each other for ever.
+    redis.call('HSET', thread, 'absent:' .. protocol, version)
+    local is_permanent = redis.call('PTTL', parked_prefix .. protocol) == -1
+    redis.call('SADD', parked_prefix .. protocol, member)
+    if not is_permanent then redis.call('PEXPIRE', parked_prefix .. protocol, keep) end
+  end
+end
+for _, protocol in ipairs(parked) do
+  if redis.call('SISMEMBER', paused, protocol) == 1 then
+    redis.call('SADD', parked_prefix .. protocol, member)
+    redis.call('PERSIST', parked_prefix .. protocol)
+    redis.call('HSET', thread, 'held:' .. protocol, 1)
+  else missed = true end
+end
+for _, case in ipairs(cases) do
+  local protocol, id = case.protocol, case.id
+  local number = redis.call('HGET', thread, 'rev:' .. protocol) or redis.call('HGET', thread, 'base') or '0'
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
+    redis.call('HSET', thread, 'again:' .. protocol, 1)
+    final = '0'
+  elseif tonumber(number) == tonumber(case.revision) - 1 then
+    redis.call('HSET', thread, 'rev:' .. protocol, case.revision, 'open:' .. protocol, id, 'seen:' .. protocol, case.seen,
+      'last:' .. protocol, case.last)
+    redis.call('HSET', case_prefix .. id, 'record', case.record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
+    redis.call('ZADD', open, now, id)
+    opened[#opened + 1] = id
+  end
+end
+if #opened > 0 then count_open(open, member, #opened) end
+-- Unless the thread became due again meanwhile, its generation has been observed (the field `answered`).
+if not missed and (redis.call('HGET', thread, 'asks') or '0') == generation then
+  redis.call('HDEL', thread, 'since')
+  redis.call('HSET', thread, 'answered', generation)
+  if next_due == '' then
+    not_due(due, member)
+    redis.call('HDEL', thread, 'next')
+  else
+    set_due(due, member, next_due)
+    redis.call('HSET', thread, 'next', next_due)
+  end
+end
+if final == '1' then
+  redis.call('HSET', thread, 'final', 1)
+  if not (is_due(due, member) or is_awaiting(thread)) then
+    for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep) end
+  end
+end
+return opened

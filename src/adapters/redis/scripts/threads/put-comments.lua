@@ -1,0 +1,181 @@
+-- Takes comments and deletions of comments into their thread; returns an outcome for each, in order.
+--@include due-now
+--@include place
+--@include authors
+--@include revisions
+--@key thread
+--@key comments
+--@key sample
+--@key due
+--@key orphans
+--@key authors
+--@key revisions
+--@arg member
+--@arg now               wall time, ms
+--@arg window            ms after the post in which comments belong to its thread
+--@arg cap               most comments that the thread keeps
+--@arg per_author        most of one author; empty is no limit
+--@arg reopen            1 if a comment after the final snapshot makes the thread due
+--@arg orphan_wait       how long comments wait for their post, stream time in ms
+--@arg counts[]          count checkpoints, ascending
+--@arg sampling_version  names the key under which ranks are drawn
+--@arg rank_end          above every rank
+--@arg tombstones        deletions remembered for each comment that the thread may keep
+--@arg changes[].kind    said or deleted
+--@arg changes[].id
+--@arg changes[].created_at
+--@arg changes[].rank    sampling rank; the smallest are kept
+--@arg changes[].json    the comment; it begins with its author's hash, if it has an author
+--@arg changes[].origin  JSON: where it came from, kept while its post is missing
+--@arg changes[].place   where the message stands in its topic; empty if unknown
+--@arg changes[].author  hash; empty if unknown
+local TOMBSTONE = '{}'
+-- Deleted comments have scores in the sample above every rank, so that they take no place from those that are kept. Those that
+-- were never seen come after the others, so that they push none of these out and let a deleted comment come back.
+local DELETED = tonumber(rank_end)
+local fields = { 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired', 'crowd', 'draw' }
+local stored = redis.call('HMGET', thread, unpack(fields))
+local at = stored[1] and tonumber(stored[1])
+local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
+local final, gone, unread, last_place = stored[4], stored[5], stored[6] or stored[7], stored[8]
+local expired = stored[9] or not (at or gone or unread) and is_forgotten(thread, revisions)
+local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11]
+-- What this batch did: `again` if a comment changed after the final snapshot, `retracted` if one of that snapshot was deleted.
+local changed, again, retracted, deletions = false, false, false, false
+local late, over_author = 0, 0
+local outcomes = {}
+
+-- A comment that came under another key keeps its rank: it is as random as the new ones.
+local function note_version()
+  if known_version == sampling_version then return end
+  if n > 0 then redis.call('HSET', thread, 'redrawn', 1) end
+  redis.call('HSET', thread, 'draw', sampling_version)
+  known_version = sampling_version
+end
+
+-- A comment that is not kept leaves its origin while its post is missing: if the post never comes, it gets a dead letter too.
+local function keep_origin(id, origin)
+  redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""')))
+end
+local function drop(id)
+  redis.call('HDEL', comments, id)
+  local origin = not at and redis.call('HGET', orphans, id)
+  if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end
+end
+
+-- Of one author the comments with the smallest ranks are kept, in whatever order they come.
+local function has_room(change)
+  local author, rank, id = change.author, change.rank, change.id
+  if per_author == '' or author == '' then return true end
+  local from, to = range_of(author)
+  if redis.call('ZLEXCOUNT', authors, from, to) >= tonumber(per_author) then
+    over_author = over_author + 1
+    local largest = redis.call('ZREVRANGEBYLEX', authors, to, from, 'LIMIT', 0, 1)[1]
+    if by_author(author, rank, id) > largest then return false end
+    local other = string.sub(largest, #author + 18)
+    redis.call('ZREM', authors, largest)
+    redis.call('ZREM', sample, other)
+    drop(other)
+  end
+  redis.call('ZADD', authors, 0, by_author(author, rank, id))
+  return true
+end
+
+local function delete(change, old)
+  local id = change.id
+  if old == TOMBSTONE then return 'duplicate' end
+  drop_from_author(authors, sample, id, old)
+  redis.call('HSET', comments, id, TOMBSTONE)
+  redis.call('ZADD', sample, string.format('%.0f', change.rank + (old and DELETED or 2 * DELETED)), id)
+  redis.call('HDEL', orphans, id)
+  changed, deletions = true, true
+  if old then n = n - 1 end
+  retracted = retracted or (final and old)
+  if not at then due_if_not_yet(due, member, tonumber(change.created_at) + tonumber(orphan_wait)) end
+  return 'deleted'
+end
+
+local function edit(change, old)
+  local id, author = change.id, change.author
+  changed = true
+  drop_from_author(authors, sample, id, old)
+  if author ~= '' then
+    local rank = redis.call('ZSCORE', sample, id) or change.rank
+    redis.call('ZADD', authors, 0, by_author(author, rank, id))
+  end
+  redis.call('HSET', comments, id, change.json)
+  again = again or final
+  return 'updated'
+end
+
+local function add(change)
+  local id = change.id
+  changed = true
+  note_version()
+  n = n + 1
+  local kept = has_room(change)
+  if kept then
+    redis.call('HSET', comments, id, change.json)
+    redis.call('ZADD', sample, change.rank, id)
+  end
+  if not at then
+    if kept then redis.call('HSET', orphans, id, change.origin) else keep_origin(id, change.origin) end
+    due_if_not_yet(due, member, tonumber(change.created_at) + tonumber(orphan_wait))
+    return 'orphan'
+  end
+  if final then
+    again = true
+    return 'late'
+  end
+  return 'judged'
+end
+
+local function take(change)
+  if gone then return 'deleted' end
+  if unread then return 'unrouted' end
+  if was_taken(last_place, change.place) then return 'duplicate' end
+  if expired then return change.kind == 'deleted' and 'deleted' or 'late' end
+  local old = redis.call('HGET', comments, change.id)
+  if change.kind == 'deleted' then return delete(change, old) end
+  if old == change.json then return 'duplicate' end
+  if old == TOMBSTONE then return 'deleted' end
+  if at and tonumber(change.created_at) > at + tonumber(window) then
+    -- An edit of a comment that is kept is no further comment.
+    if not old then late = late + 1 end
+    return 'late'
+  end
+  if old then return edit(change, old) end
+  return add(change)
+end
+
+for _, change in ipairs(changes) do
+  outcomes[#outcomes + 1] = take(change)
+  if change.place ~= '' and not was_taken(last_place, change.place) then last_place = change.place end
+end
+if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
+if over_author > 0 then redis.call('HINCRBY', thread, 'crowd', over_author) end
+if last_place and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last_place) end
+if not changed then return outcomes end
+
+local function keep_first(most, from, to)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', sample, from, to, 'LIMIT', most, -1)) do
+    drop_from_author(authors, sample, id, redis.call('HGET', comments, id))
+    drop(id)
+    redis.call('ZREM', sample, id)
+  end
+end
+keep_first(cap, '-inf', '(' .. string.format('%.0f', DELETED))
+keep_first(tombstones * cap, string.format('%.0f', DELETED), '+inf')
+redis.call('HSET', thread, 'n', n)
+redis.call('HINCRBY', thread, 'v', 1)
+if deletions then redis.call('HINCRBY', thread, 'dels', 1) end
+-- A verdict that rests on a deleted comment is superseded, whatever the settings say of late comments.
+if retracted or (again and reopen == '1') then
+  due_now(thread, due, member, now)
+  for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
+elseif at and not final then
+  pass_counts(thread, due, member, now, n - over_author - over_author_before, stage, counts)
+end
+local left = redis.call('PTTL', thread)
+if left > 0 then for _, key in ipairs({ comments, sample, authors }) do redis.call('PEXPIRE', key, left) end end
+return outcomes

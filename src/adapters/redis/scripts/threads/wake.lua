@@ -1,0 +1,19 @@
+-- Threads that are parked for a protocol become due at once; returns how many were looked at, and how many became due.
+--@include due-now
+--@key parked
+--@key due
+--@key thread_prefix
+--@arg limit             most threads to look at
+--@arg now               wall time, ms
+--@arg protocol
+local members = redis.call('SPOP', parked, limit)
+local woken = 0
+for _, member in ipairs(members) do
+  local thread = thread_prefix .. member
+  redis.call('HDEL', thread, 'held:' .. protocol)
+  if redis.call('HEXISTS', thread, 'post') == 1 then
+    due_now(thread, due, member, now)
+    woken = woken + 1
+  end
+end
+return { #members, woken }

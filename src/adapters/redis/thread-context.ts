@@ -1,0 +1,12 @@
+import type { Redis } from 'ioredis'
+import type { FencingToken } from './incarnation.ts'
+import type { Keys } from './keys.ts'
+
+/** What the parts of the thread store share. */
+export interface ThreadContext {
+  readonly client: Redis
+  readonly keys: Keys
+  /** How long deleted threads are remembered, and threads kept after their last verdict, in ms. */
+  readonly settings: { readonly keepTombstoneMs: number; readonly keepThreadMs: number }
+  readonly token: () => FencingToken
+}

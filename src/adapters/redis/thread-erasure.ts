@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { OUTCOMES } from '../../domain/messages.ts'
+import type { ThreadRef } from '../../domain/thread.ts'
+import type { ThreadStore } from '../../ports/threads.ts'
+import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
+import { script } from './script.ts'
+import type { ThreadContext } from './thread-context.ts'
+import { type Fields, lastRevisions, revisionsOf } from './thread-state.ts'
+
+const deletePost = script('threads/delete-post', {
+  keys: [
+    'thread',
+    'comments',
+    'sample',
+    'authors',
+    'orphans',
+    'revisions',
+    'due',
+    'open',
+    'unworked',
+    'outbox',
+    'erased',
+    'casePrefix',
+    'caseKeys[]',
+  ],
+  args: [
+    'member',
+    'keep',
+    'group',
+    'retractions[].protocol',
+    'retractions[].revision',
+    'retractions[].caseId',
+    'retractions[].verdict',
+    'retractions[].transcript',
+  ],
+})
+const eraseCarries = script('threads/erase-carries', {
+  keys: ['thread', 'caseKeys[]'],
+  args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
+})
+const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep'] })
+
+const outcome = z.enum(OUTCOMES)
+/** A deletion is tried again where a revision was opened meanwhile; more often than this, something else is wrong. */
+const DELETE_TRIES = 100
+/** Of a deleted thread so many of its latest revisions' cases and journals are erased; those before have expired long since. */
+const ERASED_REVISIONS = 1_000
+/** Of so many of a thread's latest revisions the cases may not have expired yet since they were published. */
+const PUBLISHED_KEPT = 100
+
+/** How a deleted post goes, with its replies, and what is left of deleted comments. */
+export function threadErasure({
+  client,
+  keys,
+  settings,
+}: ThreadContext): Pick<ThreadStore, 'deletePost' | 'eraseLeft' | 'linkReply' | 'repliesTo'> {
+  const readRevisions = (member: string): Promise<[Fields, Fields]> =>
+    Promise.all([client.hgetall(keys.thread(member)), client.hgetall(keys.revisions(member))])
+  const keysOfCases = (ids: readonly string[]) => ids.flatMap((id) => Object.values(caseKeys(keys, id)))
+
+  /** Null if the thread changed since it was read. */
+  async function tryDelete(ref: ThreadRef, retractionOf: Parameters<ThreadStore['deletePost']>[1]) {
+    const member = memberOf(ref)
+    const [fields, published] = await readRevisions(member)
+    const retractions = [...lastRevisions(fields, published)].map(([protocol, revision]) => ({
+      protocol,
+      revision,
+      ...retractionOf(protocol, revision + 1),
+    }))
+    const ids = retractions.flatMap(({ revision, caseId }) =>
+      latest(revision, ERASED_REVISIONS).map((number) => `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`),
+    )
+    const ended = await deletePost(client, {
+      ...threadKeys(keys, member),
+      due: keys.due,
+      open: keys.open,
+      unworked: keys.unworked,
+      outbox: keys.outbox,
+      erased: keys.erased,
+      casePrefix: keys.case(''),
+      caseKeys: keysOfCases(ids),
+      member,
+      keep: settings.keepTombstoneMs,
+      group: PUBLISHERS,
+      retractions,
+    })
+    return ended === 'changed' ? null : outcome.parse(ended)
+  }
+
+  /** Null if the thread changed since it was read. */
+  async function tryErase(ref: ThreadRef, { openIds, without, caseId }: Parameters<ThreadStore['eraseLeft']>[1]) {
+    const [fields, numbers] = await readRevisions(memberOf(ref))
+    const revisions = revisionsOf(fields)
+    const changes = [...revisions].flatMap(([protocol, { carry }]) => {
+      const left = carry === null ? null : (without(protocol, carry) ?? null)
+      if (JSON.stringify(left) === JSON.stringify(carry)) return []
+      const before = fields[`carry:${protocol}`] ?? ''
+      return [{ protocol, before, after: left === null ? '' : JSON.stringify(left) }]
+    })
+    const published = [...lastRevisions(fields, numbers)].flatMap(([protocol, revision]) =>
+      latest(revision, PUBLISHED_KEPT)
+        .map((number) => caseId(protocol, number))
+        .filter((id) => id !== revisions.get(protocol)?.openId),
+    )
+    const given = { thread: keys.thread(memberOf(ref)), caseKeys: keysOfCases(published), openIds, changes }
+    const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
+    return done === 'changed' ? null : done === 'erased'
+  }
+
+  async function untilUnchanged<Result>(ref: ThreadRef, attempt: () => Promise<Result | null>): Promise<Result> {
+    for (let tries = 0; tries < DELETE_TRIES; tries++) {
+      const result = await attempt()
+      if (result !== null) return result
+    }
+    throw new Error(`the thread ${memberOf(ref)} changes again and again while something is being erased from it`)
+  }
+
+  return {
+    deletePost: (ref, retractionOf) => untilUnchanged(ref, () => tryDelete(ref, retractionOf)),
+    eraseLeft: (ref, left) => untilUnchanged(ref, () => tryErase(ref, left)),
+    async linkReply(post, reply) {
+      const [to, from] = [memberOf(post), memberOf(reply)]
+      const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep: settings.keepTombstoneMs }
+      return (await linkReply(client, given)) === 1
+    },
+    repliesTo: async (post) => (await client.smembers(keys.replies(memberOf(post)))).map(refOf),
+  }
+}
+
+/** The numbers of the latest revisions, at most so many. */
+function latest(revision: number, most: number): number[] {
+  return Array.from({ length: Math.min(revision, most) }, (_, index) => revision - index)
+}

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { OUTCOMES } from '../../domain/messages.ts'
+import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
+import { type CommentChange, type Place, type ThreadStore, TOMBSTONES } from '../../ports/threads.ts'
+import { memberOf, threadKeys } from './keys.ts'
+import { pairs } from './pairs.ts'
+import { script } from './script.ts'
+import type { ThreadContext } from './thread-context.ts'
+
+const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
+
+const putPost = script('threads/put-post', {
+  keys: [...THREAD, 'due', 'incarnation'],
+  args: ['member', 'post', 'at', 'firstDue', 'now', 'window', 'counts[]', 'threaded', 'judgedAtOnce', 'keep', 'place'],
+})
+const putComments = script('threads/put-comments', {
+  keys: [...THREAD, 'due'],
+  args: [
+    'member',
+    'now',
+    'window',
+    'cap',
+    'perAuthor',
+    'reopen',
+    'orphanWait',
+    'counts[]',
+    'samplingVersion',
+    'rankEnd',
+    'tombstones',
+    'changes[].kind',
+    'changes[].id',
+    'changes[].createdAt',
+    'changes[].rank',
+    'changes[].json',
+    'changes[].origin',
+    'changes[].place',
+    'changes[].author',
+  ],
+})
+const expireOrphans = script('threads/expire-orphans', {
+  keys: [...THREAD, 'due', 'outbox'],
+  args: ['member', 'keep', 'letters[].id', 'letters[].key', 'letters[].letter'],
+})
+
+const outcome = z.enum(OUTCOMES)
+const origin = z.object({
+  topic: z.string(),
+  partition: z.number(),
+  offset: z.string(),
+  // Earlier versions did not say.
+  timestamp: z.number().default(0),
+  raw: z.string(),
+  bytes: z.number().optional(),
+})
+/** Orphans that expire in one step, and such steps in a row; of what is left the thread stays due. */
+const EXPIRED_AT_ONCE = 500
+const EXPIRY_STEPS = 100
+
+/** How messages come into threads, and orphans go. */
+export function threadIntake({
+  client,
+  keys,
+  settings,
+}: ThreadContext): Pick<ThreadStore, 'putPost' | 'putComments' | 'expireOrphans'> {
+  return {
+    async putPost(ref, value, put, rules) {
+      const member = memberOf(ref)
+      return outcome.parse(
+        await putPost(client, {
+          ...threadKeys(keys, member),
+          due: keys.due,
+          incarnation: keys.incarnation,
+          member,
+          post: JSON.stringify(value),
+          at: value.createdAt,
+          firstDue: put.firstDue,
+          now: put.now,
+          window: rules.window,
+          counts: rules.counts,
+          threaded: put.threaded,
+          judgedAtOnce: put.atOnce,
+          keep: settings.keepTombstoneMs,
+          place: placeOf(put.place),
+        }),
+      )
+    },
+
+    async putComments(ref, changes, now, rules) {
+      const member = memberOf(ref)
+      const given = await putComments(client, {
+        ...threadKeys(keys, member),
+        due: keys.due,
+        member,
+        now,
+        window: rules.window,
+        cap: rules.cap,
+        perAuthor: rules.perAuthor,
+        reopen: rules.reopen,
+        orphanWait: rules.orphanWait,
+        counts: rules.counts,
+        samplingVersion: rules.samplingKeyVersion,
+        rankEnd: RANK_LIMIT,
+        tombstones: TOMBSTONES,
+        changes: changes.map((change) => changeOf(change, (id) => rules.rank(ref, id))),
+      })
+      return z.array(outcome).length(changes.length).parse(given)
+    },
+
+    async expireOrphans(ref, letterOf) {
+      const member = memberOf(ref)
+      const touched = { ...threadKeys(keys, member), due: keys.due, outbox: keys.outbox }
+      let total = 0
+      let cursor = '0'
+      for (let step = 0; step < EXPIRY_STEPS; step++) {
+        const [next, some] = await client.hscan(keys.orphans(member), cursor, 'COUNT', EXPIRED_AT_ONCE)
+        cursor = next
+        const letters = pairs(some).map(([id, json]) => ({ id, ...letterOf(origin.parse(JSON.parse(json))) }))
+        const given = { ...touched, member, keep: settings.keepTombstoneMs, letters }
+        const expired = z.number().parse(await expireOrphans(client, given))
+        // Less than none: the post has come, or the thread is gone.
+        if (expired < 0) return total
+        total += expired
+        if (cursor === '0' && (await client.exists(keys.thread(member), keys.orphans(member))) === 0) return total
+      }
+      return total
+    },
+  }
+}
+
+function changeOf(change: CommentChange, rankOf: (id: string) => number) {
+  const place = placeOf(change.place)
+  if (change.kind === 'deleted') {
+    const { kind, id, createdAt } = change
+    return { kind, id, createdAt, rank: rankOf(id), json: '', origin: '', place, author: '' }
+  }
+  const { id, ...kept } = change.comment
+  const author = kept.author === undefined ? '' : authorHash(kept.author)
+  // The scripts look for it at the beginning.
+  const json = JSON.stringify(author === '' ? kept : { by: author, ...kept })
+  const from = JSON.stringify(change.origin)
+  return { kind: change.kind, id, createdAt: kept.createdAt, rank: rankOf(id), json, origin: from, place, author }
+}
+
+/** Short, and without the signs that separate the members of the set of authors. */
+function authorHash(author: string): string {
+  return createHash('sha256').update(author).digest('base64url').slice(0, 16)
+}
+
+function placeOf(place: Place | undefined): string {
+  return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { TENANT_SHARE, type ThreadStore } from '../../ports/threads.ts'
+import { memberOf, refOf, threadKeys } from './keys.ts'
+import { script } from './script.ts'
+import type { ThreadContext } from './thread-context.ts'
+
+const openCases = script('threads/open-cases', {
+  keys: [
+    'thread',
+    'comments',
+    'sample',
+    'authors',
+    'due',
+    'open',
+    'casePrefix',
+    'parkedPrefix',
+    'paused',
+    'incarnation',
+  ],
+  args: [
+    'member',
+    'version',
+    'generation',
+    'deletions',
+    'nextDue',
+    'final',
+    'now',
+    'keep',
+    'waiting[]',
+    'parked[]',
+    'absent[]',
+    'incarnationId',
+    'watermark',
+    'serverRun',
+    'cases[].protocol',
+    'cases[].id',
+    'cases[].revision',
+    'cases[].seen',
+    'cases[].last',
+    'cases[].record',
+  ],
+})
+const takeTurns = script('threads/take-turns', {
+  keys: ['due', 'open'],
+  args: ['untilTime', 'limit', 'maxOpen', 'share'],
+})
+const countDue = script('threads/count-due', { keys: ['due'], args: ['untilTime'] })
+const wake = script('threads/wake', { keys: ['parked', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
+
+const wokenReply = z.tuple([z.number(), z.number()])
+const UNBOUNDED = 1e15
+/** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
+const WOKEN_AT_ONCE = 500
+
+type Opening = Pick<ThreadStore, 'due' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'>
+
+/** How threads fall due and cases open on them. */
+export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
+  async function wakeAll(protocol: string, now: number): Promise<number> {
+    const given = { parked: keys.parked(protocol), due: keys.due, threadPrefix: keys.thread('') }
+    for (let total = 0; ; ) {
+      const reply = await wake(client, { ...given, limit: WOKEN_AT_ONCE, now, protocol })
+      const [looked, woken] = wokenReply.parse(reply)
+      total += woken
+      if (looked < WOKEN_AT_ONCE) return total
+    }
+  }
+
+  return {
+    async due(until, limit, maxOpen = UNBOUNDED) {
+      const given = { due: keys.due, open: keys.open, untilTime: scoreOf(until), limit, maxOpen, share: TENANT_SHARE }
+      return z
+        .array(z.string())
+        .parse(await takeTurns(client, given))
+        .map(refOf)
+    },
+    countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
+
+    async open(state, { cases, waiting, parked, absent = [], nextDue, final }) {
+      const member = memberOf(state.ref)
+      const opened = await openCases(client, {
+        ...threadKeys(keys, member),
+        due: keys.due,
+        open: keys.open,
+        casePrefix: keys.case(''),
+        parkedPrefix: keys.parked(''),
+        paused: keys.paused,
+        incarnation: keys.incarnation,
+        member,
+        version: state.version,
+        generation: state.generation,
+        deletions: state.deletions,
+        nextDue,
+        final,
+        now: cases[0]?.record.openedAt ?? 0,
+        keep: settings.keepThreadMs,
+        waiting,
+        parked,
+        absent,
+        ...token(),
+        cases: cases.map(({ record, seen }) => ({
+          protocol: record.protocol,
+          id: record.id,
+          revision: record.revision,
+          seen,
+          last: record.final,
+          record: JSON.stringify(record),
+        })),
+      })
+      return z.array(z.string()).parse(opened)
+    },
+
+    paused: async () => new Set(await client.smembers(keys.paused)),
+    async pause(protocol) {
+      await client.sadd(keys.paused, protocol)
+    },
+    async resume(protocol, now) {
+      await client.srem(keys.paused, protocol)
+      return wakeAll(protocol, now)
+    },
+    wake: wakeAll,
+  }
+}
+
+/** A time as the end of a range of scores. */
+function scoreOf(time: number): string {
+  if (Number.isFinite(time)) return String(time)
+  return time > 0 ? '+inf' : '-inf'
+}

@@ -1,0 +1,68 @@
+import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../../domain/thread.ts'
+import type { ThreadState } from '../../ports/threads.ts'
+
+const keptComment = comment.omit({ id: true })
+/** Replaces the text of a deleted comment. */
+const TOMBSTONE = '{}'
+
+/** A Redis hash. */
+export type Fields = Readonly<Record<string, string>>
+
+/** A thread as its hash and that of its comments hold it; null if there is none, or it was deleted or is judged by nobody. */
+export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadState | null {
+  if (Object.keys(fields).length === 0 || fields.gone !== undefined || fields.unrouted !== undefined) return null
+  const comments = Object.entries(said)
+    .filter(([, json]) => json !== TOMBSTONE)
+    .map(([id, json]): Comment => ({ id, ...keptComment.parse(JSON.parse(json)) }))
+    .sort(byTimeThenId)
+  return {
+    ref,
+    post: fields.post === undefined ? null : post.parse(JSON.parse(fields.post)),
+    comments,
+    accepted: Number(fields.n ?? 0),
+    overAuthor: Number(fields.crowd ?? 0),
+    rekeyed: fields.redrawn !== undefined,
+    late: Number(fields.late ?? 0),
+    version: Number(fields.v ?? 0),
+    postVersion: Number(fields.pv ?? 0),
+    deletions: Number(fields.dels ?? 0),
+    base: Number(fields.base ?? 0),
+    // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
+    nextAge: fields.next !== undefined ? Number(fields.next) : fields.pv === undefined ? 0 : null,
+    countStage: Number(fields.stage ?? 0),
+    final: fields.final !== undefined,
+    expired: fields.expired !== undefined,
+    generation: Number(fields.asks ?? 0),
+    observedGeneration: Number(fields.answered ?? 0),
+    dueSince: fields.since === undefined ? null : Number(fields.since),
+    revisions: revisionsOf(fields),
+  }
+}
+
+/** By protocol, as the thread's hash holds them. */
+export function revisionsOf(fields: Fields): ThreadState['revisions'] {
+  const protocols = Object.keys(fields).flatMap((field) => (field.startsWith('rev:') ? [field.slice(4)] : []))
+  return new Map(
+    protocols.map((protocol) => {
+      const carry = fields[`carry:${protocol}`]
+      return [
+        protocol,
+        {
+          revision: Number(fields[`rev:${protocol}`]),
+          seen: Number(fields[`seen:${protocol}`] ?? 0),
+          final: (fields[`last:${protocol}`] ?? fields.final) === '1',
+          openId: fields[`open:${protocol}`] ?? null,
+          carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
+        },
+      ]
+    }),
+  )
+}
+
+/** The number of each protocol's last revision, also where the thread was forgotten (`published`: the numbers that outlive it). */
+export function lastRevisions(fields: Fields, published: Fields): ReadonlyMap<string, number> {
+  const last = new Map([...revisionsOf(fields)].map(([protocol, { revision }]) => [protocol, revision]))
+  for (const [protocol, revision] of Object.entries(published))
+    last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
+  return last
+}

@@ -1,0 +1,54 @@
+import type { Option } from 'commander'
+import type { Settings } from '../../config/schema.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What a command is called with. */
+export interface Invocation<Options = object> {
+  /** What stands on the command line beside its options, in order. */
+  readonly args: readonly string[]
+  readonly options: Options
+  /** Whether results are printed as JSON. */
+  readonly json: boolean
+  /** The settings, read and checked when they are asked for. Throws an `OperatorError` that names every fault. */
+  settings(): Settings
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly terminal: Terminal
+  /** Aborts on the first request to stop. */
+  readonly signal: AbortSignal
+  /** Resolves on the first request to stop, with the signal's name. */
+  readonly stopped: Promise<string>
+  /** Ends the command for a mistake on its command line that its options can't tell. */
+  misused(message: string): never
+}
+
+/**
+ * A command: a file that exports one as `command`, with the options that it takes, what it does and how its result is
+ * printed. `src/commands/all.ts` lists them; `src/main.ts` does what all share.
+ */
+export interface Command<Options = object, Result = unknown> {
+  /** Its own options, in the order of `--help`; `--config` and `--json` stand before and behind them. */
+  readonly options: readonly Option[]
+  /** Whether it takes `--json`. */
+  readonly json: boolean
+  /** What `--help` ends with: notes and examples. */
+  readonly help: string
+  /** Does the work. Results of which there may be many are printed as they come. */
+  run(invocation: Invocation<Options>): Promise<Result>
+  /** Prints the result. Throws an `OperatorError` where what was printed is no success. */
+  print(result: Result, invocation: Invocation<Options>): void
+}
+
+/** A command as the list has it: what `gavel --help` shows of it, and where the rest is. */
+export interface ListedCommand {
+  /** Its name, behind that of its group: `library import`. */
+  readonly path: string
+  /** Its argument, as commander writes it: `<file>`, `[ids...]`. */
+  readonly argument?: string
+  /** What its argument is, where the name does not say it. */
+  readonly argumentIs?: string
+  readonly description: string
+  /** Of a command that reads no settings: it takes no `--config`. */
+  readonly withoutSettings?: true
+  /** Imports its file; a group of commands that does nothing by itself has none. */
+  readonly load?: () => Promise<{ readonly command: Command<never> }>
+}

@@ -1,0 +1,57 @@
+import { Option } from 'commander'
+import { uncontested } from '../../curator/proposals.ts'
+import { withRetry } from '../../curator/with-retry.ts'
+import type { LoggedChange } from '../../ports/library.ts'
+import type { Command } from '../command.ts'
+import { operator, withLibrary } from '../library/with-library.ts'
+import { byOption } from '../options.ts'
+import { printableJson } from '../terminal.ts'
+import { ofTenant } from './of-tenant.ts'
+
+/** For a busy embedder. */
+const RETRIES = { attempts: 5, backoffMs: 1_000 }
+
+interface ApproveOptions {
+  readonly all?: boolean
+  readonly by?: string
+}
+
+interface Approved {
+  readonly changes: readonly LoggedChange[]
+  /** Proposals that were left, since they contradict one another. */
+  readonly contested: readonly string[]
+}
+
+/**
+ * `gavel learn approve`: puts proposals on their shelves, where the next case finds them. With `--all` all that wait, but
+ * those that contradict one another: between them a person chooses.
+ */
+export const command: Command<ApproveOptions, Approved> = {
+  options: [new Option('--all', 'all that wait, but those that contradict one another'), byOption()],
+  json: true,
+  help: 'Example:\n  $ gavel learn approve 3f1c9a0b2d4e6f80 --by ann',
+  run({ args: ids, options: { all = false, by = operator() }, settings, terminal, signal, misused }) {
+    if (ids.length > 0 === all) misused('give ids, or --all')
+    return withLibrary(settings(), async (library) => {
+      const { chosen, contested } = all ? uncontested(await library.proposals()) : { chosen: ids, contested: [] }
+      const changes = await withRetry(() => library.approve(chosen, by, signal), RETRIES, {
+        signal,
+        waiting: (why, ms) => terminal.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
+      })
+      return { changes, contested }
+    })
+  },
+  print({ changes, contested }, { json, terminal }) {
+    for (const change of changes) terminal.out(json ? printableJson(JSON.stringify(change)) : changeLine(change))
+    if (changes.length === 0) terminal.say('Nothing was waiting to be approved.')
+    if (contested.length > 0)
+      terminal.say(
+        `${contested.length} contradict one another and were left: ${contested.join(', ')}. Approve one by its id.`,
+      )
+  },
+}
+
+function changeLine({ id, shelf, tenant, added, unchanged, relabelled }: LoggedChange): string {
+  const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
+  return `${shelf}${ofTenant(tenant)}: ${counts} (change ${id}; "gavel learn rollback ${id}" takes it back)`
+}

@@ -1,0 +1,183 @@
+import type { Settings } from '../../../config/schema.ts'
+import { readToEnd } from '../../../consumers/feedback.ts'
+import { readMessage } from '../../../consumers/read-message.ts'
+import { deadLetterOf } from '../../../producers/dead-letter.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { readLimits } from '../../composition/intakes.ts'
+import { makeTopics } from '../../composition/kafka.ts'
+import { learnerOf } from '../../composition/learning.ts'
+import { topicsOf } from '../../composition/topics.ts'
+import type { Judged, Learnt } from '../../curator/learn.ts'
+import { deadReason, type End, type Learning, type Tally, tallying } from '../../curator/tally.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { type FeedbackMessage, feedbackMessage } from '../../domain/messages.ts'
+import { fileMessages } from '../../evaluation/formats.ts'
+import type { Incoming } from '../../ports/topic.ts'
+import type { Invocation } from '../command.ts'
+import { judgedFile, judgedTopics } from '../judged.ts'
+import { isFailure, withLibrary } from '../library/with-library.ts'
+import { readingClient } from '../reading-client.ts'
+import { printable } from '../terminal.ts'
+import { withModel } from '../with-model.ts'
+
+type LearnIo = Pick<Invocation, 'terminal' | 'signal'>
+
+export interface LearnOptions {
+  /** Also cases that the verdict got right. */
+  readonly all: boolean
+  /** Whether what is proposed is left to the result, and not printed as it comes. */
+  readonly json: boolean
+}
+
+/** Messages in a batch, and their bytes: to find the verdicts of each batch a topic or a file is read from its beginning. */
+const BATCH = 10_000
+const BATCH_BYTES = 32 * 1024 * 1024
+
+/** `gavel learn FILE`: feedback of a file; verdicts are looked up in `judged`, or where it is not given on their topics. */
+export async function learnFile(
+  settings: Settings,
+  file: string,
+  options: LearnOptions & { readonly judged?: string },
+  io: LearnIo,
+): Promise<Learning> {
+  const { terminal, signal } = io
+  const { judged: judgedIn } = options
+  const judged =
+    judgedIn === undefined
+      ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
+      : judgedFile(judgedIn, (line) =>
+          terminal.say(`${judgedIn}:${line} is no verdict with its transcript; passed over`),
+        )
+  return learning(settings, options, io, async (learn, tally) => {
+    for await (const batch of feedbackIn(file, tally)) {
+      if (signal.aborted) return
+      await learn(batch, judged)
+    }
+  })
+}
+
+/**
+ * `gavel learn --topic`: the feedback topic, from where the group stands to its end. What could not be used goes to the dead
+ * letters, and offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
+ */
+export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
+  const { terminal, signal } = io
+  const kafka = await readingClient(settings, terminal)
+  await makeTopics(kafka, settings)
+  const topics = topicsOf(settings)
+  const judged = judgedTopics(kafka, topics, terminal)
+  const writer = await kafkaWriter(kafka, settings.kafka.compression)
+  const reading = {
+    group: `${settings.kafka.group}-learn`,
+    topic: topics.feedback,
+    atOnce: BATCH,
+    atOnceBytes: BATCH_BYTES,
+    sessionTimeoutMs: settings.kafka.sessionTimeout,
+    say: terminal.say,
+  }
+  try {
+    return await learning(settings, options, io, (learn) =>
+      readToEnd(kafka, reading, signal, async (messages) => {
+        const ended = await learn(messages, judged)
+        if (signal.aborted) return false
+        const letters = ended.flatMap(({ from, end }) => {
+          const why = deadReason(end)
+          if (why === null) return []
+          const { key, letter } = deadLetterOf(from, why)
+          return [{ topic: topics.deadLetters, key, value: letter }]
+        })
+        await writer.send(letters)
+        return true
+      }),
+    )
+  } finally {
+    await writer.close()
+  }
+}
+
+interface Ended {
+  readonly from: Incoming
+  readonly end: End
+}
+type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
+
+/** Builds the learner, has `feed` hand it the messages, and counts what became of them. */
+async function learning(
+  settings: Settings,
+  options: LearnOptions,
+  io: LearnIo,
+  feed: (learn: Learn, tally: Tally) => Promise<void>,
+): Promise<Learning> {
+  const { terminal, signal } = io
+  const started = performance.now()
+  const tally = tallying()
+  return withModel(settings, terminal, (reachable) =>
+    withLibrary(settings, async (library) => {
+      const curator = learnerOf(reachable, options, library)
+      const learn: Learn = async (messages, judged) => {
+        const ended = await endsOf(messages, settings, (feedback) =>
+          curator.learn(feedback, judged, { signal, progress: (line) => terminal.progress(line) }),
+        )
+        for (const { from, end } of ended) {
+          tally.count(from, end)
+          if (!options.json && end.outcome === 'proposed') terminal.out(proposedLine(end))
+        }
+        return ended
+      }
+      try {
+        await feed(learn, tally)
+      } catch (error) {
+        if (!isFailure(error)) throw error
+        throw new OperatorError(
+          `The curator can't be asked: ${error.message}. What was proposed is kept; run it again to go on.`,
+          { cause: error },
+        )
+      }
+      return { ...tally.counts(), ...curator.spent(), seconds: (performance.now() - started) / 1000 }
+    }),
+  )
+}
+
+/** Reads the messages and has the readable ones learnt from; one end for each, in order. */
+async function endsOf(
+  messages: readonly Incoming[],
+  settings: Settings,
+  learn: (feedback: readonly FeedbackMessage[]) => Promise<Learnt[]>,
+): Promise<Ended[]> {
+  const limits = readLimits(settings)
+  const now = Date.now()
+  const read = messages.map((from) => readMessage(from, feedbackMessage, limits, now))
+  const learnt = (await learn(read.flatMap((one) => (one.ok ? [one.message] : [])))).values()
+  return read.map((one): Ended => {
+    const { from } = one
+    if (!one.ok) return { from, end: { outcome: 'unreadable', reason: one.reason, why: one.detail } }
+    const next = learnt.next()
+    if (next.done) throw new Error('feedback came to no end')
+    return { from, end: next.value }
+  })
+}
+
+/** A file's feedback in batches; messages of other types are skipped, and unreadable lines counted. */
+async function* feedbackIn(file: string, tally: Tally): AsyncGenerator<Incoming[]> {
+  let batch: Incoming[] = []
+  let bytes = 0
+  const bad = ({ line, why }: { line: number; why: string }) =>
+    tally.count({ topic: file, partition: 0, offset: String(line) }, { outcome: 'unreadable', reason: 'not-json', why })
+  for await (const { type, key, line, value: message } of fileMessages(file, 'gavel', bad)) {
+    if (type !== 'feedback') continue
+    const value = Buffer.from(JSON.stringify(message))
+    batch.push({ topic: file, partition: 0, offset: String(line), key, value, headers: {}, timestamp: 0 })
+    bytes += value.length
+    if (batch.length < BATCH && bytes < BATCH_BYTES) continue
+    yield batch
+    batch = []
+    bytes = 0
+  }
+  if (batch.length > 0) yield batch
+}
+
+function proposedLine({ proposal, was }: Extract<End, { outcome: 'proposed' }>): string {
+  const { id, label, provenance } = proposal
+  const change = `${printable(was ?? 'no label', 30)} → ${printable(label, 30)}`
+  return `${id}  ${printable(provenance.verdictId, 80)}  ${change}  by ${printable(provenance.by, 40)}`
+}

@@ -1,0 +1,45 @@
+import { rivalsIn } from '../../curator/proposals.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { contentId, type Proposal } from '../../ports/library.ts'
+import type { Command } from '../command.ts'
+import { withLibrary } from '../library/with-library.ts'
+import { printable, printableJson, type Terminal } from '../terminal.ts'
+
+/** A proposal, with the ids of those that it contradicts. */
+type Shown = Proposal & { readonly contradicts: readonly string[] }
+
+/**
+ * `gavel learn show`: everything that is known of one proposal, or of those that made the precedent that a verdict names by
+ * this id. Ends with an `OperatorError` if there is none.
+ */
+export const command: Command<object, readonly Shown[]> = {
+  options: [],
+  json: true,
+  help: 'Example:\n  $ gavel learn show 3f1c9a0b2d4e6f80',
+  async run({ args: [id = ''], settings }) {
+    const all = await withLibrary(settings(), (library) => library.proposals())
+    const shown = all.filter((one) => one.id === id || contentId(one.text) === id)
+    if (shown.length === 0) throw new OperatorError(`There is no proposal ${printable(id, 40)}.`)
+    const rivals = rivalsIn(all)
+    return shown.map((proposal) => ({ ...proposal, contradicts: rivals(proposal) }))
+  },
+  print(shown, { args: [id], json, terminal }) {
+    for (const [index, one] of shown.entries()) {
+      if (json) terminal.out(printableJson(JSON.stringify(one)))
+      else {
+        if (index > 0) terminal.out('')
+        printFields(one, one.id !== id, terminal)
+      }
+    }
+  },
+}
+
+/** A line for each field; the id only where it was asked for by another name, and so may be one of several. */
+function printFields(one: Shown, withId: boolean, terminal: Terminal): void {
+  const { id, shelf, state, change, label, text, metadata, provenance, contradicts } = one
+  const known = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
+  const fields = withId ? { id, ...known } : known
+  for (const [name, value] of Object.entries(fields))
+    terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
+  if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Option } from 'commander'
+import { OperatorError, RetryLaterError } from '../../domain/errors.ts'
+import { TENANT_RULE, tenantName } from '../../domain/messages.ts'
+import type { BadLine } from '../../evaluation/file-message.ts'
+import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../evaluation/shelf-items.ts'
+import { DEFAULT_TENANT } from '../../library/names.ts'
+import type { Change, Item, Library } from '../../ports/library.ts'
+import type { Command, Invocation } from '../command.ts'
+import { printable } from '../terminal.ts'
+import { isFailure, type LibrarySettings, operator, withLibrary } from './with-library.ts'
+
+type ImportIo = Pick<Invocation, 'terminal' | 'signal'>
+
+export interface ImportOptions extends ShelfFile {
+  readonly shelf: string
+  /** Who alone shall be shown it; left out, whoever is shown what is loaded for none in particular. */
+  readonly tenant?: string
+}
+
+export interface Imported {
+  readonly shelf: string
+  readonly tenant: string | null
+  /** Under which all of it can be rolled back; null if nothing was imported. */
+  readonly change: string | null
+  readonly added: number
+  readonly unchanged: number
+  readonly relabelled: number
+  /** How many lines were left out, and the first of them. */
+  readonly skipped: number
+  readonly skippedFirst: readonly BadLine[]
+  /** Whether it was stopped before its end. */
+  readonly stopped: boolean
+  readonly seconds: number
+}
+
+/** Items that are embedded and written together: a stop, or another writer, waits for no more than these. */
+const BATCH = 256
+/** Bad lines that are named. */
+const NAMED = 20
+/** Attempts at a batch while the embedder is busy, and the first pause between two, in ms; it doubles. */
+const TRIES = 6
+const PAUSE_MS = 1_000
+
+/** `gavel library import`: fills a shelf, tells what was done and who will be shown it. */
+export const command: Command<ImportOptions, Imported> = {
+  options: [
+    new Option('--shelf <name>', 'onto which shelf; it is made if it is missing').makeOptionMandatory(),
+    new Option('--format <format>', "the file's format; by its ending if not given").choices(SHELF_FORMATS),
+    new Option('--text-field <name>', 'the field or column that holds the text').default('text'),
+    new Option('--label-field <name>', 'the field or column that holds the label').default('label'),
+    new Option('--tenant <name>', 'who alone shall be shown it'),
+  ],
+  json: true,
+  help: `Without --tenant it is shown to every tenant where library.shared names the shelf, else to the tenant "default" alone.
+
+Example:
+  $ gavel library import comments.jsonl --shelf kodoli --format kodoli`,
+  run: ({ args: [file = ''], options, settings, ...io }) => importShelf(settings(), file, options, io),
+  print(imported, { args: [file], json, settings, terminal }) {
+    const { shelf, tenant, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported
+    const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
+    terminal.out(
+      json
+        ? JSON.stringify(imported)
+        : `${shelf}: ${counts} in ${seconds.toFixed(1)} s${change === null ? '' : ` (change ${change})`}`,
+    )
+    if (stopped) terminal.say('Stopped before the end. Run it again to go on.')
+    for (const { line, why } of skippedFirst) terminal.say(`${file}:${line} ${printable(why, 120)}; left out`)
+    if (tenant === null && !settings().library.shared.includes(shelf))
+      terminal.say(
+        `It is shown to the tenant "${DEFAULT_TENANT}" alone: library.shared does not name "${shelf}", and --tenant names no other.`,
+      )
+    if (skipped > 0) throw new OperatorError(`${skipped} lines of ${file} were left out.`)
+  },
+}
+
+/**
+ * Puts a file's labelled texts onto a shelf, as one change. What stands there already is not embedded again, so that a broken
+ * import is simply run again. Throws an `OperatorError` that says how far it came.
+ */
+export async function importShelf(
+  settings: LibrarySettings,
+  file: string,
+  options: ImportOptions,
+  io: ImportIo,
+): Promise<Imported> {
+  const started = performance.now()
+  const done = { added: 0, unchanged: 0, relabelled: 0 }
+  const skippedFirst: BadLine[] = []
+  let change: string | null = null
+  let skipped = 0
+  let stopped = false
+  const bad = (line: BadLine) => {
+    if (++skipped <= NAMED) skippedFirst.push(line)
+  }
+  const tenant = options.tenant === undefined ? null : checkedTenant(options.tenant)
+  const imported = (): Imported => {
+    const seconds = (performance.now() - started) / 1000
+    return { shelf: options.shelf, tenant, change, ...done, skipped, skippedFirst, stopped, seconds }
+  }
+
+  return withLibrary(settings, async (library) => {
+    try {
+      for await (const batch of batches(itemsOf(file, options, bad))) {
+        if (io.signal.aborted) break
+        const written = await addWithRetry(library, { ...options, tenant }, batch, change, io)
+        change = written.id
+        done.added += written.added
+        done.unchanged += written.unchanged
+        done.relabelled += written.relabelled
+        io.terminal.progress(`${sum(done)} read, ${done.added} added, ${skipped} lines left out`)
+      }
+    } catch (error) {
+      if (!isFailure(error)) throw error
+      if (!io.signal.aborted) {
+        const far = change === null ? 'Nothing was imported' : `${sum(done)} items were imported as change ${change}`
+        throw new OperatorError(`${far}, then: ${error.message}. Run it again to go on.`, { cause: error })
+      }
+    }
+    stopped = io.signal.aborted
+    return imported()
+  })
+}
+
+function checkedTenant(tenant: string): string {
+  if (tenantName.safeParse(tenant).success) return tenant
+  throw new OperatorError(`"${printable(tenant, 80)}" is no name for a tenant: ${TENANT_RULE}.`)
+}
+
+/** Retries while the embedder is busy: a command has no queue that would. */
+async function addWithRetry(
+  library: Library,
+  { shelf, tenant }: { shelf: string; tenant: string | null },
+  items: readonly Item[],
+  change: string | null,
+  { terminal, signal }: ImportIo,
+): Promise<Change> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await library.add(shelf, items, operator(), signal, change ?? undefined, tenant)
+    } catch (error) {
+      if (!(error instanceof RetryLaterError) || signal.aborted || tries >= TRIES) throw error
+      const pause = error.delayMs ?? PAUSE_MS * 2 ** (tries - 1)
+      terminal.progress(`${error.message}; trying again in ${Math.ceil(pause / 1000)} s`)
+      await sleep(pause, undefined, { signal }).catch(() => {})
+    }
+  }
+}
+
+function sum({ added, unchanged, relabelled }: Pick<Change, 'added' | 'unchanged' | 'relabelled'>): number {
+  return added + unchanged + relabelled
+}
+
+async function* batches(items: AsyncIterable<Item>): AsyncGenerator<Item[]> {
+  let batch: Item[] = []
+  for await (const item of items) {
+    batch.push(item)
+    if (batch.length < BATCH) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,31 @@
+import { DEFAULT_TENANT } from '../../library/names.ts'
+import type { Shelf } from '../../ports/library.ts'
+import type { Command } from '../command.ts'
+import { table } from '../terminal.ts'
+import { withLibrary } from './with-library.ts'
+
+/** `gavel library list`: the shelves, whose part of them is how large, and who made their vectors. */
+export const command: Command<object, readonly Shelf[]> = {
+  options: [],
+  json: true,
+  help: 'Example:\n  $ gavel library list',
+  run: ({ settings }) => withLibrary(settings(), (library) => library.shelves()),
+  print(shelves, { json, settings, terminal }) {
+    const { path, shared } = settings().library
+    if (json) for (const shelf of shelves) terminal.out(JSON.stringify(shelf))
+    else if (shelves.length > 0)
+      terminal.out(
+        table(
+          ['shelf', 'shown to', 'items', 'embedder', 'dimensions'],
+          shelves.map(({ name, tenant, items, embedder, dimension }) => [
+            name,
+            tenant ?? (shared.includes(name) ? 'all' : DEFAULT_TENANT),
+            `${items}`,
+            embedder,
+            `${dimension}`,
+          ]),
+        ),
+      )
+    if (shelves.length === 0) terminal.say(`There are no shelves in ${path}.`)
+  },
+}

@@ -1,0 +1,44 @@
+import { Option } from 'commander'
+import { OperatorError } from '../../domain/errors.ts'
+import type { Found } from '../../domain/library.ts'
+import { DEFAULT_TENANT } from '../../library/names.ts'
+import type { Command } from '../command.ts'
+import { positive } from '../options.ts'
+import { printable, printableJson } from '../terminal.ts'
+import { withLibrary } from './with-library.ts'
+
+interface SearchOptions {
+  readonly shelf: string
+  readonly k: number
+  readonly lang?: string
+  readonly tenant: string
+}
+
+/**
+ * `gavel library search`: the nearest items to a text, as a protocol would be given them: so the same text is not among
+ * them. Ends with an `OperatorError` that says why a shelf can't be searched.
+ */
+export const command: Command<SearchOptions, Found> = {
+  options: [
+    new Option('--shelf <name>', 'on which shelf').makeOptionMandatory(),
+    new Option('-k <n>', 'how many').argParser(positive).default(3),
+    new Option('--lang <tag>', 'the language of the text (BCP 47)'),
+    new Option('--tenant <name>', 'as this tenant is given them').default(DEFAULT_TENANT),
+  ],
+  json: true,
+  help: 'Example:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5',
+  run({ args: [text = ''], options: { shelf, k, lang, tenant }, settings, signal }) {
+    const wanted = { text, shelves: [shelf], k, ...(lang === undefined ? {} : { lang }) }
+    return withLibrary(settings(), (library) => library.find(wanted, { tenant, id: '' }, signal))
+  },
+  print({ shelves: [found], weak }, { json, terminal }) {
+    if (found?.problem) throw new OperatorError(`${found.problem}.`)
+    for (const neighbour of found?.neighbours ?? [])
+      terminal.out(
+        json
+          ? printableJson(JSON.stringify(neighbour))
+          : `${neighbour.similarity.toFixed(3)}  ${printable(neighbour.label, 30)}  ${printable(neighbour.text, 120)}`,
+      )
+    if (weak !== null) terminal.say(weak)
+  },
+}

@@ -1,0 +1,69 @@
+import { Option } from 'commander'
+import type { Touched } from '../../curator/touched.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import type { Standing, Whereabouts } from '../../ports/library.ts'
+import type { Command } from '../command.ts'
+import { byOption, judgedOption } from '../options.ts'
+import { printable, printableJson } from '../terminal.ts'
+import { standingLine, type TouchedOptions, tellCount, touchedLine, verdictsOn } from './verdicts-touched.ts'
+import { operator, withLibrary } from './with-library.ts'
+
+type TakeBackOptions = TouchedOptions & Whereabouts & { readonly by?: string }
+
+interface TakenBack {
+  readonly takenBack: readonly Standing[]
+  readonly touched: readonly Touched[]
+}
+
+/**
+ * `gavel library take-back`: takes one item off its shelf, then names the verdicts that it touched. Ends with an
+ * `OperatorError` that says so where it was taken back and the verdicts can't be read.
+ */
+export const command: Command<TakeBackOptions, TakenBack> = {
+  options: [
+    new Option('--shelf <name>', 'from this shelf, where it stands on several'),
+    new Option('--tenant <name>', "from this tenant's part"),
+    new Option('--everywhere', 'from every place where it stands'),
+    byOption(),
+    judgedOption(),
+  ],
+  json: true,
+  help: `By the id that verdicts name, or its proposal's; "rollback" takes back a whole change. Its proposals are rejected.
+
+Example:
+  $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,
+  async run(invocation) {
+    const {
+      args: [id = ''],
+      options: { shelf, tenant, everywhere, by = operator() },
+      json,
+      settings,
+      terminal,
+    } = invocation
+    const where = {
+      ...(shelf === undefined ? {} : { shelf }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(everywhere === undefined ? {} : { everywhere }),
+    }
+    const takenBack = await withLibrary(settings(), (library) => library.takeBack(id, by, where))
+    if (!json) for (const one of takenBack) terminal.out(`taken off ${standingLine(one)}`)
+    try {
+      return { takenBack, touched: await verdictsOn({ precedents: takenBack }, invocation) }
+    } catch (error) {
+      if (json) terminal.out(printableJson(JSON.stringify({ takenBack, touched: null })))
+      if (!(error instanceof OperatorError)) throw error
+      throw new OperatorError(
+        `It was taken back; the verdicts that it touched could not be read: ${error.message} "gavel library touched ${printable(id, 80)}" names them.`,
+        { cause: error },
+      )
+    }
+  },
+  print({ takenBack, touched }, { json, terminal }) {
+    if (json) terminal.out(printableJson(JSON.stringify({ takenBack, touched })))
+    else for (const one of touched) terminal.out(touchedLine(one))
+    tellCount(touched, { terminal })
+    terminal.say(
+      'Cases that were open may have been shown it: ask again with "gavel library touched" when they have ended.',
+    )
+  },
+}

@@ -1,0 +1,39 @@
+import { Option } from 'commander'
+import type { Touched } from '../../curator/touched.ts'
+import type { Command } from '../command.ts'
+import { judgedOption } from '../options.ts'
+import { printable, printableJson } from '../terminal.ts'
+import { standingLine, type TouchedOptions, tellCount, touchedLine, verdictsOn } from './verdicts-touched.ts'
+import { withLibrary } from './with-library.ts'
+
+/**
+ * `gavel library touched`: the verdicts whose evidence names a precedent, by its id, its proposal's or the change that put it
+ * on its shelf, one a line; to standard error where it stands, and whose feedback it was. Reads the verdicts topic from its
+ * beginning to its end; verdicts are found for as long as the topic keeps them.
+ */
+export const command: Command<TouchedOptions, readonly Touched[]> = {
+  options: [new Option('--tenant <name>', "only this tenant's verdicts"), judgedOption()],
+  json: true,
+  help: `Verdicts name precedents under evidence.precedents. They are found for as long as their topic keeps them.
+
+Examples:
+  $ gavel library touched 3f1c9a0b2d4e6f80
+  $ gavel library touched 0d0fdd3c66e5a2b4aa6d1c1bb7c4f9aa --json | jq -r 'select(.stands).subjectId'`,
+  async run(invocation) {
+    const {
+      args: [id = ''],
+      settings,
+      terminal,
+    } = invocation
+    const traced = await withLibrary(settings(), (library) => library.trace(id))
+    for (const standing of traced.standing) terminal.say(`stands on ${standingLine(standing)}`)
+    if (traced.standing.length === 0) terminal.say(`${printable(id, 80)} stands on no shelf.`)
+    for (const { state, provenance, ...proposal } of traced.proposals)
+      terminal.say(`proposal ${proposal.id}, ${state}, by ${printable(provenance.by, 40)} at ${provenance.at}`)
+    return verdictsOn(traced, invocation)
+  },
+  print(touched, { json, terminal }) {
+    for (const one of touched) terminal.out(json ? printableJson(JSON.stringify(one)) : touchedLine(one))
+    tellCount(touched, { terminal })
+  },
+}

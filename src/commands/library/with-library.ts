@@ -1,0 +1,37 @@
+import { userInfo } from 'node:os'
+import type { Settings } from '../../../config/schema.ts'
+import { libraryOf } from '../../composition/library.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import type { Library } from '../../ports/library.ts'
+
+export type LibrarySettings = Pick<Settings, 'library' | 'openai'>
+
+/** Opens the library for `work` and closes it. A failure of the library becomes an `OperatorError` of one line. */
+export async function withLibrary<Result>(
+  settings: LibrarySettings,
+  work: (library: Library) => Promise<Result>,
+): Promise<Result> {
+  const library = libraryOf(settings, Date.now)
+  try {
+    return await work(library)
+  } catch (error) {
+    throw isFailure(error) ? new OperatorError(`${error.message}.`, { cause: error }) : error
+  } finally {
+    await library.close()
+  }
+}
+
+/** Whether the library could not do something, for now or for good. */
+export function isFailure(error: unknown): error is PermanentError | RetryLaterError {
+  return error instanceof PermanentError || error instanceof RetryLaterError
+}
+
+/** The account's name, by which the history names who made a change. */
+export function operator(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A container's user may have no name.
+    return 'unknown'
+  }
+}

@@ -1,0 +1,53 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { duration } from '../../config/schema.ts'
+import { FORMATS } from '../evaluation/formats.ts'
+
+// What several commands take, and how the text of an option is read.
+
+export const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
+export const judgedOption = () =>
+  new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
+export const byOption = () => new Option('--by <name>', 'who decides, for the history; your account if left out')
+
+export function positive(text: string): number {
+  const number = Number(text)
+  if (!(number > 0)) throw new InvalidArgumentError('must be a number above 0')
+  return number
+}
+
+export function notNegative(text: string): number {
+  const number = Number(text)
+  if (!(number >= 0)) throw new InvalidArgumentError('must be a number, 0 or more')
+  return number
+}
+
+/** A share of a whole, from 0 to 1. */
+export function share(text: string): number {
+  const number = Number(text)
+  if (!(number >= 0 && number <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1')
+  return number
+}
+
+/** A time in ISO 8601, in ms since 1970. */
+export function time(text: string): number {
+  const read = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(read)) throw new InvalidArgumentError('must be a time in ISO 8601, as 2026-01-31T12:00:00Z')
+  return read
+}
+
+/** A duration as the settings take it, in ms. */
+export function durationMs(text: string): number {
+  const read = duration.safeParse(text)
+  if (!read.success) throw new InvalidArgumentError(read.error.issues[0]?.message ?? 'must be a duration')
+  return read.data
+}
+
+/** Reads a comma-separated list of known names; `what` they are is said where there is another. */
+export function listOf<Name extends string>(known: readonly Name[], what: string): (text: string) => Name[] {
+  return (text) =>
+    text.split(',').map((part) => {
+      const name = known.find((one) => one === part.trim())
+      if (name === undefined) throw new InvalidArgumentError(`${what} are ${known.join(', ')}`)
+      return name
+    })
+}

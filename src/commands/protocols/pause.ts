@@ -1,0 +1,20 @@
+import type { Command } from '../command.ts'
+import { mustExist, withThreads } from './store.ts'
+
+/**
+ * `gavel protocols pause`: no process opens a case of this protocol until it is resumed. What comes due meanwhile is
+ * remembered; open cases are judged to their end.
+ */
+export const command: Command<object, void> = {
+  options: [],
+  json: false,
+  help: 'Example:\n  $ gavel protocols pause safety',
+  async run({ args: [name = ''], settings: read }) {
+    const settings = read()
+    mustExist(settings, name)
+    await withThreads(settings, (threads) => threads.pause(name))
+  },
+  print(_, { args: [name], terminal }) {
+    terminal.say(`${name} is paused: open cases end, what comes due is remembered.`)
+  },
+}

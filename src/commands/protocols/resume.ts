@@ -1,0 +1,17 @@
+import type { Command } from '../command.ts'
+import { mustExist, withThreads } from './store.ts'
+
+/** `gavel protocols resume`: resolves to how many threads waited and are judged now. */
+export const command: Command<object, number> = {
+  options: [],
+  json: false,
+  help: 'Example:\n  $ gavel protocols resume safety',
+  async run({ args: [name = ''], settings: read }) {
+    const settings = read()
+    mustExist(settings, name)
+    return withThreads(settings, (threads) => threads.resume(name, Date.now()))
+  },
+  print(woken, { args: [name], terminal }) {
+    terminal.say(`${name} goes on; ${woken} threads waited for it.`)
+  },
+}

@@ -1,0 +1,30 @@
+import type { Settings } from '../../../config/schema.ts'
+import { checkRedis, connect } from '../../adapters/redis/connect.ts'
+import { keysUnder } from '../../adapters/redis/keys.ts'
+import { redisThreads } from '../../adapters/redis/threads.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import type { ThreadStore } from '../../ports/threads.ts'
+
+/** Throws an `OperatorError` where no protocol is called so, whether it is switched on or not. */
+export function mustExist({ protocols }: Settings, name: string): void {
+  if (Object.hasOwn(protocols, name)) return
+  throw new OperatorError(`No protocol is called ${name}. There are: ${Object.keys(protocols).join(', ')}.`)
+}
+
+/** Uses the thread store of the settings' Redis once. Throws an `OperatorError` where Redis does not answer. */
+export async function withThreads<Result>(
+  settings: Settings,
+  use: (threads: ThreadStore) => Promise<Result>,
+): Promise<Result> {
+  const client = connect(settings.redis, () => {}, 'fail-fast')
+  const times = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
+  try {
+    await checkRedis(client, settings.redis)
+    return await use(redisThreads(client, keysUnder(settings.redis.prefix), times))
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    throw new OperatorError('Redis does not answer. See "gavel doctor".', { cause: error })
+  } finally {
+    client.disconnect()
+  }
+}

@@ -1,0 +1,28 @@
+import type { Verdict } from '../domain/verdict.ts'
+import { printable } from './terminal.ts'
+
+/** What became of the comments, where there were any: `18 of 23 comments (cap 2, late 3)`. */
+function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
+  if (accepted === 0) return []
+  const reasons = Object.entries(leftOut).flatMap(([reason, count]) => (count === 0 ? [] : [`${reason} ${count}`]))
+  return [`${judged} of ${accepted} comments${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`]
+}
+
+/** A verdict as one line for a person. */
+export function verdictLine(of: Verdict): string {
+  const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
+  const final = of.final ? ' final' : ''
+  const scores = Object.entries(of.scores).map(
+    ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,
+  )
+  const parts = [
+    printable(of.timing.decidedAt, 30),
+    `${printable(of.id, 60)}${final}`,
+    of.label === null ? (of.decidedBy === 'none' ? 'undecided' : 'scored') : printable(of.label, 30),
+    `by ${of.decidedBy}`,
+    ...(scores.length === 0 ? [] : [scores.join(', ')]),
+    ...countsIn(of),
+    `${of.usage.calls} calls${degraded}`,
+  ]
+  return parts.join('  ')
+}

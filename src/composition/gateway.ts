@@ -1,0 +1,112 @@
+import type { Settings } from '../../config/schema.ts'
+import { imageLoader } from '../adapters/images.ts'
+import { memoryBudgets } from '../adapters/memory/budgets.ts'
+import { memoryLimits } from '../adapters/memory/limits.ts'
+import { memoryMemo } from '../adapters/memory/memo.ts'
+import { openAiModel } from '../adapters/openai/model.ts'
+import { redisBudgets } from '../adapters/redis/budgets.ts'
+import { redisLimits } from '../adapters/redis/limits.ts'
+import { redisMemo } from '../adapters/redis/memo.ts'
+import { MOST_DEADLINES } from '../engine/erase.ts'
+import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
+import type { BudgetSettings } from '../ports/budgets.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { LoadImage } from '../ports/images.ts'
+import type { LimitsOf } from '../ports/limits.ts'
+import type { Model } from '../ports/model.ts'
+import type { Report } from '../ports/report.ts'
+import type { RedisPart } from './redis.ts'
+
+type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
+
+/** What stands between an ask and a model, on these stores. */
+export function gatewayOf(
+  settings: Settings,
+  parts: {
+    stores: GatewayStores
+    secret: string
+    clock: Clock
+    report: Report
+    /** In place of what the settings name. */
+    model?: Model | undefined
+    loadImage?: LoadImage | undefined
+  },
+): Gateway {
+  const { stores, secret, clock, report } = parts
+  const { model = openAiModel(settings.openai), loadImage = imageLoader(imageSettings(settings)) } = parts
+  return gateway({ model, loadImage, ...stores, settings: gatewaySettings(settings, secret), clock, report })
+}
+
+/** The gateway's stores in Redis, which all processes share. */
+export function redisGatewayStores(
+  settings: Settings,
+  { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
+): GatewayStores {
+  return {
+    memo: redisMemo(working, keys.under),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+    budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
+  }
+}
+
+/** The gateway's stores in memory, for one process that judges by itself. */
+export function memoryGatewayStores(settings: Settings, clock: Clock): GatewayStores {
+  return {
+    memo: memoryMemo(clock),
+    limits: memoryLimits(clock, { leaseMs: limitLeaseMs(settings) }),
+    budgets: memoryBudgets(budgetSettings(settings), clock),
+  }
+}
+
+export function gatewaySettings(settings: Settings, secret: string): GatewaySettings {
+  const { models, memo, limits, budgets, breaker } = settings
+  const { coolDown, maxCoolDown, ...breaking } = breaker
+  const { slots, roles, prices, latencyTolerance, imageTokens } = models
+  return {
+    ...{ slots, roles, prices, latencyTolerance, imageTokens },
+    callTimeoutMs: models.callTimeout,
+    minTimeoutMs: models.minTimeout,
+    limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
+    whenSpent: budgets.whenSpent,
+    breaker: { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown },
+    memo: memo.enabled
+      ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
+      : null,
+    images: { keepMs: settings.images.keepFor, maxBytes: settings.images.keepBytes },
+    secret,
+  }
+}
+
+/** A call's place is its own until it must have ended. */
+export function limitLeaseMs({ models }: Settings): number {
+  return models.callTimeout + 30_000
+}
+
+export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
+  const { verdict, tenants } = budgets
+  const { per: tenantPer, ...tenant } = budgets.tenant
+  const { per: totalPer, ...total } = budgets.total
+  return {
+    ...{ verdict, tenants },
+    tenant: { ...tenant, perMs: tenantPer },
+    total: { ...total, perMs: totalPer },
+    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline,
+  }
+}
+
+/** Without what is not set: absent and undefined are not the same. */
+function given({ callsPerMinute, tokensPerMinute, inFlight }: Settings['limits']['models'][string]): LimitsOf {
+  return {
+    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
+    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+    ...(inFlight === undefined ? {} : { inFlight }),
+  }
+}
+
+function mapped<From, To>(values: Readonly<Record<string, From>>, to: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
+}
+
+function imageSettings({ images }: Settings) {
+  return { maxBytes: images.maxBytes, timeoutMs: images.timeout, maxRedirects: images.maxRedirects }
+}

@@ -1,0 +1,86 @@
+import type { Settings } from '../../config/schema.ts'
+import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
+import { groupReader } from '../../consumers/group-reader.ts'
+import { intake } from '../../consumers/intake.ts'
+import type { storeWatch } from '../../consumers/store-watch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StageBacklog } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import { closable } from './closable.ts'
+import { type IntakeParts, intakesOf, readLimits } from './intakes.ts'
+import type { KafkaClient } from './kafka.ts'
+import type { Loops } from './loop.ts'
+import type { Opener } from './opening.ts'
+import type { RedisPart } from './redis.ts'
+import { inputsOf, type Topics } from './topics.ts'
+
+/** How often threads are looked for that were due for a protocol while it was off, in ms. */
+const WAKE_MS = 5_000
+
+/** Takes messages in, opens what comes due, and pauses while too much waits. Closed, it has committed what was handled. */
+export function intakePart(
+  settings: Settings,
+  parts: IntakeParts & {
+    redis: Pick<RedisPart, 'outbox' | 'marks'>
+    kafka: KafkaClient
+    topics: Topics
+    opener: Opener
+    watch: ReturnType<typeof storeWatch>
+    loops: Loops
+    /** The stage queues, as they were looked at last. */
+    backlog: () => readonly StageBacklog[]
+    clock: Clock
+    report: Report
+  },
+) {
+  const { redis, kafka, topics, opener, watch, loops, backlog, threads, protocols, clock, report } = parts
+  return closable(async (keep) => {
+    const opening = loops.start('opener', settings.clock.poll, async () => {
+      while (watch.trouble === null && (await opener.openDue()) > 0);
+    })
+    // What changed while a protocol was off everywhere is due for it now.
+    loops.start('protocols that were off', WAKE_MS, async () => {
+      const paused = await threads.paused()
+      for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
+    })
+    const reader = watch.over(
+      groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report }),
+    )
+    const taking = intake({
+      reader,
+      intakes: intakesOf(settings, topics, parts),
+      outbox: redis.outbox,
+      marks: redis.marks,
+      limits: readLimits(settings),
+      taken: opening.wake,
+      clock,
+      report,
+    })
+    await taking.start()
+    keep(reader)
+    loops.start('stream marks', 1_000, taking.watch)
+    const signals = backlogSignals({
+      countDue: opener.countDue,
+      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
+      outbox: redis.outbox,
+      stages: backlog,
+      clock,
+      settings: settings.intake,
+    })
+    signals.push(watch.pressure)
+    loops.start('backpressure', 500, backpressure({ reader, signals, settings: settings.intake, report }))
+    return { downSince: () => reader.downSince }
+  })
+}
+
+function readerSettings({ kafka }: Settings, topics: readonly string[]) {
+  return {
+    group: kafka.group,
+    topics,
+    sessionTimeoutMs: kafka.sessionTimeout,
+    maxBytesPerPartition: kafka.maxBytesPerPartition,
+    fetchBytes: kafka.fetchBytes,
+    fetchWaitMs: kafka.fetchWait,
+    partitionsAtOnce: kafka.partitions,
+  }
+}

@@ -1,0 +1,91 @@
+import type { Settings } from '../../config/schema.ts'
+import { bullQueues } from '../adapters/bullmq/queues.ts'
+import { type JudgeSettings, judge } from '../engine/judge.ts'
+import { reconciler } from '../engine/reconcile.ts'
+import type { Protocol } from '../engine/script.ts'
+import { unworkedCases } from '../engine/unworked.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Library } from '../ports/library.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import type { Loops } from './loop.ts'
+import type { RedisPart } from './redis.ts'
+
+interface JudgingParts {
+  readonly protocols: readonly Protocol[]
+  readonly cases: CaseStore
+  readonly gateway: Gateway
+  readonly library: Pick<Library, 'find' | 'embedder'>
+  readonly clock: Clock
+  readonly report: Report
+}
+
+/** What a case's worker does with its jobs. */
+export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
+  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+  return judge({ protocols: byName, ...parts, settings: judgeSettings(settings) })
+}
+
+/** The stage queues of these protocols. Closed, calls in flight have ended, or were cut off in time. */
+export function queuesPart(
+  settings: Settings,
+  {
+    redis,
+    protocols,
+    clock,
+    report,
+  }: {
+    redis: Pick<RedisPart, 'working' | 'keys'>
+    protocols: readonly Protocol[]
+    clock: Clock
+    report: Report
+  },
+) {
+  const queues = bullQueues({
+    connection: redis.working,
+    stages: stagesOf(protocols),
+    settings: {
+      prefix: redis.keys.queues,
+      caseConcurrency: settings.cases.concurrency,
+      stages: Object.fromEntries(
+        Object.entries(settings.stages).map(([name, { backoff, ...own }]) => [name, { ...own, backoffMs: backoff }]),
+      ),
+      lockMs: settings.queues.lock,
+      stalledCheckMs: settings.queues.stalledCheck,
+    },
+    clock,
+    report,
+  })
+  return { queues, close: () => queues.close(settings.drain - closingMs(settings.drain)) }
+}
+
+/** The stages of these protocols, each of which has a queue. */
+export function stagesOf(protocols: readonly Protocol[]) {
+  return protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage })))
+}
+
+/** Has cases judged in this process, gives jobs to those that have none, and ends those that nobody works on. */
+export function startJudging(
+  settings: Settings,
+  parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
+): void {
+  const { protocols, cases, queues, clock, report, loops } = parts
+  queues.work(judgeOf(settings, parts))
+  const { reconcileAfter } = settings.cases
+  const everyMs = Math.max(500, reconcileAfter / 3)
+  loops.start('reconciler', everyMs, reconciler({ cases, queues, report, idleMs: reconcileAfter }))
+  const worked = protocols.map(({ name }) => name)
+  const unworked = { protocols: worked, cases, queues, clock, report, settings: judgeSettings(settings) }
+  loops.start('unworked cases', everyMs, unworkedCases(unworked))
+}
+
+function judgeSettings({ cases }: Settings): JudgeSettings {
+  return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
+}
+
+/** Of the time to drain, what is left for writing down and closing once calls in flight have been cut off, in ms. */
+function closingMs(drain: number): number {
+  return Math.min(3_000, drain / 3)
+}

@@ -1,0 +1,30 @@
+import type { Settings } from '../../config/schema.ts'
+import { checkBrokers, ensureTopics, kafkaClient } from '../adapters/kafka/client.ts'
+import { groupProgress } from '../adapters/kafka/offsets.ts'
+import type { Report } from '../ports/report.ts'
+import { inputsOf, topicsOf } from './topics.ts'
+
+export type KafkaClient = ReturnType<typeof kafkaClient>
+
+/** Kafka for the service, with the topics made where they are absent. Throws an `OperatorError` if it is not there. */
+export async function kafkaPart(settings: Settings, report: Report) {
+  const client = kafkaClient(settings.kafka, settings.kafka.clientId, report)
+  await checkBrokers(settings.kafka)
+  await makeTopics(client, settings)
+  const topics = topicsOf(settings)
+  const progress = await groupProgress(client, settings.kafka.group, inputsOf(topics))
+  return { client, topics, progress }
+}
+
+/** Makes the topics that are absent, with the partitions and the retention of the settings. */
+export async function makeTopics(kafka: KafkaClient, settings: Settings): Promise<void> {
+  const { partitions, retention, replication } = settings.kafka
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const plans = Object.values(topicsOf(settings)).map((name) => ({ name, partitions, retentionMs: retention }))
+    await ensureTopics(kafka, admin, plans, replication)
+  } finally {
+    await admin.disconnect()
+  }
+}

@@ -1,0 +1,34 @@
+import type { Settings } from '../../config/schema.ts'
+import { learner } from '../curator/learn.ts'
+import { fences } from '../domain/fence.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
+import type { Library } from '../ports/library.ts'
+import { makeCurations, makeProtocols } from '../protocols/make.ts'
+import { PROTOCOLS } from '../protocols/registry.ts'
+import { gatewayOf, memoryGatewayStores } from './gateway.ts'
+
+/** Questions to the model at once. */
+const ASKED_AT_ONCE = 8
+
+/** What learns from feedback; `all`: also from cases that the verdict got right. */
+export function learnerOf(settings: Settings, { all }: { readonly all: boolean }, library: Library) {
+  const secret = 'one run'
+  const clock = Date.now
+  const fence = fences(settings.fences.key || secret, settings.fences)
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const stores = memoryGatewayStores(settings, clock)
+  return learner({
+    protocols: makeProtocols(settings.protocols, fence, samplingRanks('learn')),
+    known: new Set(PROTOCOLS.map(({ name }) => name)),
+    library,
+    gateway: gatewayOf(settings, { stores, secret, clock, report: () => {} }),
+    curations: makeCurations(fence),
+    clock,
+    settings: {
+      all,
+      atOnce: ASKED_AT_ONCE,
+      deadlineMs: settings.cases.deadline,
+      retries: { attempts, backoffMs: backoff },
+    },
+  })
+}

@@ -1,0 +1,19 @@
+import type { Settings } from '../../config/schema.ts'
+import { makeEmbedder } from '../adapters/embedders/make.ts'
+import { lanceLibrary } from '../adapters/lancedb/library.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Library } from '../ports/library.ts'
+
+/** The library that the settings name; nothing of it is loaded before it is needed. */
+export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'openai'>, clock: Clock): Library {
+  const { path, proposalsPerAuthor, newProposals, shared } = library
+  const embedder = makeEmbedder(library.embedder, openai)
+  return lanceLibrary({
+    path,
+    embedder,
+    now: clock,
+    proposalsPerAuthor,
+    newProposals: { perAuthor: newProposals.perAuthor, perTenant: newProposals.perTenant, perMs: newProposals.per },
+    shared: new Set(shared),
+  })
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ErrorPlace, Report } from '../ports/report.ts'
+
+/** A task that runs again and again until it is stopped. */
+export interface Loop {
+  /** Runs the task now, or once more when the run that is under way has ended. */
+  wake(): void
+  /** Resolves when the run that is under way has ended. */
+  stop(): Promise<void>
+}
+
+/** Runs `task` every `ms`, never twice at once; a failing run is told to `complain` and the next one comes all the same. */
+function every(ms: number, task: () => Promise<unknown>, complain: (error: unknown) => void): Loop {
+  let stopped = false
+  let again = false
+  let rouse = () => {}
+  async function run(): Promise<void> {
+    while (!stopped) {
+      await task().catch(complain)
+      if (stopped) return
+      if (!again)
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms)
+          rouse = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      again = false
+    }
+  }
+  const running = run()
+  function wake(): void {
+    again = true
+    rouse()
+  }
+  return {
+    wake,
+    stop() {
+      stopped = true
+      wake()
+      return running
+    },
+  }
+}
+
+/** Tasks that run again and again, by name. */
+export interface Loops {
+  /** Runs `task` every `ms` until all loops are closed; a failing run is reported under the name. */
+  start(name: ErrorPlace, ms: number, task: () => Promise<unknown>): Loop
+  /** A run that hangs keeps nobody from finishing what is in flight; it is reported and left behind. */
+  close(): Promise<void>
+}
+
+/** How long what runs again and again may take to come to its end, in ms. */
+const LOOP_ENDS_MS = 500
+
+export function namedLoops(report: Report): Loops {
+  const loops = new Map<ErrorPlace, Loop>()
+  return {
+    start(name, ms, task) {
+      const started = every(ms, task, (error) => report('error', { where: name, error }))
+      loops.set(name, started)
+      return started
+    },
+    async close() {
+      const running = new Set(loops.keys())
+      const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
+      await Promise.race([Promise.all(ended), sleep(LOOP_ENDS_MS, undefined, { ref: false })])
+      for (const name of running) report('error', { where: name, error: new Error('it does not end') })
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import type { Settings } from '../../config/schema.ts'
+import { intake } from '../../consumers/intake.ts'
+import { memoryQueues } from '../adapters/memory/queues.ts'
+import { memoryStores } from '../adapters/memory/stores.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import type { OpenerSettings } from '../engine/open.ts'
+import { router } from '../engine/routes.ts'
+import type { LoadImage } from '../ports/images.ts'
+import type { Library } from '../ports/library.ts'
+import type { Model } from '../ports/model.ts'
+import type { Report } from '../ports/report.ts'
+import type { StreamMarks } from '../ports/threads.ts'
+import type { TopicReader } from '../ports/topic.ts'
+import { closable } from './closable.ts'
+import { gatewayOf, memoryGatewayStores } from './gateway.ts'
+import { intakesOf, readLimits } from './intakes.ts'
+import { judgeOf, stagesOf } from './judging.ts'
+import { libraryOf } from './library.ts'
+import { openerOf } from './opening.ts'
+import { protocolsOf } from './protocols.ts'
+import type { Topics } from './topics.ts'
+
+/**
+ * The whole pipeline for one protocol in this process, on the memory twins of Kafka and Redis. Whoever names a protocol means
+ * every subject: the routes are for streams. A deletion takes a subject out of what is judged here, and not what was learnt
+ * from it out of the library. Returns null if the settings switch on no protocol of this name.
+ */
+export async function memoryService(
+  settings: Settings,
+  options: {
+    protocol: string
+    secret: string
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>
+    reader: TopicReader
+    report: Report
+    /** How often an ask is tried, and the wait before it is tried again, in ms. */
+    retry: { attempts: number; backoffMs: number }
+    model?: Model
+    loadImage?: LoadImage
+    /** What of the library a lookup is shown. */
+    shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
+    /** What a vision model saw in a post's images. */
+    descriptions?: (post: ThreadRef) => readonly string[]
+    /** In place of what has been read: where the stream's clock stands. */
+    marks?: Pick<StreamMarks, 'read'>
+    streamClock?: OpenerSettings['clock']
+  },
+) {
+  const { secret, topics, reader, report, retry, shown = (library) => library } = options
+  const all = protocolsOf(settings, secret)
+  const protocols = all.protocols.filter(({ name }) => name === options.protocol)
+  if (protocols.length === 0) return null
+  return closable(async (keep) => {
+    const { samplingRank } = all
+    const clock = Date.now
+    const { threads, cases, outbox, marks } = memoryStores(clock)
+    const stores = memoryGatewayStores(settings, clock)
+    const library = keep(libraryOf(settings, clock))
+    const queues = memoryQueues({ stages: stagesOf(protocols), ...retry, clock, report })
+    keep({ close: () => queues.close(0) })
+    const { model, loadImage } = options
+    const gateway = gatewayOf(settings, { stores, secret, clock, report, model, loadImage })
+    queues.work(judgeOf(settings, { protocols, cases, gateway, library: shown(library), clock, report }))
+    const routes = router(protocols, {}, samplingRank)
+    const taking = intake({
+      reader,
+      intakes: intakesOf(settings, topics, {
+        ...{ threads, cases, queues, protocols, routes, samplingRank, clock },
+        library: { forget: async () => 0 },
+        memo: stores.memo,
+        ...(options.descriptions === undefined ? {} : { descriptions: options.descriptions }),
+      }),
+      outbox,
+      marks,
+      limits: readLimits(settings),
+      clock,
+      report,
+    })
+    await taking.start()
+    const opener = openerOf(settings, {
+      ...{ routes, threads, cases, queues, clock, report },
+      marks: { ...marks, ...options.marks },
+      partitions: null,
+      ...(options.streamClock === undefined ? {} : { streamClock: options.streamClock }),
+    })
+    return { taking, opener, threads, cases, outbox }
+  })
+}
+export type MemoryService = NonNullable<Awaited<ReturnType<typeof memoryService>>>

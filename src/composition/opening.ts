@@ -1,0 +1,53 @@
+import type { Settings } from '../../config/schema.ts'
+import { deadLetterOf } from '../../producers/dead-letter.ts'
+import { type OpenerSettings, opener } from '../engine/open.ts'
+import type { Router } from '../engine/routes.ts'
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import type { Origin, StreamMarks, ThreadStore } from '../ports/threads.ts'
+
+/** Opens cases for threads that come due. `clock` of the settings may be replaced, where no stream goes on. */
+export function openerOf(
+  settings: Settings,
+  parts: {
+    routes: Router
+    threads: ThreadStore
+    marks: StreamMarks
+    cases: CaseStore
+    queues: StageQueues
+    clock: Clock
+    report: Report
+    /** The partitions that drive the stream's clock; null where all that have been seen do. */
+    partitions: OpenerSettings['partitions']
+    streamClock?: OpenerSettings['clock']
+  },
+) {
+  const { partitions, streamClock = settings.clock, ...given } = parts
+  return opener({
+    ...given,
+    settings: {
+      checkpoints: settings.checkpoints,
+      clock: streamClock,
+      maxOpen: settings.cases.maxOpen,
+      pressedAtDue: settings.cases.pressedAtDue,
+      caseDeadlineMs: settings.cases.deadline,
+      partitions,
+    },
+    orphanLetter: orphanLetter(parts.report),
+  })
+}
+export type Opener = ReturnType<typeof openerOf>
+
+/** The dead letter of a comment whose post never came. */
+function orphanLetter(report: Report) {
+  return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
+    const detail =
+      raw === '' ? 'no post came for this comment, one of more than are kept' : 'no post came for this comment'
+    report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
+    const value = Buffer.from(raw, 'base64')
+    const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }
+    return deadLetterOf(from, { reason: 'orphan-expired', detail }, bytes)
+  }
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../../config/schema.ts'
+import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { publisher } from '../../producers/publisher.ts'
+import type { Incarnation } from '../adapters/redis/incarnation.ts'
+import type { Outbox, OutboxEntry } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import { closable } from './closable.ts'
+import type { KafkaClient } from './kafka.ts'
+import type { RedisPart } from './redis.ts'
+import type { Topics } from './topics.ts'
+
+/** Sends what is decided from the outbox to Kafka. Closed, it has sent what Kafka takes, and leaves the rest to others. */
+export function publicationPart(
+  settings: Settings,
+  {
+    redis,
+    kafka,
+    topics,
+    clock,
+    report,
+  }: {
+    redis: Pick<RedisPart, 'outbox' | 'incarnation'>
+    kafka: KafkaClient
+    topics: Topics
+    clock: Clock
+    report: Report
+  },
+) {
+  return closable(async (keep) => {
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+    const outbox = fenced(redis.outbox, redis.incarnation)
+    keep(publisher({ outbox, writer, clock, report, settings: { name, topics } })).start()
+    return {}
+  })
+}
+
+/**
+ * The outbox, whose entries are handed out only after the store's watermark was raised behind them: should Redis lose the step
+ * that put them there, this process notices. Nothing is handed out while Redis has lost something, or has only just started and
+ * may have.
+ */
+function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
+  async function isSuspended(): Promise<boolean> {
+    if (incarnation.quiet) await incarnation.advance()
+    return incarnation.quiet || incarnation.lost !== null
+  }
+  const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
+    if (await isSuspended()) {
+      await sleep(Math.min(waitMs, SUSPENDED_LOOK_MS))
+      return []
+    }
+    const entries = await read()
+    if (entries.length > 0) await incarnation.advance()
+    while (entries.length > 0 && incarnation.quiet) {
+      await sleep(SUSPENDED_LOOK_MS)
+      await incarnation.advance()
+    }
+    // They stay assigned to this publisher, and are adopted once the store has been recovered.
+    return incarnation.lost === null ? entries : []
+  }
+  return {
+    ...outbox,
+    next: (publisher, limit, waitMs) => handOut(waitMs, () => outbox.next(publisher, limit, waitMs)),
+    adopt: (publisher, limit, idleMs) => handOut(0, () => outbox.adopt(publisher, limit, idleMs)),
+  }
+}
+
+/** Wait between two looks at whether Redis hands out again, in ms. */
+const SUSPENDED_LOOK_MS = 200

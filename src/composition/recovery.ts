@@ -1,0 +1,56 @@
+import type { Settings } from '../../config/schema.ts'
+import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
+import { groupProgress, positionsOf } from '../adapters/kafka/offsets.ts'
+import { redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { redisMemo } from '../adapters/redis/memo.ts'
+import { redisRecovery } from '../adapters/redis/recovery.ts'
+import { secretOf } from '../adapters/redis/shared-key.ts'
+import type { RecoveryParts } from '../recovery/run.ts'
+import { closable } from './closable.ts'
+import { intakesOf, readLimits, retractionOf } from './intakes.ts'
+import type { KafkaClient } from './kafka.ts'
+import { libraryOf } from './library.ts'
+import { protocolsOf } from './protocols.ts'
+import { commandRedis, keepTimes } from './redis.ts'
+import { inputsOf, topicsOf } from './topics.ts'
+
+/**
+ * What a recovery works with. Throws an `OperatorError` if Redis or Kafka is not there. `allAgain`: it takes every message
+ * again that the topics hold.
+ */
+export function recoveryParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  { allAgain, ...waiting }: Waiting & { readonly allAgain: boolean },
+) {
+  return closable(async (keep): Promise<RecoveryParts> => {
+    const clock = Date.now
+    const topics = topicsOf(settings)
+    const times = keepTimes(settings)
+    const { client, keys, threads, cases, outbox, marks } = keep(await commandRedis(settings))
+    const kafka = await connectKafka()
+    const incarnation = redisIncarnation(client, keys)
+    const store = redisRecovery(client, keys, { ...times, clock, allAgain })
+    const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
+      if ('advice' in event) waiting.say?.(event.advice)
+    })
+    const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const library = keep(libraryOf(settings, clock))
+    const memo = redisMemo(client, keys.under)
+    const changed = { threads, cases, library, memo, queues: null }
+    return {
+      ...{ topics, threads, cases, outbox, marks, protocols, routes, clock },
+      history: topicHistory(kafka, waiting),
+      progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
+      store: { restore: store.restore, end: store.forget, settle: store.settle },
+      hold: {
+        hold: incarnation.suspend,
+        vouch: incarnation.setComplete,
+        release: (progress) => incarnation.found(positionsOf(progress)),
+      },
+      intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock }),
+      retraction: retractionOf(protocols, clock),
+      settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },
+    }
+  })
+}

@@ -1,0 +1,84 @@
+import type { Settings } from '../../config/schema.ts'
+import { redisCases } from '../adapters/redis/cases.ts'
+import { redisClock } from '../adapters/redis/clock.ts'
+import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
+import { redisMarks } from '../adapters/redis/marks.ts'
+import { redisOutbox } from '../adapters/redis/outbox.ts'
+import { secretOf } from '../adapters/redis/shared-key.ts'
+import { redisThreads } from '../adapters/redis/threads.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import { closable } from './closable.ts'
+
+type Client = ReturnType<typeof connect>
+
+/** How long the store remembers, in ms. */
+export function keepTimes({ threads }: Settings) {
+  return { keepTombstoneMs: threads.keepTombstone, keepThreadMs: threads.keepAfterFinal }
+}
+
+/**
+ * Redis for the service, and what is kept there: one connection that fails fast for intake, and retrying ones for everything
+ * that works off what was accepted. Throws an `OperatorError` if it is not there.
+ */
+export function redisPart(settings: Settings, report: Report) {
+  return closable(async (keep) => {
+    const open = (kind: 'retrying' | 'fail-fast') => {
+      const client = connect(settings.redis, report, kind)
+      keep({ close: async () => client.disconnect() })
+      return client
+    }
+    const [failFast, working, blocking] = [open('fail-fast'), open('retrying'), open('retrying')]
+    await checkRedis(failFast, settings.redis)
+    const time = redisClock(failFast)
+    await time.sync()
+    const keys = keysUnder(settings.redis.prefix)
+    const incarnation = redisIncarnation(failFast, keys)
+    const secret = () => secretOf(failFast, keys, settings.fences.key, report)
+    const clients = { failFast, working, blocking }
+    return {
+      ...clients,
+      keys,
+      time,
+      incarnation,
+      secret,
+      ...storesOn(clients, keys, settings, time.now, incarnation.token),
+    }
+  })
+}
+export type RedisPart = Awaited<ReturnType<typeof redisPart>>
+
+/** Redis for a command, on one connection that fails fast. Throws an `OperatorError` if it is not there. */
+export function commandRedis(settings: Settings) {
+  return closable(async (keep) => {
+    const client = connect(settings.redis, () => {}, 'fail-fast')
+    keep({ close: async () => client.disconnect() })
+    await checkRedis(client, settings.redis)
+    const keys = keysUnder(settings.redis.prefix)
+    const clients = { failFast: client, working: client, blocking: client }
+    return { client, keys, ...storesOn(clients, keys, settings, Date.now) }
+  })
+}
+
+function storesOn(
+  { failFast, working, blocking }: Record<'failFast' | 'working' | 'blocking', Client>,
+  keys: Keys,
+  settings: Settings,
+  clock: Clock,
+  token?: () => FencingToken,
+) {
+  const times = keepTimes(settings)
+  return {
+    threads: redisThreads(failFast, keys, times, token),
+    marks: redisMarks(failFast, keys),
+    cases: redisCases(working, keys, clock, token),
+    outbox: redisOutbox(working, blocking, keys, {
+      keepJournalMs: settings.cases.keepJournal,
+      keepThreadMs: times.keepThreadMs,
+      keepRevisionsMs: times.keepTombstoneMs,
+      clock,
+    }),
+  }
+}

@@ -1,0 +1,138 @@
+import type { Settings } from '../../config/schema.ts'
+import { storeWatch } from '../../consumers/store-watch.ts'
+import { exposure, serveHttp } from '../adapters/http.ts'
+import { positionsOf } from '../adapters/kafka/offsets.ts'
+import { partitionsOf } from '../adapters/kafka/partitions.ts'
+import { logListener } from '../adapters/log.ts'
+import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
+import { memoryShare } from '../adapters/redis/memory.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Model } from '../ports/model.ts'
+import { broadcast, type Listener, type Report } from '../ports/report.ts'
+import { closable, type Keep } from './closable.ts'
+import { gatewayOf, redisGatewayStores } from './gateway.ts'
+import { liveness, readiness } from './health.ts'
+import { intakePart } from './intake.ts'
+import { queuesPart, startJudging } from './judging.ts'
+import { kafkaPart } from './kafka.ts'
+import { libraryOf } from './library.ts'
+import { namedLoops } from './loop.ts'
+import { openerOf } from './opening.ts'
+import { protocolsOf } from './protocols.ts'
+import { publicationPart } from './publication.ts'
+import { redisPart } from './redis.ts'
+import { stateReport } from './state-report.ts'
+import { inputsOf } from './topics.ts'
+
+export const ROLES = ['intake', 'judge', 'publish'] as const
+export type Role = (typeof ROLES)[number]
+
+/** What a test or the bench may put in place of a part; production passes nothing. */
+export interface Overrides {
+  readonly model?: Model
+  readonly listeners?: readonly Listener[]
+}
+
+export interface App {
+  readonly httpPort: number
+  readonly gateway: Gateway
+  /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
+  stop(): Promise<void>
+}
+
+/**
+ * The service: intake → cases and stages → publication, for the roles given. Throws an `OperatorError`, with nothing left
+ * open, if Kafka or Redis is not there.
+ */
+export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
+  const log = logListener(settings.log.level, Date.now)
+  const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
+  const report: Report = (name, event) =>
+    broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
+  const { httpPort, gateway, close } = await closable((keep) =>
+    assemble(settings, roles, { model: overrides.model, report, listen: (one) => void listeners.push(one) }, keep),
+  )
+  const exposed = exposure(settings.http)
+  if (exposed !== null) report('service:exposed', exposed)
+  report('service:started', { roles, httpPort })
+  return {
+    httpPort,
+    gateway,
+    async stop() {
+      report('service:stopping', { reason: 'asked to' })
+      await close()
+      report('service:stopped', {})
+    },
+  }
+}
+
+/** How often Kafka is asked which partitions there are: a topic may have been made anew, or got more of them. */
+const PARTITIONS_MS = 5_000
+
+/**
+ * Opens the parts from the end of a post's way to its beginning, so that what is decided leaves even while the rest stops.
+ * The metrics need the protocols, the protocols a secret, the secret Redis: events before that reach the log alone.
+ */
+async function assemble(
+  settings: Settings,
+  roles: readonly Role[],
+  { model, report, listen }: { model: Model | undefined; report: Report; listen: (listener: Listener) => void },
+  keep: Keep,
+) {
+  const redis = keep(await redisPart(settings, report))
+  const { threads, marks, cases, incarnation, time } = redis
+  const clock = time.now
+  const { client: kafka, topics, progress } = await kafkaPart(settings, report)
+  await incarnation.begin(positionsOf(progress), progress.alone)
+
+  const secret = await redis.secret()
+  const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
+  const models = [...new Set(Object.values(settings.models.roles).flat())]
+  const metrics = prometheusMetrics({ protocols, topics: inputsOf(topics), models })
+  listen(metrics.listen)
+  const stores = redisGatewayStores(settings, redis)
+  const library = keep(libraryOf(settings, clock))
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
+
+  if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
+  const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
+  const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
+  const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
+  const opener = openerOf(settings, { routes, ...stream })
+
+  const loops = namedLoops(report)
+  const watch = storeWatch({
+    incarnation,
+    memoryShare: () => memoryShare(redis.failFast),
+    pauseAtMemory: settings.intake.pauseAtMemory,
+    report,
+  })
+  loops.start('store watch', 1_000, watch.look)
+  loops.start('clock', 1_000, time.sync)
+  loops.start('partitions', PARTITIONS_MS, partitions.look)
+  if (roles.includes('judge'))
+    startJudging(settings, { protocols, cases, gateway, library, queues, loops, clock, report })
+
+  let downSince = (): number | null => null
+  const state = stateReport({
+    ...{ redis, protocols, queues, opener, gateway, clock, report },
+    downSince: () => downSince(),
+  })
+  if (roles.includes('intake')) {
+    const subjects = { threads, cases, queues, protocols, routes, library, memo: stores.memo, samplingRank, clock }
+    const way = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...way })).downSince
+  }
+  loops.start('backlog', 1_000, state.look)
+  keep(loops)
+
+  const http = keep(
+    await serveHttp(settings.http, {
+      metrics: metrics.text,
+      metricsType: metrics.contentType,
+      live: () => liveness(downSince(), clock()),
+      ready: () => readiness(redis.failFast, downSince(), watch.trouble),
+    }),
+  )
+  return { httpPort: http.port, gateway }
+}

@@ -1,0 +1,21 @@
+import type { Settings } from '../../config/schema.ts'
+
+/** The topics by what stands on them, under the settings' prefix. */
+export function topicsOf(settings: Settings) {
+  const named = (name: string) => `${settings.kafka.topicPrefix}${name}`
+  return {
+    posts: named('posts'),
+    comments: named('comments'),
+    counterspeech: named('counterspeech'),
+    feedback: named('feedback'),
+    verdicts: named('verdicts'),
+    transcripts: named('transcripts'),
+    deadLetters: named('dead-letters'),
+  }
+}
+export type Topics = ReturnType<typeof topicsOf>
+
+/** Those that the service takes messages from. */
+export function inputsOf({ posts, comments, counterspeech }: Topics): string[] {
+  return [posts, comments, counterspeech]
+}

@@ -1,0 +1,30 @@
+/**
+ * A mistake of the program for a person: what is told of an error and the place of ours where it came from, in one line; with
+ * `stack` every place that it passed. Nothing that its causes hold.
+ */
+export function unexpected(error: unknown, { stack }: { stack: boolean }): string {
+  const { error: name, code, message } = describeError(error)
+  const said = `${name}${code === undefined ? '' : ` (${code})`}: ${message}`
+  const frames = error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line)) : []
+  if (stack) return [said, ...frames].join('\n')
+  const [place] = frames.flatMap((frame) => (frame.includes('node_modules') ? [] : (OUR_PLACE.exec(frame) ?? [])))
+  return place === undefined ? said : `${said} (${place})`
+}
+const OUR_PLACE = /(?:src|consumers|producers|config)\/[\w./-]+:\d+/
+
+/** Of an error what may be told to anybody: its name, its code and the first line of its message. */
+export function describeError(error: unknown): { error: string; code?: string; message: string } {
+  if (!(error instanceof Error)) return { error: typeof error, message: '' }
+  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code.slice(0, MAX_CODE_CHARS) } : {}
+  const message = error.message
+    .replace(QUOTED_BY_PARSER, 'what was read is no JSON')
+    .replace(CREDENTIALS, '//…@')
+    .split('\n', 1)[0]
+  return { error: error.name, ...code, message: (message ?? '').slice(0, MAX_MESSAGE_CHARS) }
+}
+
+const MAX_CODE_CHARS = 64
+const MAX_MESSAGE_CHARS = 300
+/** `JSON.parse` quotes the text that it can't read. */
+const QUOTED_BY_PARSER = /(?:Unexpected token .*|".*) is not valid JSON/s
+const CREDENTIALS = /\/\/[^@\s/]*@/g

@@ -1,0 +1,64 @@
+import type { Ask } from '../domain/ask.ts'
+import { PermanentError } from '../domain/errors.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
+import { type Breaker, type Pass, withPass } from './breaker.ts'
+import type { Answered, Calls } from './call.ts'
+import type { AskContext, CallContext } from './context.ts'
+import type { Price } from './cost.ts'
+import { CallDeferred } from './deferred.ts'
+import { repair } from './format.ts'
+import type { Guards, ModelSlots } from './model-slots.ts'
+import { type Paid, paidFor } from './paid.ts'
+
+/**
+ * Has one model answer an ask, in one of its slots: one call, and one repair question if its answer can't be read. `others`
+ * says whether another model can be asked instead; `refused` throws where the breaker keeps calls away, in so many ms.
+ */
+export type AskModel = (
+  ask: Ask,
+  model: string,
+  messages: readonly ChatMessage[],
+  context: AskContext & { readonly others: boolean },
+  refused: (retryInMs: number) => never,
+) => Promise<Paid>
+
+export function askModel(deps: {
+  calls: Calls
+  slots: ModelSlots
+  breakers: Pick<Breaker, 'allow' | 'note'>
+  prices: Readonly<Record<string, Price>>
+}): AskModel {
+  const { calls, slots, breakers, prices } = deps
+
+  /** The repair question; null where it may not be asked now: what was paid for stands, and is not thrown away. */
+  async function repaired(
+    ask: Ask,
+    model: string,
+    messages: readonly ChatMessage[],
+    context: CallContext,
+    guards: Guards,
+  ): Promise<Answered | null> {
+    const question = async (pass: Pass) => {
+      try {
+        return await calls.call(ask, pass, messages, context, guards)
+      } catch (error) {
+        if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
+        throw error
+      }
+    }
+    return withPass(breakers, model, question, () => null)
+  }
+
+  return (ask, model, messages, asking, refused) => {
+    const context: CallContext = { ...asking, tenant: asking.subject.tenant }
+    const inSlot = async (pass: Pass, guards: Guards) => {
+      const first = await calls.call(ask, pass, messages, context, guards)
+      if (first.reading.readable) return paidFor(model, [first], prices)
+      const again = [...messages, ...repair(ask, first.reply, first.reading.why)]
+      const second = await repaired(ask, model, again, context, guards)
+      return paidFor(model, second === null ? [first] : [first, second], prices)
+    }
+    const work = (pass: Pass) => slots.withSlot(model, asking.signal, (guards) => inSlot(pass, guards))
+    return withPass<Paid>(breakers, model, work, refused)
+  }
+}

@@ -1,0 +1,130 @@
+import type { Ask } from '../domain/ask.ts'
+import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
+import type { MemoEntry } from '../ports/memo.ts'
+import type { Paid } from './paid.ts'
+
+/** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
+export interface Question {
+  readonly key: string
+  readonly ask: Ask
+  readonly messages: readonly ChatMessage[]
+  /** The items of the batch that are this question; [0] for an ask without a batch. */
+  readonly items: readonly number[]
+}
+
+/** A call that was made for an ask, or for a subset of its batch. */
+export interface BatchCall {
+  readonly paid: Paid
+  /** The items that were sent. */
+  readonly items: readonly number[]
+}
+
+/** How an ask ended, whether answers were remembered or paid for. */
+export interface Remembered extends Paid {
+  /** No call was made for it. */
+  readonly memo: boolean
+  /** Set where several models answered items of a batch: the model of each item, empty where one has no answer. */
+  readonly models?: readonly string[]
+  /** Set where a batch was not sent as it stands: the items sent, call by call. */
+  readonly sent?: readonly (readonly number[])[]
+  /** Tokens that the remembered answers took when they were paid for. */
+  readonly saved: { readonly promptTokens: number; readonly completionTokens: number }
+}
+
+/** The questions of an ask, each once, in the order of their first items. */
+export async function questionsOf(
+  ask: Ask,
+  messagesOf: (ask: Ask) => Promise<readonly ChatMessage[]>,
+  keyOf: (ask: Ask, messages: readonly ChatMessage[]) => string,
+): Promise<readonly Question[]> {
+  const { batch } = ask
+  const singles = batch === undefined ? [ask] : Array.from({ length: batch.count }, (_, item) => batch.subset([item]))
+  const messages = await Promise.all(singles.map(messagesOf))
+  const questions = new Map<string, Question & { readonly items: number[] }>()
+  for (const [item, single] of singles.entries()) {
+    const sent = messages[item] ?? []
+    const key = keyOf(single, sent)
+    const known = questions.get(key)
+    if (known === undefined) questions.set(key, { key, ask: single, messages: sent, items: [item] })
+    else known.items.push(item)
+  }
+  return [...questions.values()]
+}
+
+/** These questions as one ask, and the items that it sends. */
+export function askOf(ask: Ask, questions: readonly Question[]): { asked: Ask; items: readonly number[] } {
+  const items = questions.map(({ items: [first = 0] }) => first)
+  const whole = ask.batch === undefined || items.length === ask.batch.count
+  return { asked: whole || ask.batch === undefined ? ask : ask.batch.subset(items), items }
+}
+
+/** What a call answered, question by question, as it would be if each had been asked alone; null where it left one out. */
+export function entriesOf({ batch }: Ask, paid: Paid, count: number): (MemoEntry | null)[] {
+  const { model, usage } = paid
+  const share = (tokens: number) => Math.round(tokens / count)
+  return Array.from({ length: count }, (_, nth) => {
+    if (paid.failed !== undefined) return null
+    const answer = batch === undefined ? paid.answer : batch.pick(paid.answer, nth)
+    if (answer === undefined) return null
+    return {
+      answer,
+      raw: count === 1 ? paid.raw : null,
+      model,
+      promptTokens: share(usage.promptTokens),
+      completionTokens: share(usage.completionTokens),
+    }
+  })
+}
+
+/** What was kept, if it is still an answer to the question as it is read today. */
+export function readEntry(ask: Ask, entry: MemoEntry): MemoEntry | null {
+  const read = ask.answer.safeParse(entry.answer)
+  return read.success ? { ...entry, answer: read.data } : null
+}
+
+/**
+ * The answer to the whole ask, from the answers known by question and the calls that were made. An item that is answered and
+ * was in no call is a memo hit.
+ */
+export function settledOf(
+  ask: Ask,
+  questions: readonly Question[],
+  known: ReadonlyMap<string, MemoEntry>,
+  calls: readonly BatchCall[],
+  waitedMs: number,
+): Remembered {
+  const last = calls.at(-1)?.paid
+  const sent = new Set(calls.flatMap(({ items }) => items))
+  const answers = new Map<number, MemoEntry>()
+  for (const { key, items } of questions) {
+    const entry = known.get(key)
+    if (entry !== undefined) for (const item of items) answers.set(item, entry)
+  }
+  const remembered = [...answers].flatMap(([item, entry]) => (sent.has(item) ? [] : [entry]))
+  const sum = (of: (entry: MemoEntry) => number) => remembered.reduce((total, entry) => total + of(entry), 0)
+  const usage = calls.map(({ paid }) => paid.usage).reduce(addUsage, noUsage())
+  const around = {
+    usage: { ...usage, memoHits: usage.memoHits + remembered.length },
+    ms: calls.reduce((total, { paid }) => total + paid.ms, waitedMs),
+    memo: calls.length === 0,
+    saved: {
+      promptTokens: sum(({ promptTokens }) => promptTokens),
+      completionTokens: sum(({ completionTokens }) => completionTokens),
+    },
+    ...(ask.batch === undefined || (calls.length === 1 && sent.size === ask.batch.count)
+      ? {}
+      : { sent: calls.map(({ items }) => items) }),
+  }
+  const [one] = answers.values()
+  if (one === undefined) {
+    if (last === undefined) throw new Error('an ask settled without an answer or a call')
+    return { ...last, ...around }
+  }
+  const { model } = last ?? one
+  if (ask.batch === undefined)
+    return { answer: one.answer, raw: last === undefined ? one.raw : last.raw, model, ...around }
+  const answer = ask.batch.merge(new Map([...answers].map(([item, entry]) => [item, entry.answer])))
+  const models = Array.from({ length: ask.batch.count }, (_, item) => answers.get(item)?.model ?? '')
+  const several = models.some((name) => name !== '' && name !== model)
+  return { answer, raw: last?.raw ?? null, model, ...(several ? { models } : {}), ...around }
+}

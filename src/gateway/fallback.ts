@@ -1,0 +1,86 @@
+import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
+import type { AskModel } from './ask-model.ts'
+import type { Breaker } from './breaker.ts'
+import type { AskContext } from './context.ts'
+import { CallDeferred, ModelAvoided } from './deferred.ts'
+import type { Paid } from './paid.ts'
+
+/** Models by PROTOCOL.ROLE or ROLE, in order of preference; `default` for roles that are not named. */
+export type Roles = Readonly<Record<string, readonly string[]>>
+
+/** The models that a role's asks go to, in order of preference. */
+export function chainOf(roles: Roles, protocol: string, role: string): readonly string[] {
+  return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
+}
+
+/** The models that one ask turns to, one after the other, each once. */
+export interface FallbackChain {
+  readonly first: string
+  /** Asks this model. `ask` may be a subset of the ask's batch. */
+  pay(ask: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid>
+  /** The model to ask after this error of another; null where the error is the ask's own, or no model is left. */
+  instead(error: unknown, model: string): string | null
+}
+
+/** What to throw where the breaker lets no model of the chain be called: the ask comes again when one may be. */
+export function avoided(
+  breakers: Pick<Breaker, 'preferred'>,
+  { role }: Ask,
+  chain: readonly string[],
+  attempt: number,
+): (retryInMs: number) => never {
+  return (retryInMs) => {
+    const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt).retryInMs)
+    const why = `no model of the role ${role} answers at present`
+    throw new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
+  }
+}
+
+export function fallbackChain(
+  deps: { askModel: AskModel; breakers: Pick<Breaker, 'preferred'> },
+  ask: Ask,
+  chain: readonly string[],
+  context: AskContext,
+): FallbackChain {
+  const { askModel, breakers } = deps
+  const refused = avoided(breakers, ask, chain, context.attempt)
+  let left = chain
+  return {
+    first: breakers.preferred(chain, context.attempt).model,
+    async pay(asked, messages, model) {
+      const others = left.some((other) => other !== model)
+      return askModel(asked, model, messages, { ...context, others }, refused)
+    },
+    instead(error, model) {
+      left = left.filter((other) => other !== model)
+      if (left.length === 0 || !anotherMayDoBetter(error)) return null
+      const next = breakers.preferred(left, 1)
+      return next.retryInMs === 0 ? next.model : null
+    },
+  }
+}
+
+/** Asks the first model, and where another may do better, that one, until one has answered. */
+export async function payInTurn(chain: FallbackChain, ask: Ask, messages: readonly ChatMessage[]): Promise<Paid> {
+  for (let model = chain.first; ; ) {
+    try {
+      return await chain.pay(ask, messages, model)
+    } catch (error) {
+      const next = chain.instead(error, model)
+      if (next === null) throw error
+      model = next
+    }
+  }
+}
+
+/** A longer wait than this is not waited for where another model can be asked, in ms. */
+const LONG_WAIT_MS = 10_000
+
+function anotherMayDoBetter(error: unknown): boolean {
+  if (error instanceof CallDeferred) return error instanceof ModelAvoided
+  if (error instanceof PermanentError) return error.elsewhere !== undefined
+  return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
+}

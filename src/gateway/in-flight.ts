@@ -1,0 +1,84 @@
+import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { type CallOutcome, RetryLaterError } from '../domain/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ModelReply } from '../ports/model.ts'
+import type { Report } from '../ports/report.ts'
+import type { Breaker, Pass } from './breaker.ts'
+import type { CallContext } from './context.ts'
+import { chargeOf, type Price } from './cost.ts'
+import type { Guards } from './model-slots.ts'
+
+/** A call that has begun. */
+export interface CallInFlight {
+  /** Longest wait for its answer, in ms. */
+  readonly timeoutMs: number
+  /** Aborted when the ask is, and when the call takes too long for its stage. */
+  readonly signal: AbortSignal
+  readonly elapsedMs: number
+  /** What to throw for what the call threw: that it was cut off, where it was. */
+  errorOf(thrown: unknown): unknown
+  /**
+   * Tells all that watch calls how it ended: the model's pace and breaker, the ask's list of calls, and the report. `absent`:
+   * the model is not there, which the breaker counts as unavailable.
+   */
+  ended(outcome: CallOutcome, how?: { readonly reply?: ModelReply; readonly absent?: boolean }): void
+}
+
+export function callsInFlight(deps: {
+  breakers: Pick<Breaker, 'note'>
+  settings: { readonly callTimeoutMs: number; readonly prices: Readonly<Record<string, Price>> }
+  clock: Clock
+  report: Report
+}) {
+  const { breakers, settings, clock, report } = deps
+  return (id: string, ask: Ask, pass: Pass, context: CallContext, { adaptive, times }: Guards): CallInFlight => {
+    const started = clock()
+    const timeoutMs = Math.min(settings.callTimeoutMs, Math.max(1, context.deadline - started))
+    const paceEnded = adaptive.begin(ask.stage)
+    const stopping = new AbortController()
+    const stop = () => stopping.abort(context.signal.reason)
+    context.signal.addEventListener('abort', stop, { once: true })
+    if (context.signal.aborted) stop()
+    let tooLong: Error | null = null
+    const unwatch = times.watch({
+      kind: ask.stage,
+      attempt: context.attempt,
+      last: context.last,
+      cut(afterMs) {
+        const why = `no answer within ${afterMs} ms, where nearly all of the stage take a third of it`
+        tooLong = new RetryLaterError('timeout', why)
+        stopping.abort(tooLong)
+      },
+    })
+    return {
+      timeoutMs,
+      signal: stopping.signal,
+      get elapsedMs() {
+        return clock() - started
+      },
+      errorOf: (thrown) => (context.signal.aborted ? thrown : (tooLong ?? thrown)),
+      ended(outcome, { reply, absent = false } = {}) {
+        const ms = clock() - started
+        context.signal.removeEventListener('abort', stop)
+        unwatch(reply === undefined ? undefined : ms)
+        paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
+        // A wait that the case's deadline cut short says nothing of the model.
+        const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
+        breakers.note(pass, byDeadline ? 'deadline' : absent ? 'unavailable' : outcome)
+        const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))
+        context.calls.push({ id, outcome, ...(charge === undefined ? {} : { spent: charge }) })
+        report('call:ended', {
+          protocol: context.protocol,
+          stage: ask.stage,
+          model: pass.model,
+          outcome,
+          seconds: ms / 1000,
+          promptTokens: charge?.promptTokens ?? 0,
+          completionTokens: charge?.completionTokens ?? 0,
+          costUsd: charge?.costUsd ?? 0,
+        })
+      },
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ThreadRef } from '../domain/thread.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Looked, Memo, MemoEntry } from '../ports/memo.ts'
+import type { Report } from '../ports/report.ts'
+
+export interface LeaseSettings {
+  /** How long an answer is known, in ms. */
+  readonly keepMs: number
+  /** How long a question is an asker's alone after its last heartbeat, in ms. */
+  readonly leaseMs: number
+  /** Longest entry, in bytes: a longer one is kept without its raw text, else not at all. */
+  readonly maxBytes: number
+}
+
+/** One caller's right to ask questions, against all processes: one pays for a question as long as its lease lives. */
+export interface Lease {
+  /** For each key its answer, or the right to ask, or that somebody else is asking. */
+  look(keys: readonly string[]): Promise<readonly Looked[]>
+  /** Runs `work` and extends the leases of these questions until it has ended. */
+  during<Result>(keys: readonly string[], work: () => Promise<Result>): Promise<Result>
+  /** Keeps answers for others, in the background, and ends their leases. An answer that is too long is not kept. */
+  keep(answers: ReadonlyMap<string, MemoEntry>): void
+  /** Lets the next ask these questions. Never rejects. */
+  release(keys: readonly string[]): Promise<void>
+}
+
+/**
+ * Leases on questions, in the memo. An answer is paid for, and must not be lost because it can't be kept for others: whatever
+ * fails behind a call is reported, and a lease that is not given back expires.
+ */
+export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock; report: Report }) {
+  const { memo, settings, clock, report } = deps
+  const failed = (error: unknown) => report('error', { where: 'memo', error })
+
+  return {
+    /** For one who asks, about this subject. */
+    lease(subject: ThreadRef): Lease {
+      const asker = randomUUID()
+      const release = (keys: readonly string[]) => memo.giveUp(keys, asker).catch(failed)
+      return {
+        look: (keys) => memo.look(keys, asker, settings.leaseMs, subject),
+        async during(keys, work) {
+          const heartbeat = setInterval(() => {
+            memo.extend(keys, asker, settings.leaseMs).catch(failed)
+          }, settings.leaseMs / 3)
+          try {
+            return await work()
+          } finally {
+            clearInterval(heartbeat)
+          }
+        },
+        keep(answers) {
+          const sized = [...answers].map(([key, entry]) => ({ key, entry: bounded(entry, settings.maxBytes) }))
+          const kept = sized.flatMap(({ key, entry }) => (entry === null ? [] : [{ key, entry }]))
+          const tooLong = sized.flatMap(({ key, entry }) => (entry === null ? [key] : []))
+          if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, subject).catch(failed)
+          if (tooLong.length > 0) void release(tooLong)
+        },
+        release,
+      }
+    },
+
+    /**
+     * Looks again and again for the answer to a question that another process asks, while `wanted` says so. Resolves to null
+     * where nobody asks any more, or it is not wanted. `waitMs`: until the other's lease ends, in ms.
+     */
+    async watch(key: string, subject: ThreadRef, waitMs: number, wanted: () => boolean): Promise<MemoEntry | null> {
+      const watcher = randomUUID()
+      const began = clock()
+      let leftMs = waitMs
+      try {
+        while (wanted()) {
+          await sleep(Math.min(pauseAfter(clock() - began), leftMs + 1))
+          const [looked] = await memo.look([key], watcher, settings.leaseMs, subject)
+          if (looked === undefined) break
+          if (looked.state === 'known') return looked.entry
+          if (looked.state === 'mine') {
+            await memo.giveUp([key], watcher)
+            break
+          }
+          leftMs = looked.waitMs
+        }
+      } catch (error) {
+        failed(error)
+      }
+      return null
+    },
+  }
+}
+
+/** Pauses between looks, in ms: a fifth of the time waited, so that looks are few and an answer is soon seen. */
+function pauseAfter(waitedMs: number): number {
+  return Math.min(500, Math.max(20, waitedMs / 5))
+}
+
+/** The entry in at most `maxBytes`; null where it is longer even without its raw text. */
+function bounded(entry: MemoEntry, maxBytes: number): MemoEntry | null {
+  const fits = (some: MemoEntry) => Buffer.byteLength(JSON.stringify(some)) <= maxBytes
+  return [entry, { ...entry, raw: null }].find(fits) ?? null
+}

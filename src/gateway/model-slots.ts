@@ -1,0 +1,59 @@
+import type { Clock } from '../ports/clock.ts'
+import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
+import { type Slots, slots } from './slots.ts'
+import { type TimeLimits, timeLimits } from './time-limits.ts'
+
+export interface SlotSettings {
+  /** Calls in flight at once from this process. */
+  readonly slots: number
+  /** A stage's calls are not cut off before this, in ms, however quick they are as a rule; null: only `callTimeoutMs` counts. */
+  readonly minTimeoutMs: number | null
+  /** Fewer calls in flight to a model when they take this many times as long as usual; null: never adapt. */
+  readonly latencyTolerance: number | null
+}
+
+/** What this process has learnt of a model: how many calls it bears at once, and how long they take. */
+export interface Guards {
+  readonly adaptive: AdaptiveLimit
+  readonly times: TimeLimits
+}
+
+/** Slots for calls from this process: of all together, and of each model. */
+export interface ModelSlots {
+  /** Runs `task` while it has one of the model's slots and one of the process's. */
+  withSlot<Result>(model: string, signal: AbortSignal, task: (guards: Guards) => Promise<Result>): Promise<Result>
+  readonly busy: number
+  readonly waiting: number
+}
+
+export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
+  const all = slots(() => settings.slots)
+  const byModel = new Map<string, Guards & { readonly slots: Slots }>()
+
+  function ofModel(model: string) {
+    const known = byModel.get(model)
+    if (known !== undefined) return known
+    const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
+    const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
+    const made = {
+      adaptive,
+      times: timeLimits({ leastMs: settings.minTimeoutMs }, clock),
+      slots: slots(() => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)),
+    }
+    byModel.set(model, made)
+    return made
+  }
+
+  return {
+    withSlot(model, signal, task) {
+      const own = ofModel(model)
+      return own.slots.run(signal, () => all.run(signal, () => task(own)))
+    },
+    get busy() {
+      return all.busy
+    },
+    get waiting() {
+      return [...byModel.values()].reduce((sum, own) => sum + own.slots.waiting, all.waiting)
+    },
+  }
+}

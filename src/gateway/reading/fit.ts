@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { z } from 'zod'
+import { type Form, folded, isFree, type Json, type Key, keysOf, narrow } from './form.ts'
+import { Bare, isObject, type LooseObject } from './loose-json.ts'
+
+/** A text or value as it was read: an answer, or why it is none, in words that quote nothing. */
+export type Reading<Answer> =
+  | { readonly readable: true; readonly answer: Answer }
+  | { readonly readable: false; readonly why: string }
+
+export function unreadable(why: string) {
+  return { readable: false, why } as const
+}
+
+/** Reads a value as an answer of this form. */
+export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): Reading<Answer> {
+  const twice: string[] = []
+  const read = schema.safeParse(mended(value, json, [], twice))
+  if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
+  if (read.success) return { readable: true, answer: read.data }
+  const issue = read.error.issues[0]
+  // Our own rules say in their own words what is wrong; zod's messages may quote the answer.
+  const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
+  return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
+}
+
+/** The value with its keys, choices and numbers spelt as in the schema, where they can be read so; else as it was. */
+function mended(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
+  if (isObject(value) && json.properties !== undefined) {
+    const made: LooseObject = {}
+    const named = Object.entries(value).map(([name, content]) => ({ name: folded(name), content }))
+    for (const wanted of keysOf(json)) {
+      const { key, inner } = wanted
+      const [first, ...others] = valuesOf(named, wanted).map((one) => mended(one, inner, [...path, key], twice))
+      if (others.some((one) => !isDeepStrictEqual(one, first))) twice.push([...path, key].join('.'))
+      if (first !== undefined) made[key] = first
+    }
+    return made
+  }
+  if (Array.isArray(value) && typeof json.items === 'object' && !Array.isArray(json.items)) {
+    const { items } = json
+    return value.map((item, index) => mended(item, items, [...path, String(index)], twice))
+  }
+  const said = value instanceof Bare ? value.text : value
+  if (typeof said !== 'string') return said
+  if (json.enum !== undefined) return choiceIn(said, json.enum) ?? value
+  if (json.type === 'number' || json.type === 'integer') return numberIn(said, json) ?? value
+  return value
+}
+
+/**
+ * An object's values for a key, under every spelling of it. A deciding value (a choice, a number) counts under each name of
+ * the same meaning, so that two that differ are found; of a free text another name counts only where its own is missing.
+ */
+function valuesOf(named: readonly { name: string; content: unknown }[], { inner, own, same }: Key): unknown[] {
+  const under = (wanted: (name: string) => boolean) =>
+    named.flatMap(({ name, content }) => (wanted(name) ? [content] : []))
+  const spelt = under((name) => name === own)
+  return spelt.length > 0 && isFree(inner) ? spelt : [...spelt, ...under((name) => same.includes(name))]
+}
+
+const MARKS = /^[\s"'“”‘’*_`]+|[\s"'“”‘’*_`.!。！]+$/gu
+/** Longest way to say a choice or a number. */
+const LONGEST_SAID = 200
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
+
+/** The one choice that has the same letters. A question mark is a doubt, a slash two choices: neither is taken off. */
+function choiceIn(said: string, choices: readonly unknown[]): unknown {
+  if (said.length > LONGEST_SAID) return undefined
+  const letters = (text: string) =>
+    narrow(text)
+      .replace(UNSEEN, '')
+      .toLowerCase()
+      .replace(MARKS, '')
+      .replace(/(?<=\p{L})[\s_\-‐-―'’]{1,3}(?=\p{L})/gu, '')
+  const [only, ...more] = choices.filter((choice) => letters(String(choice)) === letters(said))
+  return more.length === 0 ? only : undefined
+}
+
+const DECIMAL = String.raw`[+-]?(?:\d{1,17}(?:\.\d{0,17})?|\.\d{1,17})(?:e[+-]?\d{1,3})?`
+const PLAIN = new RegExp(`^${DECIMAL}$`)
+/** A comma before three digits may separate thousands, unless a zero stands before it. */
+const COMMA = /^([+-]?\d{1,17}),(\d{1,2})$|^([+-]?0),(\d{1,17})$/
+const SHARE = new RegExp(`^(${DECIMAL})\\s?(?:%|(?:/|out of|of)\\s?(${DECIMAL}))$`)
+
+function numberIn(said: string, { minimum, maximum }: Json): number | undefined {
+  if (said.length > LONGEST_SAID) return undefined
+  const text = narrow(said).replace(UNSEEN, '').toLowerCase().replace(MARKS, '').replace('\u2212', '-')
+  if (PLAIN.test(text)) return Number(text)
+  const [, whole, decimals, zero, more] = COMMA.exec(text) ?? []
+  if (whole !== undefined || zero !== undefined) return Number(`${whole ?? zero}.${decimals ?? more}`)
+  const [, share, of] = SHARE.exec(text) ?? []
+  if (share === undefined) return undefined
+  const total = of === undefined ? 100 : Number(of)
+  if (of !== undefined && total === maximum) return Number(share)
+  return minimum === 0 && maximum === 1 && total > 0 ? Number(share) / total : undefined
+}

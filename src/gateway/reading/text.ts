@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { looseJson, opensObject } from './loose-json.ts'
+
+const THOUGHTS = /^\s*<(think|thinking|thought|analysis|scratchpad)>/i
+
+/** The text after its thoughts, where it begins with any; empty where they are not closed. */
+export function withoutThoughts(text: string): string {
+  const tag = THOUGHTS.exec(text)
+  if (tag === null) return text
+  const closing = `</${tag[1]?.toLowerCase()}>`
+  const end = text.toLowerCase().indexOf(closing)
+  return end === -1 ? '' : text.slice(end + closing.length)
+}
+
+/** A text that is JSON encoded as a JSON string, with or without its outer quotes, decoded; any other as it is. */
+export function decoded(text: string): string {
+  const trimmed = text.trim()
+  const quoted = /^"\s*[{[]/.test(trimmed) ? trimmed : /^\{\s*\\+"/.test(trimmed) ? `"${trimmed}"` : undefined
+  if (quoted === undefined) return text
+  try {
+    return z.string().parse(JSON.parse(quoted))
+  } catch {
+    // It only looked like one, and is read as it stands.
+    return text
+  }
+}
+
+/** The opening line of a fenced code block. */
+export const FENCED = /^\s{0,9}(?:```|~~~)\w{0,20}\s*/
+
+/** The array that the whole text is, apart from code fences; undefined where it is none. */
+export function wholeArray(text: string): unknown[] | undefined {
+  const start = FENCED.exec(text)?.[0].length ?? text.search(/\S/)
+  if (text.charAt(start) !== '[') return undefined
+  const parsed = looseJson(text, start)
+  return parsed.ok && Array.isArray(parsed.value) && /^[\s`~]*$/.test(text.slice(parsed.end)) ? parsed.value : undefined
+}
+
+/** Every object of a text that is not inside another, and the prose before, between and after them. */
+export function objectsIn(text: string): { objects: unknown[]; outside: string[]; why?: string } {
+  const objects: unknown[] = []
+  const outside: string[] = []
+  let from = 0
+  for (let at = brace(text, 0); at !== -1; ) {
+    if (!opensObject(text, at)) {
+      at = brace(text, at + 1)
+      continue
+    }
+    if (objects.length === MOST_OBJECTS) return { objects, outside, why: 'too many objects' }
+    const parsed = looseJson(text, at)
+    if (!parsed.ok) return { objects, outside, why: parsed.why }
+    objects.push(parsed.value)
+    outside.push(text.slice(from, at))
+    from = parsed.end
+    at = brace(text, from)
+  }
+  return { objects, outside: [...outside, text.slice(from)] }
+}
+
+/** A text with more of them is no answer, and not worth the time. */
+const MOST_OBJECTS = 500
+const BRACE = /[{｛]/g
+
+function brace(text: string, from: number): number {
+  BRACE.lastIndex = from
+  return BRACE.exec(text)?.index ?? -1
+}

@@ -1,0 +1,116 @@
+import { entryOf } from '../domain/entry-of.ts'
+import { PermanentError } from '../domain/errors.ts'
+import { type Amount, type Budgets, NOTHING, type Refused } from '../ports/budgets.ts'
+import type { LimitKind, Limits, LimitsOf, Ticket } from '../ports/limits.ts'
+import type { Report } from '../ports/report.ts'
+import { CallDeferred } from './deferred.ts'
+
+export interface ReservationSettings {
+  /** Longest wait for one call, in ms. */
+  readonly callTimeoutMs: number
+  /** What all processes together may ask: by model and by tenant; `default` for those that are not named. */
+  readonly limits: {
+    readonly models: Readonly<Record<string, LimitsOf>>
+    readonly tenants: Readonly<Record<string, LimitsOf>>
+  }
+  /** Wait for a budget to renew, or do without. */
+  readonly whenSpent: 'hold' | 'degrade'
+}
+
+/** The call that wants room. */
+export interface Reserving {
+  /** Unique to this call. */
+  readonly id: string
+  readonly model: string
+  readonly tenant: string
+  readonly caseId: string
+  /** Names the ask, the same at each try. */
+  readonly askId: string
+  /** An upper bound of what the call can take. */
+  readonly atMost: Amount
+}
+
+/** What budgets and limits granted one call, or why not. */
+export interface Reservation {
+  /** Throws what the first of them threw that refused: `CallDeferred` or `PermanentError`. */
+  check(): void
+  /** Puts the real usage in place of what was set aside; a call that is not counted goes back to the limits whole. */
+  settle(spent: Amount, counted: boolean): void
+  /** Gives all back, and resolves when it is back. */
+  release(): Promise<void>
+}
+
+/** Room for calls under every budget and limit. Errors in giving room back are reported: what is not given back expires. */
+export function reservations(deps: {
+  limits: Limits
+  budgets: Budgets
+  settings: ReservationSettings
+  report: Report
+}): (call: Reserving) => Promise<Reservation> {
+  const { limits, budgets, settings, report } = deps
+
+  async function reserveMoney({ id: ticket, caseId, tenant, atMost }: Reserving): Promise<void> {
+    const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
+    const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
+    if (reserved.granted) return
+    report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why })
+    throw refusalOf(reserved, settings.whenSpent)
+  }
+
+  async function reserveRoom({ model, tenant, askId, atMost }: Reserving): Promise<Ticket | null> {
+    const { models, tenants } = settings.limits
+    const scopes = [
+      { kind: 'model' as const, name: `model:${model}`, limits: entryOf(models, model) ?? models.default ?? {} },
+      { kind: 'tenant' as const, name: `tenant:${tenant}`, limits: entryOf(tenants, tenant) ?? tenants.default ?? {} },
+    ].filter(({ limits: of }) => Object.keys(of).length > 0)
+    if (scopes.length === 0) return null
+    const reserved = await limits.reserve(
+      scopes.map(({ name, limits: of }) => ({ name, limits: of })),
+      { asker: askId, tokens: atMost.tokens },
+    )
+    if (reserved.granted) return reserved.ticket
+    const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'
+    report('call:limited', { scope: kind, waitMs: reserved.waitMs })
+    const wait = { delayMs: reserved.waitMs, costsAttempt: false }
+    throw new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
+  }
+
+  return async (call) => {
+    // Together, in one round trip: what only one of them granted is given back.
+    const [money, room] = await Promise.allSettled([reserveMoney(call), reserveRoom(call)])
+    const paid = money.status === 'fulfilled'
+    const ticket = room.status === 'fulfilled' ? room.value : null
+    return {
+      check() {
+        for (const granted of [money, room]) if (granted.status === 'rejected') throw granted.reason
+      },
+      settle(spent, counted) {
+        if (ticket !== null)
+          void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch((error: unknown) =>
+            report('error', { where: 'limits', error }),
+          )
+        if (paid)
+          void budgets.settle(call.id, spent).catch((error: unknown) => report('error', { where: 'budgets', error }))
+      },
+      async release() {
+        const released = await Promise.allSettled([
+          ticket === null ? null : limits.refund(ticket),
+          paid ? budgets.settle(call.id, NOTHING) : null,
+        ])
+        for (const one of released)
+          if (one.status === 'rejected') report('error', { where: 'gateway', error: one.reason })
+      },
+    }
+  }
+}
+
+/** A reservation outlives the longest call by this much. */
+const LEASE_SPARE_MS = 30_000
+/** A deferred ask is tried at least this often: a limit may have been raised, and a hold must not look like the deadline. */
+const LONGEST_HOLD_MS = 30_000
+
+function refusalOf({ scope, unit, why, renewsInMs }: Refused, whenSpent: ReservationSettings['whenSpent']): Error {
+  const what = `the ${scope} budget in ${unit} (${why})`
+  if (renewsInMs === null || (whenSpent === 'degrade' && why !== 'in-flight')) return new PermanentError('budget', what)
+  return new CallDeferred('budget', what, { delayMs: Math.min(renewsInMs, LONGEST_HOLD_MS), costsAttempt: false })
+}

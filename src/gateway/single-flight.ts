@@ -1,0 +1,65 @@
+/** What one caller of this process works on, for all who wait here for its result. */
+export interface Flight<Owner, Result> {
+  /** Who started it. */
+  readonly owner: Owner
+  /** Resolves at its end, to null where there is no result. Never rejects. */
+  readonly ended: Promise<Result | null>
+  /** How many wait for it now, its owner among them. */
+  readonly waiters: number
+  /** Ends it for all who wait. After null whoever comes next may start it again. */
+  resolve(result: Result | null): void
+}
+
+/** One caller's view: the flights that it has started, and those of others that it has joined. */
+export interface Waiter<Owner, Result> {
+  /** Joins the flights of these keys, each key once, and starts those that are missing. Returns the keys started. */
+  join(keys: Iterable<string>): ReadonlySet<string>
+  /** The flight of a key that this caller has joined. */
+  flightOf(key: string): Flight<Owner, Result> | undefined
+  /** Waits for none of them any longer; those that it has started go on until they are resolved. */
+  leave(): void
+}
+
+/** Single flight: of many callers in one process that want the same thing, the first starts it and the others wait. */
+export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Owner, Result> } {
+  const flights = new Map<string, Flight<Owner, Result> & { waiters: number }>()
+
+  function start(key: string, owner: Owner) {
+    const { promise: ended, resolve } = Promise.withResolvers<Result | null>()
+    const flight = {
+      owner,
+      ended,
+      waiters: 0,
+      resolve(result: Result | null) {
+        resolve(result)
+        if (flights.get(key) === flight) flights.delete(key)
+      },
+    }
+    flights.set(key, flight)
+    return flight
+  }
+
+  return {
+    waiter(owner) {
+      const joined = new Map<string, Flight<Owner, Result> & { waiters: number }>()
+      return {
+        join(keys) {
+          const started = new Set<string>()
+          for (const key of keys) {
+            const known = flights.get(key)
+            const flight = known ?? start(key, owner)
+            if (known === undefined) started.add(key)
+            flight.waiters++
+            joined.set(key, flight)
+          }
+          return started
+        },
+        flightOf: (key) => joined.get(key),
+        leave() {
+          for (const flight of joined.values()) flight.waiters--
+          joined.clear()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import { OperatorError } from '../domain/errors.ts'
+import {
+  contentId,
+  type Item,
+  type LoggedChange,
+  type NewProposal,
+  type Proposal,
+  type Proposer,
+  type Room,
+} from '../ports/library.ts'
+import { toldOf } from './logged.ts'
+import { changeId, hashOf, ownerOf, placeName, placeOf } from './names.ts'
+import { textKey } from './same-text.ts'
+import { checkedName } from './shelf-reading.ts'
+import type { Storage } from './storage.ts'
+import { placeFor } from './take-back.ts'
+import type { writing } from './writing.ts'
+
+/** How many proposals a shelf takes, and of whom. */
+export interface ProposalBounds {
+  /** Of one author of a tenant on one shelf, waiting and approved together. */
+  readonly proposalsPerAuthor: number
+  /** Of an author, and of all authors of a tenant, in any `perMs` ms, whatever became of them. */
+  readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
+}
+
+/** Proposals, from their authors until somebody approves or rejects them. `ready` is called before anything is approved. */
+export function quarantine(
+  storage: Storage,
+  { write }: ReturnType<typeof writing>,
+  { now, ready, proposalsPerAuthor, newProposals }: ProposalBounds & { now: () => number; ready: () => Promise<void> },
+) {
+  /** What bounds the proposals of an author for a shelf. */
+  async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
+    const { perAuthor, perTenant, perMs } = newProposals
+    const isTheirs = (of: { tenant: string; by: string }) => of.tenant === tenant && of.by === by
+    const standing = (await storage.proposals({ shelf, by })).filter(
+      ({ proposal: { state, provenance } }) => state !== 'rejected' && isTheirs(provenance),
+    )
+    const since = now() - perMs
+    const fresh = (await storage.proposed()).filter((one) => one.tenant === tenant && one.proposedAt > since)
+    const lately = `within ${Math.round(perMs / 360_000) / 10} h`
+    return [
+      {
+        of: hashOf(shelf, tenant, by),
+        left: proposalsPerAuthor - standing.length,
+        why: `${by} has as many proposals on the shelf "${shelf}" as one author may have (${proposalsPerAuthor})`,
+      },
+      {
+        of: hashOf(tenant, by),
+        left: perAuthor - fresh.filter(isTheirs).length,
+        why: `${by} has proposed as often ${lately} as one author may (${perAuthor})`,
+      },
+      {
+        of: hashOf(tenant),
+        left: perTenant - fresh.length,
+        why: `people of the tenant ${tenant} have proposed as often ${lately} as those of one tenant may (${perTenant})`,
+      },
+    ]
+  }
+
+  async function fullOf(proposer: Proposer): Promise<Room | undefined> {
+    return (await bounds(proposer)).find(({ left }) => left <= 0)
+  }
+
+  async function propose(proposals: readonly NewProposal[]) {
+    for (const { shelf } of proposals) checkedName(shelf)
+    return storage.exclusive(async () => {
+      const proposed: Proposal[] = []
+      const refused: { proposal: NewProposal; why: string }[] = []
+      let unchanged = 0
+      for (const wanted of proposals) {
+        const { caseText, ...proposal } = wanted
+        const { tenant, by } = proposal.provenance
+        const id = proposalId(wanted)
+        const known = await storage.proposal(id)
+        const full = known === null ? await fullOf({ shelf: proposal.shelf, tenant, by }) : undefined
+        if (known !== null) unchanged++
+        else if (full !== undefined) refused.push({ proposal: wanted, why: full.why })
+        else {
+          const put: Proposal = { ...proposal, id, state: 'waiting', change: null }
+          const source = caseText === undefined ? '' : textKey(caseText)
+          const record = { proposal: put, source, proposedAt: now() }
+          await storage.putProposal(record)
+          const { subjectId } = put.provenance
+          if (await storage.wasForgotten(ownerOf({ tenant, id: subjectId }))) {
+            await storage.removeProposal(record)
+            refused.push({ proposal: wanted, why: 'its subject was deleted meanwhile' })
+          } else proposed.push(put)
+        }
+      }
+      return { proposed, unchanged, refused }
+    })
+  }
+
+  async function named(ids: readonly string[]) {
+    const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, record: await storage.proposal(id) })))
+    const unknown = found.filter(({ record }) => record === null)
+    if (unknown.length > 0) throw new OperatorError(`There is no proposal ${unknown.map(({ id }) => id).join(', ')}.`)
+    return found.flatMap(({ record }) => (record === null ? [] : [record]))
+  }
+
+  async function approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]> {
+    await ready()
+    const open = (await named(ids)).filter(({ proposal }) => proposal.state !== 'approved')
+    const made: LoggedChange[] = []
+    for (const [name, wanted] of Map.groupBy(open, ({ proposal }) => placeName(placeFor(proposal)))) {
+      const change = changeId(now())
+      let standing = wanted
+      await write({
+        place: placeOf(name),
+        kind: 'approve',
+        items: wanted.map(({ proposal }) => itemOf(proposal)),
+        by,
+        signal,
+        change,
+        still: async () => {
+          const now = await Promise.all(wanted.map(({ proposal }) => storage.proposal(proposal.id)))
+          standing = now.flatMap((record) => (record === null || record.proposal.state === 'approved' ? [] : [record]))
+          return standing.map(({ proposal, source }) => ({ ...itemOf(proposal), source }))
+        },
+        written: async () => {
+          for (const record of standing)
+            await storage.putProposal({ ...record, proposal: { ...record.proposal, state: 'approved', change } })
+        },
+      })
+      const logged = await storage.change(change)
+      if (logged !== null) made.push(toldOf(logged))
+    }
+    return made
+  }
+
+  async function reject(ids: readonly string[]): Promise<void> {
+    await storage.exclusive(async () => {
+      const records = await named(ids)
+      const approved = records.filter(({ proposal }) => proposal.state === 'approved')
+      if (approved.length > 0) {
+        const which = approved.map(({ proposal }) => `${proposal.id} (change ${proposal.change})`).join(', ')
+        throw new OperatorError(`Approved already: ${which}. Roll that change back first.`)
+      }
+      for (const record of records)
+        await storage.putProposal({ ...record, proposal: { ...record.proposal, state: 'rejected' } })
+    })
+  }
+
+  async function proposals(state?: Proposal['state']): Promise<Proposal[]> {
+    const records = await storage.proposals()
+    return records
+      .sort((a, b) => a.proposedAt - b.proposedAt || (a.proposal.id < b.proposal.id ? -1 : 1))
+      .flatMap(({ proposal }) => (state === undefined || proposal.state === state ? [proposal] : []))
+  }
+
+  return { room: bounds, propose, proposals, approve, reject }
+}
+
+function proposalId({ shelf, text, label, provenance }: NewProposal): string {
+  const { tenant, subjectId, verdictId, by } = provenance
+  return hashOf(shelf, contentId(text), label, tenant, subjectId, verdictId, by).slice(0, 16)
+}
+
+function itemOf({ text, label, metadata, provenance }: Proposal): Item {
+  return { text, label, metadata, subject: { tenant: provenance.tenant, id: provenance.subjectId } }
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { ClosedCase, ClosedTurn, Curation } from '../../domain/curation.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Snapshot } from '../../domain/thread.ts'
+import type { Prompts } from '../prompts.ts'
+import { said, saidList } from '../said.ts'
+import { description } from './answers.ts'
+import { picturesOf, wordsOf } from './input.ts'
+
+/** The curator's prompt files and the places in each. */
+export const CURATOR_PROMPTS = {
+  system: [],
+  curate: ['subject', 'turns', 'verdict', 'truth', 'outcome'],
+} as const
+
+const LABELS = ['unsafe', 'safe'] as const
+
+export const lessonAnswer = z.object({
+  reasoning: said,
+  keyCues: saidList(z.array(said).min(1).max(8)),
+  summary: said,
+})
+
+/** How Aetheria learns from its cases (section 3.4). */
+export function safetyCuration(fence: Fence, prompts: Prompts): Curation {
+  return { labels: LABELS, words: wordsInHindsight, ask: question(fence, prompts) }
+}
+
+/** Asks in hindsight for what decided a case: its key cues, and a summary to serve as a precedent. */
+function question(fence: Fence, prompts: Prompts): Curation['ask'] {
+  return ({ subject, turns, verdict, truth }) => ({
+    stage: 'curate',
+    role: 'curator',
+    messages: [
+      ...prompts.get('system').render(),
+      ...prompts.get('curate').render({
+        subject: subject.trim() === '' ? 'It has no words.' : fence('post', subject),
+        turns: turnsIn(turns, fence),
+        verdict: verdict ?? 'none',
+        truth,
+        outcome: outcome(verdict, truth),
+      }),
+    ],
+    answer: lessonAnswer,
+    temperature: 0,
+    maxTokens: 700,
+  })
+}
+
+function turnsIn(turns: ClosedCase['turns'], fence: Fence): string {
+  const taken = turns.filter(({ role }) => role !== 'library')
+  if (taken.length === 0) return 'Nothing was said.'
+  return taken
+    .map(({ stage, answer, failed }, index) =>
+      (answer ?? null) === null
+        ? `${stage}, lost: ${failed?.code ?? 'no answer'}`
+        : `${stage}:\n${fence('argument', quoted(answer), index + 1)}`,
+    )
+    .join('\n\n')
+}
+
+/** An answer as JSON, the shortest of its fields first: where a fence cuts it, it loses reasons and no score or label. */
+function quoted(answer: unknown): string {
+  const fields = Object.entries(z.record(z.string(), z.unknown()).catch({ answer }).parse(answer))
+  const lengthOf = ([, value]: [string, unknown]) => (JSON.stringify(value) ?? '').length
+  return JSON.stringify(Object.fromEntries(fields.toSorted((one, other) => lengthOf(one) - lengthOf(other))))
+}
+
+function outcome(verdict: string | null, truth: string): string {
+  if (verdict === null) return 'The panel came to no verdict.'
+  if (verdict === truth) return 'The panel was right.'
+  return verdict === 'unsafe'
+    ? 'A false alarm: the panel called something harmful that is not.'
+    : 'A miss: the panel let something harmful pass.'
+}
+
+/** The post's text, and of each image what is best known of it, also of those that `maxImages` left out. */
+function wordsInHindsight({ post }: Snapshot, turns: readonly ClosedTurn[]): string {
+  const seen = descriptions(turns)
+  const pictures = picturesOf(post, Number.POSITIVE_INFINITY)
+  const described = pictures.map((picture) => ({
+    ...picture,
+    description: seen.get(picture.number) ?? picture.description,
+  }))
+  return wordsOf(post, described)
+}
+
+/** What the vision model saw, by the image's number. */
+function descriptions(turns: readonly ClosedTurn[]): ReadonlyMap<number, string> {
+  return new Map(
+    turns.flatMap(({ stage, role, answer }): [number, string][] => {
+      const number = /\(image (\d+)\)$/.exec(role)?.[1]
+      const read = description.safeParse(answer)
+      return stage === 'describe' && number !== undefined && read.success
+        ? [[Number(number), read.data.description]]
+        : []
+    }),
+  )
+}

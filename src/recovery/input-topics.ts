@@ -1,0 +1,50 @@
+import type { ReadBatch, TopicIntake } from '../../consumers/intake.ts'
+import type { GroupProgress, Range } from '../ports/topic.ts'
+import type { Run } from './run.ts'
+
+/** Offsets by topic and partition. */
+export type Accepted = ReadonlyMap<string, ReadonlyMap<number, Range>>
+
+/** Posts first: comments then find theirs, and a deletion keeps out what comes after it. */
+export function inputsOf({ topics }: Pick<Run, 'topics'>): readonly string[] {
+  return [topics.posts, topics.comments, topics.counterspeech]
+}
+
+/** What the service has accepted since the recovery's time: the input topics, as far as its group has come. */
+export async function acceptedRanges(run: Run, progress: GroupProgress): Promise<Accepted> {
+  const accepted = new Map<string, Map<number, Range>>()
+  for (const topic of inputsOf(run)) {
+    const whole = await run.history.rangesOf(topic, run.since)
+    accepted.set(
+      topic,
+      new Map([...whole].map(([at, { from, to }]) => [at, { from, to: takenUpTo(progress, topic, at, to) }])),
+    )
+  }
+  return accepted
+}
+
+/** Where the group has come to in a partition. Behind its end, the topic was made anew and the group begins again. */
+export function takenUpTo({ committed }: GroupProgress, topic: string, partition: number, end: bigint): bigint {
+  const next = committed.get(topic)?.get(partition) ?? 0n
+  return next > end ? 0n : next
+}
+
+/** Reads what was accepted, topic by topic, each batch as its topic's intake does. */
+export async function eachBatch(
+  run: Run,
+  accepted: Accepted,
+  what: string,
+  take: (batch: ReadBatch, intake: TopicIntake) => Promise<void>,
+): Promise<void> {
+  const { intakes, history, settings, clock, signal, told } = run
+  for (const [topic, ranges] of accepted) {
+    const intake = intakes.get(topic)
+    if (intake === undefined) continue
+    await history.read(topic, ranges, async (messages) => {
+      signal.throwIfAborted()
+      await take(intake.read(messages, settings.limits, clock()), intake)
+      told(`${topic}, ${what}`, messages.length)
+    })
+    signal.throwIfAborted()
+  }
+}

@@ -1,0 +1,66 @@
+import { dateOf } from '../../producers/dead-letter.ts'
+import { jsonOf } from '../domain/json-of.ts'
+import { deadLetter } from '../domain/messages.ts'
+import { transcript, verdict } from '../domain/verdict.ts'
+import type { Incoming } from '../ports/topic.ts'
+import { type PublishedSubject, publishedRevisions } from './published.ts'
+import type { Run } from './run.ts'
+
+// What Gavel itself has published: verdicts, their transcripts, and dead letters.
+
+/** The last revisions of every subject on the verdicts topic, each with what it saw where its transcript says so. */
+export async function readPublished(run: Run): Promise<ReadonlyMap<string, PublishedSubject>> {
+  const { topics, protocols, told } = run
+  const found = publishedRevisions(protocols)
+  await everyRecord(run, topics.verdicts, (json) => {
+    const read = verdict.safeParse(json)
+    if (read.success) found.take(read.data)
+  })
+  await everyRecord(run, topics.transcripts, (json) => {
+    const read = SEEN_OF_TRANSCRIPT.safeParse(json)
+    if (read.success) found.see(read.data)
+  })
+  return found.subjects
+
+  function everyRecord(run: Run, topic: string, take: (json: unknown) => void): Promise<void> {
+    return eachRecord(run, topic, (records) => {
+      for (const record of records) take(jsonOf(record))
+      told(topic, records.length)
+    })
+  }
+}
+
+/** Of a transcript what a recovery looks at: not its turns, which are most of it. */
+const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
+
+/** Whether a dead letter stands on its topic for a message. */
+export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boolean> {
+  const places = new Set<string>()
+  await eachRecord(run, run.topics.deadLetters, (records) => {
+    for (const record of records) {
+      const letter = deadLetter.safeParse(jsonOf(record))
+      if (letter.success) places.add(placeOf(letter.data, letter.data.at))
+    }
+  })
+  return (from) => places.has(placeOf(from, dateOf(from.timestamp)))
+}
+
+/** Whether every revision that was ever published stands on the verdicts topic still: none of it has expired. */
+export async function holdsAllVerdicts({ history, topics }: Run): Promise<boolean> {
+  const whole = await history.rangesOf(topics.verdicts, null)
+  return [...whole.values()].every(({ from }) => from === 0n)
+}
+
+async function eachRecord(
+  { history, signal }: Run,
+  topic: string,
+  take: (records: readonly Incoming[]) => void,
+): Promise<void> {
+  await history.read(topic, await history.rangesOf(topic, null), take)
+  signal.throwIfAborted()
+}
+
+/** Names one message, also where another stood at its offset before its topic was made anew. */
+function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
+  return `${topic}/${partition}@${offset} of ${at}`
+}

@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../domain/thread.ts'
+import type { Transcript, Verdict } from '../domain/verdict.ts'
+import type { Protocol } from '../engine/script.ts'
+
+/** What is known of a protocol's last revision of a subject: all that a recovery keeps of it in memory. */
+export interface LastRevision {
+  readonly protocol: string
+  readonly revision: number
+  readonly final: boolean
+  /** It says that the subject was deleted. */
+  readonly deleted: boolean
+  /** When its case was opened, and decided, ms since 1970. */
+  readonly openedAt: number
+  readonly decidedAt: number
+  /** Its protocol reads comments. */
+  readonly ofThreads: boolean
+  /** What it saw, once its transcript has been read. */
+  seen: Seen | null
+}
+
+/** What a verdict saw, as hashes. `post` and `all` are null where the transcript had to be shortened. */
+export interface Seen {
+  readonly post: string | null
+  /** Of the comments' ids. */
+  readonly comments: string
+  readonly all: string | null
+}
+
+export interface PublishedSubject {
+  readonly ref: ThreadRef
+  /** By protocol. */
+  readonly last: Map<string, LastRevision>
+  /** Messages of the post itself that have been looked at. */
+  posts: number
+  /** The broker's times of the newest edit and of the newest comment that came before the subject would be forgotten, ms. */
+  newestEdit: number
+  newestComment: number
+  /** A protocol that judges it now has not. */
+  owed: boolean
+}
+
+/** How long the store keeps a subject after its end, in ms. */
+export interface KeepTimes {
+  readonly keepThreadMs: number
+  readonly keepTombstoneMs: number
+}
+
+/**
+ * The last revision of each protocol and subject, out of everything on the verdicts topic, in any order. A few hundred bytes
+ * are kept for each.
+ */
+export function publishedRevisions(
+  protocols: readonly { readonly name: string; readonly subject: Protocol['subject'] }[],
+) {
+  const ofThreads = new Set(protocols.filter(({ subject }) => subject === 'thread').map(({ name }) => name))
+  const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
+  const subjects = new Map<string, PublishedSubject>()
+  const byId = new Map<string, LastRevision>()
+
+  return {
+    subjects,
+    take(verdict: Verdict): void {
+      const { tenant, subjectId, protocol, revision } = verdict
+      const kind: SubjectKind = ofReplies.has(protocol) || verdict.id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
+      const ref: ThreadRef = { tenant, postId: subjectId, kind }
+      const key = subjectKey(ref)
+      const subject = subjects.get(key) ?? {
+        ref,
+        last: new Map(),
+        posts: 0,
+        newestEdit: 0,
+        newestComment: 0,
+        owed: false,
+      }
+      const before = subject.last.get(protocol)
+      if (before !== undefined && before.revision >= revision) return
+      const one: LastRevision = {
+        protocol,
+        revision,
+        final: verdict.final,
+        deleted: verdict.label === null && verdict.degraded.includes('deleted'),
+        openedAt: Date.parse(verdict.timing.openedAt),
+        decidedAt: Date.parse(verdict.timing.decidedAt),
+        ofThreads: ofThreads.has(protocol),
+        seen: null,
+      }
+      const idUpToNumber = verdict.id.slice(0, verdict.id.lastIndexOf('~r') + 2)
+      if (before !== undefined) byId.delete(`${idUpToNumber}${before.revision}`)
+      byId.set(verdict.id, one)
+      subject.last.set(protocol, one)
+      subjects.set(key, subject)
+    },
+    see({ verdictId, subject, cut }: Pick<Transcript, 'verdictId' | 'subject' | 'cut'>): void {
+      const of = byId.get(verdictId)
+      const read = snapshot.safeParse(subject)
+      if (of !== undefined && read.success) of.seen = seenIn(read.data, cut.length === 0)
+    },
+  }
+}
+
+export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
+  return `${tenant}/${kind}:${postId}`
+}
+
+/** When a store that lost nothing forgets a subject on which every protocol has given its final verdict, ms since 1970. */
+export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
+  const all = [...last.values()]
+  const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs
+  return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
+}
+
+/** A message that was sent less than this before a case was opened may have been taken in after the opening, in ms. */
+const LAG_MS = 3_600_000
+
+/** Notes a message of the subject, sent at `sentAt` (ms). One that came after the subject was forgotten does not count. */
+export function noteMessage(
+  subject: PublishedSubject,
+  kind: 'post' | 'comment',
+  sentAt: number,
+  keep: KeepTimes,
+): void {
+  const before = sentAt <= forgottenAt(subject, keep)
+  if (kind === 'comment' && before) subject.newestComment = Math.max(subject.newestComment, sentAt)
+  if (kind === 'post' && subject.posts > 0 && before) subject.newestEdit = Math.max(subject.newestEdit, sentAt)
+  if (kind === 'post') subject.posts++
+}
+
+/**
+ * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict, each
+ * certainly with all earlier messages in sight, and the time for which the thread is kept has passed.
+ */
+export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
+  const all = [...subject.last.values()]
+  const sawAll = (newest: number, those: readonly LastRevision[]) =>
+    those.every(({ openedAt }) => newest <= openedAt - LAG_MS)
+  const quiet =
+    all.every((one) => one.deleted) ||
+    ((subject.newestEdit === 0 || sawAll(subject.newestEdit, all)) &&
+      (subject.newestComment === 0 ||
+        sawAll(
+          subject.newestComment,
+          all.filter(({ ofThreads }) => ofThreads),
+        )))
+  return !subject.owed && all.every(({ final }) => final) && forgottenAt(subject, keep) < now && quiet
+}
+
+/** What a snapshot holds, as hashes; of one that was shortened, what shortening leaves. */
+export function seenIn({ post, comments }: Snapshot, whole = true): Seen {
+  return {
+    post: whole ? hashOf(post) : null,
+    comments: hashOf(comments.map(({ id }) => id)),
+    all: whole ? hashOf([post, comments]) : null,
+  }
+}
+
+/**
+ * Whether a verdict that saw the one thing has nothing to add at the other. With `sealed`, for a final verdict that comments
+ * do not open again, the post alone counts.
+ */
+export function nothingNew(before: Seen | null, now: Seen, sealed: boolean): boolean {
+  if (before === null) return false
+  if (sealed && before.post !== null) return before.post === now.post
+  return before.all === null ? before.comments === now.comments : before.all === now.all
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
+}

@@ -1,0 +1,76 @@
+import { type Accepted, eachBatch } from './input-topics.ts'
+import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
+import { type Run, sideBySide } from './run.ts'
+
+/** Subjects with a verdict, by whether their thread would be gone by now even if nothing had been lost. */
+export interface SplitSubjects {
+  /** When each would have been forgotten, ms since 1970, by subject key. */
+  readonly over: ReadonlyMap<string, number>
+  readonly live: readonly PublishedSubject[]
+}
+
+/** Looks through what was accepted for messages that kept a subject going after its last verdict. */
+export async function splitByEnd(
+  run: Run,
+  subjects: ReadonlyMap<string, PublishedSubject>,
+  accepted: Accepted,
+): Promise<SplitSubjects> {
+  const { keep } = run.settings
+  const now = run.clock()
+  const ended = () => [...subjects].filter(([, subject]) => isOver(subject, keep, now))
+  if (ended().length > 0) await eachBatch(run, accepted, 'looked at', async ({ good }) => noteAll(run, subjects, good))
+  const over = new Map(ended().map(([key, subject]) => [key, forgottenAt(subject, keep)]))
+  return { over, live: [...subjects].filter(([key]) => !over.has(key)).map(([, subject]) => subject) }
+}
+
+function noteAll(
+  { topics, routes, settings }: Run,
+  subjects: ReadonlyMap<string, PublishedSubject>,
+  good: Parameters<Parameters<typeof eachBatch>[3]>[0]['good'],
+): void {
+  for (const one of good) {
+    const ref = one.subject()
+    const subject = subjects.get(subjectKey(ref))
+    if (subject === undefined) continue
+    noteMessage(subject, one.from.topic === topics.comments ? 'comment' : 'post', one.from.timestamp, settings.keep)
+    const post = one.post()
+    if (post !== null) subject.owed ||= routes.of(ref, post).some(({ name }) => !subject.last.has(name))
+  }
+}
+
+/** Brings the store's revisions up to those that were published; of a dry run, counts those that it does not know of. */
+export async function restoreRevisions(
+  run: Run,
+  live: readonly PublishedSubject[],
+): Promise<{ revisions: number; givenUp: number }> {
+  const { threads, store, retraction, dryRun } = run
+  let [revisions, givenUp] = [0, 0]
+  await sideBySide(run, live, async ({ ref, last }) => {
+    const published = [...last.values()]
+    if (dryRun) {
+      const state = await threads.read(ref)
+      revisions += published.filter(
+        ({ protocol, revision, deleted }) => !deleted && (state?.revisions.get(protocol)?.revision ?? 0) < revision,
+      ).length
+      return
+    }
+    const done = await store.restore(ref, published)
+    revisions += done.raised
+    givenUp += done.givenUp
+    if (published.some(({ deleted }) => deleted))
+      await threads.deletePost(ref, (protocol, revision) => retraction(ref, protocol, revision))
+  })
+  return { revisions, givenUp }
+}
+
+/** Keeps of subjects that are over the numbers of their revisions alone. */
+export async function endThreads(
+  run: Run,
+  subjects: ReadonlyMap<string, PublishedSubject>,
+  over: ReadonlyMap<string, number>,
+): Promise<void> {
+  await sideBySide(run, [...over], async ([key, forgotten]) => {
+    const subject = subjects.get(key)
+    if (subject !== undefined) await run.store.end(subject.ref, forgotten, subject.last.values())
+  })
+}

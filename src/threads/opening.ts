@@ -1,0 +1,89 @@
+import type { ThreadState, ThreadStore } from '../ports/threads.ts'
+import type { Revision, Step, Thread } from './thread.ts'
+
+type Opening = Parameters<ThreadStore['open']>[1]
+
+interface Opened {
+  /** Ids of the cases that were opened. */
+  readonly opened: readonly string[]
+  /** Protocols that are paused, or off here: each wakes the thread when it is on again. */
+  readonly parkedFor: readonly string[]
+}
+
+const NEVER_OPENED: Revision = { revision: 0, seen: 0, final: false, openId: null, again: false, carry: null }
+
+/**
+ * Opens cases on a thread as it was read, one a protocol and revision, and moves its due time to the next checkpoint. What fell
+ * due since it was read stays due.
+ */
+export function openCases(
+  thread: Thread,
+  { read, opening, paused }: { read: ThreadState; opening: Opening; paused: ReadonlySet<string> },
+): Step<Opened> {
+  if (!mayOpen(thread, read, opening)) return { thread, outcome: { opened: [], parkedFor: [] } }
+  const absent = (opening.absent ?? []).filter(
+    (protocol) => !isOpen(thread, protocol) && isNews(thread, protocol, read),
+  )
+  const behind = [...opening.waiting, ...(opening.absent ?? [])].filter((protocol) => isOpen(thread, protocol))
+  const parked = opening.parked.filter((protocol) => paused.has(protocol))
+  const { revisions, opened, busy } = openRevisions(thread, behind, opening.cases)
+  const after: Thread = {
+    ...thread,
+    revisions,
+    absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
+    // Of a protocol that was found busy the final snapshot is yet to come.
+    final: thread.final || (opening.final && !busy),
+  }
+  // A case that was published, or a protocol that was resumed, since the thread was read: it stays due for that one.
+  const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
+  return {
+    thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
+    outcome: { opened, parkedFor: [...parked, ...absent] },
+  }
+}
+
+function mayOpen(thread: Thread, read: ThreadState, { nextDue }: Opening): boolean {
+  if (thread.status === 'deleted' || thread.post === null) return false
+  // No case opens on a comment that has been deleted since it was read.
+  if (thread.deletions !== read.deletions) return false
+  // Nobody looks at the thread again after the last time: what came since it was read would be seen by none.
+  return nextDue !== null || thread.version === read.version
+}
+
+function isOpen({ revisions }: Thread, protocol: string): boolean {
+  return (revisions.get(protocol)?.openId ?? null) !== null
+}
+
+/** Once for each change: processes of which each has another protocol on would else wake each other for ever. */
+function isNews({ absent }: Thread, protocol: string, { version }: ThreadState): boolean {
+  return absent.get(protocol) !== version
+}
+
+/** Opens those of `cases` that follow the last revision; a protocol whose case is open is judged again after that one. */
+function openRevisions(
+  thread: Thread,
+  behind: readonly string[],
+  cases: Opening['cases'],
+): { revisions: Map<string, Revision>; opened: string[]; busy: boolean } {
+  const revisions = new Map(thread.revisions)
+  const opened: string[] = []
+  let busy = false
+  for (const protocol of behind) revisions.set(protocol, { ...(revisions.get(protocol) ?? NEVER_OPENED), again: true })
+  for (const { record, seen } of cases) {
+    const { protocol, id, revision, final } = record
+    const before = revisions.get(protocol) ?? NEVER_OPENED
+    if (before.openId !== null) {
+      revisions.set(protocol, { ...before, again: true })
+      busy = true
+    } else if (before.revision === revision - 1) {
+      revisions.set(protocol, { ...before, revision, seen, final, openId: id })
+      opened.push(id)
+    }
+  }
+  return { revisions, opened, busy }
+}
+
+/** All that was due is seen to: the thread is due again at its next age checkpoint, if there is one. */
+function observed(thread: Thread, nextDue: number | null): Thread {
+  return { ...thread, due: nextDue, nextAge: nextDue, dueSince: null, observedGeneration: thread.generation }
+}

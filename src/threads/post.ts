@@ -1,0 +1,73 @@
+import type { Outcome } from '../domain/messages.ts'
+import type { Post } from '../domain/thread.ts'
+import type { Arrival, ThreadRules } from '../ports/threads.ts'
+import { atOnce, dueNow, passCounts } from './due.ts'
+import { newThread, type Step, type Thread, takenBefore } from './thread.ts'
+
+/** A post that comes, comes again, or was edited. */
+export function takePost(
+  thread: Thread,
+  { post, arrival }: { readonly post: Post; readonly arrival: Arrival },
+  rules: ThreadRules,
+): Step<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
+  if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
+  const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
+  if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
+  const routed = route(thread, arrival)
+  // Of a post that nobody judges nothing is kept, not even its place: should it come again, it may be routed otherwise.
+  if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
+  const taken: Thread = {
+    ...routed,
+    post,
+    postPlace: arrival.place,
+    version: thread.version + 1,
+    postVersion: thread.postVersion + 1,
+  }
+  if (thread.post !== null) return { thread: dueNow(taken, arrival.now), outcome: 'updated' }
+  return { thread: start(taken, post, arrival, rules), outcome: 'judged' }
+}
+
+/** Who reads the thread from now on: the routes may judge an edited post otherwise than the one before. */
+function route(thread: Thread, { threaded, atOnce: alone, firstDue }: Arrival): Thread {
+  if (threaded) {
+    // Its comments are read again: their checkpoints begin with this edit.
+    const again = thread.status === 'post-only' ? { final: false, nextAge: firstDue } : {}
+    return { ...thread, ...again, status: 'threaded' }
+  }
+  if (!alone && thread.post === null) return { ...withoutComments(thread), status: 'unrouted', due: null }
+  return { ...withoutComments(thread), status: 'post-only' }
+}
+
+/** Nobody reads the comments: neither they nor their counts are kept. */
+function withoutComments(thread: Thread): Thread {
+  const { comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage } = newThread(
+    thread.ref,
+  )
+  return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage }
+}
+
+/** The post has come for the first time: comments that waited for it are its own now. */
+function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
+  const due: Thread = alone
+    ? { ...thread, due: atOnce(now), dueSince: thread.dueSince ?? now }
+    : { ...thread, due: firstDue }
+  if (!threaded) return { ...due, orphans: new Map() }
+  return passCounts(
+    { ...withoutLate(due, post.createdAt + rules.window), orphans: new Map(), nextAge: firstDue },
+    now,
+    rules,
+  )
+}
+
+/** Comments that waited for the post and turn out to be later than its window are not among the accepted. */
+function withoutLate(thread: Thread, end: number): Thread {
+  const late = [...thread.comments].flatMap(([id, comment]) =>
+    comment !== null && comment.createdAt > end ? [id] : [],
+  )
+  const [comments, ranks] = [new Map(thread.comments), new Map(thread.ranks)]
+  for (const id of late) {
+    comments.delete(id)
+    ranks.delete(id)
+  }
+  return { ...thread, comments, ranks, accepted: thread.accepted - late.length, late: thread.late + late.length }
+}

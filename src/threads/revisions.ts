@@ -1,0 +1,60 @@
+import { dueNow } from './due.ts'
+import type { Revision, Step, Thread } from './thread.ts'
+
+/** A case of the thread, as it is named in the thread's revisions. */
+interface OfCase {
+  readonly protocol: string
+  readonly caseId: string
+}
+
+/** What a case that was concluded leaves to the next revision. */
+export function leaveCarry(thread: Thread, { protocol, carry }: { protocol: string; carry: unknown }): Thread {
+  return withRevision(thread, protocol, { carry })
+}
+
+/**
+ * A verdict was published, or erased in the hands of a publisher that is done: the protocol may open its next revision, and
+ * what fell due meanwhile is due at once.
+ */
+export function publish(thread: Thread, { protocol, caseId, now }: OfCase & { now: number }): Thread {
+  const revision = thread.revisions.get(protocol)
+  if (revision?.openId !== caseId) return thread
+  const freed = withRevision(thread, protocol, { openId: null, again: false })
+  return revision.again ? dueNow(freed, now) : freed
+}
+
+/** Whether a case may restart on a thread that was read at this version: it is still that, and the case still its protocol's. */
+export function mayRestart(thread: Thread, { protocol, caseId, version }: OfCase & { version: number }): boolean {
+  return thread.version === version && thread.revisions.get(protocol)?.openId === caseId
+}
+
+/** A case restarts on the thread as it is; null where nobody can say what it sees of it, and it counts as it did. */
+export function restart(thread: Thread, { protocol, seen }: { protocol: string; seen: number | null }): Thread {
+  return seen === null ? thread : withRevision(thread, protocol, { seen })
+}
+
+/** A verdict that a publisher has in hand is erased: the next revision is judged without what it left, as soon as it is out. */
+export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }): Thread {
+  return withRevision(thread, protocol, { again: true, carry: null })
+}
+
+/** What is left of deleted comments in what revisions left to the next. Not while a case is open that may have been given it. */
+export function eraseCarries(
+  thread: Thread,
+  left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },
+): Step<'erased' | 'opened'> {
+  if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
+  const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
+  if (unknown) return { thread, outcome: 'opened' }
+  const revisions = [...thread.revisions].map(([protocol, revision]): [string, Revision] => {
+    const carry = revision.carry === null ? null : (left.without(protocol, revision.carry) ?? null)
+    return [protocol, { ...revision, carry }]
+  })
+  return { thread: { ...thread, revisions: new Map(revisions) }, outcome: 'erased' }
+}
+
+function withRevision(thread: Thread, protocol: string, change: Partial<Revision>): Thread {
+  const revision = thread.revisions.get(protocol)
+  if (revision === undefined) return thread
+  return { ...thread, revisions: new Map(thread.revisions).set(protocol, { ...revision, ...change }) }
+}

@@ -1,0 +1,71 @@
+import { RANK_LIMIT } from '../domain/sampling-rank.ts'
+import type { Comment } from '../domain/thread.ts'
+import { type Origin, TOMBSTONES } from '../ports/threads.ts'
+import type { Thread } from './thread.ts'
+
+/** What a thread keeps of its comments, as a copy that one batch of changes works on. */
+export interface Sample {
+  readonly comments: Map<string, Comment | null>
+  readonly ranks: Map<string, number>
+  readonly orphans: Map<string, Origin>
+}
+
+export function sampleOf({ comments, ranks, orphans }: Thread): Sample {
+  return { comments: new Map(comments), ranks: new Map(ranks), orphans: new Map(orphans) }
+}
+
+/**
+ * Where a deleted comment stands in the sample: behind all comments, so that it takes no place from them; and one that nobody
+ * saw behind those that were there, so that deletions of made-up ids never push these out and let them come back.
+ */
+export function rankOfDeleted(rank: number, known: boolean): number {
+  return rank + (known ? RANK_LIMIT : 2 * RANK_LIMIT)
+}
+
+/**
+ * Whether there is room for another comment by this author. Of one author the comments with the smallest ranks are kept,
+ * whatever their order, so the new one may take the place of another. Comments that name no author have no share.
+ */
+export function makeRoom(
+  sample: Sample,
+  { id, author }: Comment,
+  rank: number,
+  perAuthor: number | null,
+): 'within-share' | 'in-place-of-another' | 'left-out' {
+  if (author === undefined || perAuthor === null) return 'within-share'
+  const own = [...sample.comments].flatMap(([key, comment]) => (comment?.author === author ? [key] : []))
+  if (own.length < perAuthor) return 'within-share'
+  const last = byRank(sample, own).at(-1)
+  if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, id])) return 'left-out'
+  leaveOut(sample, last)
+  return 'in-place-of-another'
+}
+
+/** Leaves out what is more than `cap` comments, or more tombstones than are kept for so many: those with the largest ranks. */
+export function trim(sample: Sample, cap: number): void {
+  const ids = byRank(sample, sample.comments.keys())
+  const isDeleted = (id: string) => sample.comments.get(id) === null
+  const over = ids.filter((id) => !isDeleted(id)).slice(cap)
+  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * cap)]) leaveOut(sample, id)
+}
+
+/** Of a comment that the thread has no room for, where it came from stays while the post is missing: its dead letter says so. */
+export function unseen(origin: Origin): Origin {
+  return { ...origin, raw: '' }
+}
+
+function leaveOut({ comments, ranks, orphans }: Sample, id: string): void {
+  comments.delete(id)
+  ranks.delete(id)
+  const origin = orphans.get(id)
+  if (origin !== undefined) orphans.set(id, unseen(origin))
+}
+
+function byRank({ ranks }: Sample, ids: Iterable<string>): string[] {
+  return [...ids].sort((a, b) => (isBefore([ranks.get(a) ?? 0, a], [ranks.get(b) ?? 0, b]) ? -1 : 1))
+}
+
+/** Smaller ranks come first; of equal ranks, which a keyed hash hardly ever gives, the smaller id. */
+function isBefore([rank, id]: readonly [number, string], [otherRank, otherId]: readonly [number, string]): boolean {
+  return rank === otherRank ? id < otherId : rank < otherRank
+}

@@ -1,0 +1,123 @@
+import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../domain/thread.ts'
+import type { Origin, Place, ThreadState } from '../ports/threads.ts'
+
+/**
+ * A thread as its rules see it. Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files
+ * beside this one; none has a clock or reads a store. The Lua scripts in `adapters/redis` state the same rules for Redis, and
+ * `test/threads/` runs the same histories through both.
+ */
+export interface Thread {
+  readonly ref: ThreadRef
+  readonly status: ThreadStatus
+  /** Null while only comments have come. */
+  readonly post: Post | null
+  /** By id: what is kept of the comments; null where the comment was deleted. */
+  readonly comments: ReadonlyMap<string, Comment | null>
+  /** Of each of these the sampling rank that it got when it came; deleted ones rank behind all others. */
+  readonly ranks: ReadonlyMap<string, number>
+  /** While the post is missing: where each accepted comment came from. */
+  readonly orphans: ReadonlyMap<string, Origin>
+  /** The sampling key's version when the last comment was ranked; null before the first. */
+  readonly sampledUnder: string | null
+  readonly rekeyed: boolean
+  readonly accepted: number
+  readonly overAuthor: number
+  readonly late: number
+  readonly version: number
+  readonly postVersion: number
+  readonly deletions: number
+  /** When the thread is next looked at: stream time in ms; below zero at once, see {@link file://./due.ts}; null is never. */
+  readonly due: number | null
+  readonly dueSince: number | null
+  readonly generation: number
+  readonly observedGeneration: number
+  readonly nextAge: number | null
+  readonly countStage: number
+  readonly final: boolean
+  readonly revisions: ReadonlyMap<string, Revision>
+  /** By protocol that was off when the thread was due for it: the version of which it is to be told when it is on again. */
+  readonly absent: ReadonlyMap<string, number>
+  /** The place of the last post and of the last comment that changed something, where those are known. */
+  readonly postPlace: Place | undefined
+  readonly commentPlace: Place | undefined
+}
+
+/**
+ * `threaded`: some protocol reads the comments, or nobody knows yet. `post-only`: the post is judged by itself, and comments
+ * are not kept. `unrouted`: nobody judges the post. `deleted`: a tombstone.
+ */
+export type ThreadStatus = 'threaded' | 'post-only' | 'unrouted' | 'deleted'
+
+/** What a protocol has made of the thread so far. */
+export interface Revision {
+  readonly revision: number
+  /** The version of the thread, or of its post, that the revision has seen. */
+  readonly seen: number
+  readonly final: boolean
+  /** Its case, from its opening until its verdict is published. */
+  readonly openId: string | null
+  /** More fell due while that case was open: the thread is due at once when it is published. */
+  readonly again: boolean
+  readonly carry: unknown
+}
+
+/** What a rule makes of a thread, and what it tells the caller. */
+export interface Step<Outcome, After = Thread> {
+  readonly thread: After
+  readonly outcome: Outcome
+}
+
+export function newThread(ref: ThreadRef): Thread {
+  return {
+    ref,
+    status: 'threaded',
+    post: null,
+    comments: new Map(),
+    ranks: new Map(),
+    orphans: new Map(),
+    sampledUnder: null,
+    rekeyed: false,
+    accepted: 0,
+    overAuthor: 0,
+    late: 0,
+    version: 0,
+    postVersion: 0,
+    deletions: 0,
+    due: null,
+    dueSince: null,
+    generation: 0,
+    observedGeneration: 0,
+    nextAge: null,
+    countStage: 0,
+    final: false,
+    revisions: new Map(),
+    absent: new Map(),
+    postPlace: undefined,
+    commentPlace: undefined,
+  }
+}
+
+/** What anybody may read of it; null of one that is deleted, or that nobody judges. */
+export function stateOf(thread: Thread): ThreadState | null {
+  if (thread.status === 'deleted' || thread.status === 'unrouted') return null
+  const { ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions } = thread
+  const { nextAge, countStage, final, dueSince, generation, observedGeneration } = thread
+  return {
+    ...{ ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions },
+    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration },
+    comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
+    // Only a store that forgets threads counts from another number, or knows of revisions whose comments are gone.
+    base: 0,
+    expired: false,
+    revisions: new Map([...thread.revisions].map(([protocol, { again: _, ...revision }]) => [protocol, revision])),
+  }
+}
+
+/**
+ * Whether a message at this place was taken before the one at `last` was. A topic that was made anew begins with lower offsets
+ * and later times; another partition says nothing of this one.
+ */
+export function takenBefore(last: Place | undefined, place: Place | undefined): boolean {
+  if (last === undefined || place === undefined || last.partition !== place.partition) return false
+  return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
+}

@@ -1,0 +1,54 @@
+import type { ThreadRef } from '../domain/thread.ts'
+import { TENANT_SHARE } from '../ports/threads.ts'
+
+/** A tenant with threads that are due. */
+interface Waiting {
+  /** In the order in which they are due. */
+  readonly refs: readonly ThreadRef[]
+  /** Cases that the tenant has open, and threads of it that have been taken. */
+  readonly open: number
+  readonly taken: number
+}
+
+/**
+ * Whose turn it is among the threads that are due: again and again the tenant with the fewest cases open, each thread taken
+ * counted as one, and of its threads the earliest. Of tenants with as many, the one that had fewer at first, then the one whose
+ * earliest thread is earliest.
+ */
+export function takeTurns(
+  due: readonly { readonly ref: ThreadRef; readonly at: number }[],
+  openOf: ReadonlyMap<string, number>,
+  { limit, maxOpen }: { limit: number; maxOpen: number },
+): ThreadRef[] {
+  const tenants = waitingTenants(due, openOf)
+  const chosen: ThreadRef[] = []
+  const openNow = [...openOf.values()].reduce((sum, open) => sum + open, 0)
+  for (let left = Math.ceil(maxOpen + maxOpen / TENANT_SHARE) - openNow; chosen.length < limit; left--) {
+    const [index, next] = nextTurn(tenants)
+    if (next === undefined) break
+    // Nobody waits for another's cases to end: a tenant that has none open gets one in any case.
+    if (next.open > 0 && next.open >= Math.min(maxOpen, TENANT_SHARE * left)) break
+    chosen.push(...next.refs.slice(next.taken, next.taken + 1))
+    tenants[index] = { ...next, taken: next.taken + 1, open: next.open + 1 }
+  }
+  return chosen
+}
+
+function waitingTenants(
+  due: readonly { readonly ref: ThreadRef; readonly at: number }[],
+  openOf: ReadonlyMap<string, number>,
+): Waiting[] {
+  const inOrder = due.toSorted((a, b) => a.at - b.at)
+  return [...Map.groupBy(inOrder, ({ ref }) => ref.tenant)]
+    .map(([tenant, waiting]) => ({ refs: waiting.map(({ ref }) => ref), open: openOf.get(tenant) ?? 0, taken: 0 }))
+    .sort((a, b) => a.open - b.open)
+}
+
+function nextTurn(tenants: readonly Waiting[]): [number, Waiting | undefined] {
+  const waiting = [...tenants.entries()].filter(([, { refs, taken }]) => taken < refs.length)
+  const fewest = waiting.reduce<[number, Waiting] | undefined>(
+    (best, one) => (best === undefined || one[1].open < best[1].open ? one : best),
+    undefined,
+  )
+  return fewest ?? [-1, undefined]
+}

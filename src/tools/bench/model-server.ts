@@ -1,0 +1,62 @@
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { ModelRequest } from '../../ports/model.ts'
+import { benchAnswer } from './model.ts'
+
+// The bench's model behind HTTP, in a process of its own, so that its work is not counted as its caller's: told its latency
+// by its argument, it tells its port over the channel to its parent, who may tell it to be unwell.
+
+const latencyMs = Number(process.argv[2] ?? 0)
+
+/** How the model is unwell; shares are of calls, 0 to 1. */
+export interface Unwell {
+  /** Answered at once with 429… */
+  readonly refused?: number
+  /** …or 500… */
+  readonly failed?: number
+  /** …or with nothing, for `hangMs`. */
+  readonly hung?: number
+  readonly hangMs?: number
+  /** Calls at once; those beyond are answered at once with 429. */
+  readonly places?: number
+}
+
+let unwell: Unwell = {}
+let working = 0
+process.on('message', (told: Unwell) => {
+  unwell = told
+})
+
+/** What is read of a Chat Completions request. */
+interface Asked {
+  readonly messages: ModelRequest['messages']
+  readonly response_format: { readonly json_schema: ModelRequest['answer'] }
+}
+
+const server = createServer(async (request, response) => {
+  const arrived = performance.now()
+  const { messages, response_format } = JSON.parse(await text(request)) as Asked
+  const content = benchAnswer({ messages, answer: response_format.json_schema })
+  const body = JSON.stringify({
+    model: 'bench',
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content, refusal: null } }],
+    usage: { prompt_tokens: 1_000, completion_tokens: 100 },
+  })
+  const { refused = 0, failed = 0, hung = 0, hangMs = 0, places = Number.POSITIVE_INFINITY } = unwell
+  const luck = Math.random()
+  if (luck < refused || working >= places) return void response.writeHead(429, { 'retry-after': '1' }).end('{}')
+  if (luck < refused + failed) return void response.writeHead(500).end('{}')
+  const hangs = luck < refused + failed + hung
+  if (!hangs) working++
+  const reply = () => {
+    if (!hangs) working--
+    if (!response.destroyed) response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  }
+  setTimeout(reply, (hangs ? hangMs : latencyMs) - (performance.now() - arrived))
+})
+server.keepAliveTimeout = 120_000
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.send?.(typeof address === 'object' ? address?.port : undefined)
+})
+process.once('disconnect', () => process.exit(0))

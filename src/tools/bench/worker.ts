@@ -1,0 +1,104 @@
+import { loadSettings } from '../../../config/load.ts'
+import { ROLES, type Role, startApp } from '../../composition/service.ts'
+import type { Events } from '../../ports/report.ts'
+import { benchModel } from './model.ts'
+
+// The service under load, in a process of its own: told what to be by its arguments, it tells what happens ten times a
+// second over the channel to its parent.
+
+/** What happened since the last tick. */
+export interface Tick {
+  readonly at: number
+  readonly settled: number
+  readonly opened: number
+  readonly published: readonly Published[]
+  readonly busySlots: number
+  readonly rssMiB: number
+  readonly heapMiB: number
+  /** Sockets, timers and the like that are open. */
+  readonly handles: number
+  /** Messages of all input topics that this process has still to read, as it last knew. */
+  readonly lag: number
+  readonly troubles: number
+  /** Jobs whose worker gave no sign of life; such a one may have been done twice. */
+  readonly stalled: number
+  /** Times that a model was kept away from. */
+  readonly breaks: number
+}
+
+/** One verdict; times in ms. Overhead is the sum of its three parts. */
+export interface Published {
+  readonly final: boolean
+  readonly latencyMs: number
+  readonly overheadMs: number
+  /** received → opened; opened → decided, less the model; decided → published. */
+  readonly parts: readonly [number, number, number]
+  readonly calls: number
+  readonly tokens: number
+}
+
+const TICK_MS = 100
+const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
+
+const lags = new Map<string, number>()
+let tick = empty()
+function empty() {
+  return { settled: 0, opened: 0, troubles: 0, stalled: 0, breaks: 0, published: [] as Published[] }
+}
+
+const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
+  ...(latencyMs === 'endpoint' ? {} : { model: benchModel(Number(latencyMs)) }),
+  listeners: [
+    (name, event) => {
+      if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
+      else if (name === 'case:opened') tick.opened++
+      else if (name === 'error') tick.troubles++
+      else if (name === 'kafka:lag') {
+        const { topic, messages } = event as Events['kafka:lag']
+        lags.set(topic, messages)
+      } else if (name === 'job:stalled') tick.stalled++
+      else if (name === 'breaker:changed') tick.breaks += (event as Events['breaker:changed']).to === 'open' ? 1 : 0
+      else if (name === 'verdict:published') {
+        const { verdict, latencySeconds, overheadSeconds } = event as Events['verdict:published']
+        const { calls, promptTokens, completionTokens } = verdict.usage
+        const tokens = promptTokens + completionTokens
+        const overheadMs = overheadSeconds * 1000
+        const opening = Date.parse(verdict.timing.openedAt) - Date.parse(verdict.timing.receivedAt)
+        const judging = verdict.timing.overheadMs - opening
+        const parts = [opening, judging, overheadMs - verdict.timing.overheadMs] as const
+        tick.published.push({
+          final: verdict.final,
+          latencyMs: latencySeconds * 1000,
+          overheadMs,
+          parts,
+          calls,
+          tokens,
+        })
+      }
+    },
+  ],
+})
+
+const timer = setInterval(() => {
+  const now = tick
+  tick = empty()
+  const memory = process.memoryUsage()
+  process.send?.({
+    ...now,
+    at: Date.now(),
+    busySlots: app.gateway.busy,
+    rssMiB: memory.rss / 2 ** 20,
+    heapMiB: memory.heapUsed / 2 ** 20,
+    handles: process.getActiveResourcesInfo().length,
+    lag: [...lags.values()].reduce((total, messages) => total + messages, 0),
+  } satisfies Tick)
+}, TICK_MS)
+
+async function leave(): Promise<void> {
+  clearInterval(timer)
+  await app.stop()
+  process.exit(0)
+}
+process.once('SIGTERM', () => void leave())
+process.once('disconnect', () => void leave())
+process.send?.('ready')

@@ -1,0 +1,45 @@
+import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../understudy/server.ts'
+import { type LocalKafka, startKafka } from './servers/kafka.ts'
+import type { Say } from './servers/local-server.ts'
+import { startRedis } from './servers/redis.ts'
+
+/** Running local servers, and the settings that point to them. */
+export interface Stack {
+  readonly settings: Readonly<Record<string, string>>
+  readonly kafka: LocalKafka | undefined
+  readonly understudy: Understudy | undefined
+  /** Stops what was started here, the last first. */
+  close(): Promise<void>
+}
+
+/**
+ * What a fresh machine lacks: Redis, Kafka and a model, each only where `given` (environment variables) does not name one.
+ * `say` hears what each is. Throws, with nothing left running, where one can't be had.
+ */
+export async function startStack(
+  given: Readonly<Record<string, string | undefined>>,
+  options: { kafka: 'apache' | 'memory'; say: Say; understudy?: UnderstudyOptions },
+): Promise<Stack> {
+  const { say } = options
+  const started: { what: string; settings: Readonly<Record<string, string>>; close(): Promise<void> }[] = []
+  const close = async () => {
+    for (const server of started.reverse()) await server.close()
+    started.length = 0
+  }
+  const up = <Server extends (typeof started)[number]>(name: string, server: Server): Server => {
+    started.push(server)
+    say(`${name}: ${server.what}`)
+    return server
+  }
+  try {
+    const redis = given.REDIS_URL ? undefined : up('Redis', await startRedis({ say }))
+    const kafka = given.KAFKA_BROKERS ? undefined : up('Kafka', await startKafka({ prefer: options.kafka, say }))
+    const hasModel = Boolean(given.OPENAI_BASE_URL || given.OPENAI_API_KEY)
+    const understudy = hasModel ? undefined : up('Model', await startUnderstudy(options.understudy ?? {}))
+    const settings = Object.assign({}, redis?.settings, kafka?.settings, understudy?.settings)
+    return { settings, kafka, understudy, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

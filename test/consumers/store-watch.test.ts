@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { storeWatch } from '../../consumers/store-watch.ts'
+import type { Incarnation, Loss } from '../../src/adapters/redis/incarnation.ts'
+import type { Events } from '../../src/ports/report.ts'
+import type { Batch, TopicReader } from '../../src/ports/topic.ts'
+
+const FULL = new Error("OOM command not allowed when used memory > 'maxmemory'.")
+const BATCH: Batch = {
+  topic: 'posts',
+  partition: 2,
+  messages: [
+    { topic: 'posts', partition: 2, offset: '41', key: null, value: null, headers: {}, timestamp: 0 },
+    { topic: 'posts', partition: 2, offset: '42', key: null, value: null, headers: {}, timestamp: 0 },
+  ],
+  // Behind them stands the mark of a transaction's end.
+  next: '44',
+  atEnd: true,
+}
+
+function make() {
+  const store = { lost: null as Loss | null, full: false, share: 0, noted: [] as [string, string][][] }
+  const told: (keyof Events)[] = []
+  const incarnation: Pick<Incarnation, 'lost' | 'advance'> = {
+    get lost() {
+      return store.lost
+    },
+    async advance(durable = new Map()) {
+      if (store.full) throw FULL
+      store.noted.push([...durable])
+      return store.lost
+    },
+  }
+  const watch = storeWatch({
+    incarnation: incarnation as Incarnation,
+    memoryShare: async () => store.share,
+    pauseAtMemory: 0.9,
+    report: (name) => name !== 'store:watched' && told.push(name),
+  })
+  return { store, told, watch }
+}
+
+/** A reader that hands over one batch when it is started. */
+const oneBatch: TopicReader = {
+  start: (handle) => handle(BATCH, async () => {}),
+  positions: async () => [],
+  setPaused: () => {},
+  downSince: null,
+  close: async () => {},
+}
+
+describe('the watch over the store', () => {
+  it('notes a batch once its effects are there, so that its offset can be missed later', async () => {
+    const { store, watch } = make()
+    const steps: string[] = []
+    await watch.over(oneBatch).start(async () => {
+      steps.push(`handled, ${store.noted.length} noted`)
+    })
+    expect(steps).toEqual(['handled, 0 noted'])
+    expect(store.noted).toEqual([[['posts/2', '44']]])
+  })
+
+  it('hands a batch over again that Redis had no memory for, and tells of it once', async () => {
+    const { told, watch } = make()
+    let tries = 0
+    await watch.over(oneBatch).start(async () => {
+      if (++tries < 3) throw FULL
+    })
+    expect(tries).toBe(3)
+    expect(told).toEqual(['store:full'])
+    expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
+    await watch.look()
+    expect(told).toEqual(['store:full', 'store:writable'])
+    expect((await watch.pressure()).share).toBe(0)
+  })
+
+  it('lets every other error through', async () => {
+    const { watch } = make()
+    const failing = watch.over(oneBatch).start(async () => {
+      throw new Error('a bug')
+    })
+    await expect(failing).rejects.toThrow('a bug')
+  })
+
+  it('gives a waiting batch back when the reader closes', async () => {
+    const { watch } = make()
+    const reader = watch.over(oneBatch)
+    const waiting = reader.start(async () => {
+      throw FULL
+    })
+    await Promise.all([reader.close(), expect(waiting).rejects.toThrow()])
+  })
+
+  it('pauses above the share of memory, and goes on only when there is room', async () => {
+    const { store, watch } = make()
+    const shares = [0.89, 0.91, 0.89, 0.86, 0.84]
+    const paused: boolean[] = []
+    for (const share of shares) {
+      store.share = share
+      await watch.look()
+      paused.push((await watch.pressure()).share > 1)
+    }
+    expect(paused).toEqual([false, true, true, true, false])
+    expect(watch.trouble).toBeNull()
+  })
+
+  it('tells of a loss once, and what to run, until it is recovered', async () => {
+    const { store, told, watch } = make()
+    store.lost = 'emptied'
+    await watch.look()
+    await watch.look()
+    expect(watch.trouble).toContain('gavel recover')
+    expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
+    store.lost = null
+    await watch.look()
+    expect(told).toEqual(['store:lost', 'store:recovered'])
+    expect(watch.trouble).toBeNull()
+  })
+})

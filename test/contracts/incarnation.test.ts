@@ -1,0 +1,296 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { redisCases } from '../../src/adapters/redis/cases.ts'
+import { redisIncarnation } from '../../src/adapters/redis/incarnation.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
+import { redisThreads } from '../../src/adapters/redis/threads.ts'
+import type { CaseRecord } from '../../src/domain/case.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import { StandsStill } from '../../src/ports/cases.ts'
+import type { ThreadRules } from '../../src/ports/threads.ts'
+import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import { tell } from '../support/pipeline.ts'
+
+const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }
+const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
+const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
+const RULES: ThreadRules = {
+  ...{ window: 1e9, counts: [], cap: 10, perAuthor: null, reopen: true, textChars: 1_000, orphanWait: 1_000 },
+  rank: () => 0,
+  samplingKeyVersion: 'a key',
+}
+
+let server: LocalServer
+let client: Redis
+let keys: ReturnType<typeof keysUnder>
+beforeAll(async () => {
+  server = await startRedis({ say: tell })
+  client = new Redis(server.settings.REDIS_URL ?? '')
+})
+beforeEach(() => {
+  keys = keysUnder(`test-${randomUUID()}`)
+})
+afterAll(async () => {
+  client?.disconnect()
+  await server?.close()
+})
+
+const at = (offset: number) => new Map([['posts/0', String(offset)]])
+const clean = async () => client.del(keys.incarnation)
+/** The incarnation's hash as it was a while ago: what a failover to a replica that was behind leaves. */
+async function rolledBack(during: () => Promise<unknown>): Promise<void> {
+  const before = await client.hgetall(keys.incarnation)
+  await during()
+  await clean()
+  await client.hset(keys.incarnation, before)
+}
+
+function recordOf(revision: number): CaseRecord {
+  return {
+    ...{ id: `rumor~p~r${revision}`, protocol: 'rumor', tenant: 'default', subjectId: 'p', kind: 'post', revision },
+    ...{
+      final: true,
+      supersedes: null,
+      subject: null,
+      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+      pressed: false,
+      carry: null,
+    },
+    versions: { script: 1, prompts: '', settings: '' },
+    ...{ createdAt: 1_000, receivedAt: 1_000, openedAt: 1_000, deadline: 1e15 },
+  }
+}
+
+describe('an incarnation of the data', () => {
+  it('is founded where nothing was accepted, and found again by whoever comes later', async () => {
+    const [first, second] = [redisIncarnation(client, keys), redisIncarnation(client, keys)]
+    expect(await first.begin(new Map(), true)).toBeNull()
+    expect(await first.advance(at(5))).toBeNull()
+    expect(await second.begin(at(5), true)).toBeNull()
+    expect(second.token().incarnationId).toBe(first.token().incarnationId)
+  })
+
+  it('is missed by a living process, and by one that starts, once Redis was emptied', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    await clean()
+    expect(await living.advance()).toBe('emptied')
+    await clean()
+    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBe('emptied')
+    expect(await living.advance()).toBe('emptied')
+  })
+
+  it('is adopted from data that an earlier version wrote', async () => {
+    await client.hset(keys.marks, 'posts/0', '{}')
+    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBeNull()
+    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBeNull()
+  })
+
+  it('shows a living process that Redis went back behind what it was told', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    await rolledBack(() => living.advance())
+    expect(await living.advance()).toBe('rolled-back')
+    expect(await redisIncarnation(client, keys).begin(new Map(), true)).toBe('rolled-back')
+  })
+
+  it('shows a process that starts alone that Kafka knows of more, and spares one beside others', async () => {
+    const before = redisIncarnation(client, keys)
+    await before.begin(new Map(), true)
+    await before.advance(at(5))
+    await rolledBack(() => before.advance(at(9)))
+    expect(await redisIncarnation(client, keys).begin(at(9), false)).toBeNull()
+    await rolledBack(() => before.advance(at(12)))
+    expect(await redisIncarnation(client, keys).begin(at(12), true)).toBe('rolled-back')
+  })
+
+  it('takes no process for one that lost something whose offsets another commits while it begins', async () => {
+    const [living, next, last] = [1, 2, 3].map(() => redisIncarnation(client, keys))
+    await living?.begin(new Map(), true)
+    await living?.advance(at(5))
+    // It has made this durable and commits it in a moment; who begins now has asked before that.
+    await living?.advance(at(9))
+    expect(await next?.begin(at(5), false)).toBeNull()
+    expect(await last?.begin(at(9), true)).toBeNull()
+  })
+
+  describe('on a server that starts anew', () => {
+    let second: LocalServer
+    let other: Redis
+    /** The client of whichever server is up. */
+    let up: Redis
+    const moving = new Proxy({} as Redis, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(up, name)
+        return typeof value === 'function' ? value.bind(up) : value
+      },
+    })
+    beforeAll(async () => {
+      second = await startRedis({ say: tell })
+      other = new Redis(second.settings.REDIS_URL ?? '')
+    })
+    beforeEach(() => {
+      up = client
+    })
+    afterAll(async () => {
+      other?.disconnect()
+      await second?.close()
+    })
+    const copied = async () => client.hgetall(keys.incarnation)
+    const startWith = async (data: Record<string, string>) => {
+      await other.hset(keys.incarnation, data)
+      up = other
+    }
+
+    it('is missed by whoever was told a higher watermark, however far others have raised it since', async () => {
+      const [knowing, ignorant] = [redisIncarnation(moving, keys), redisIncarnation(moving, keys)]
+      await knowing.begin(new Map(), true)
+      await ignorant.begin(new Map(), false)
+      const before = await copied()
+      expect(await knowing.advance()).toBeNull()
+      await startWith(before)
+      for (let times = 0; times < 3; times++) expect(await ignorant.advance()).toBeNull()
+      expect(await knowing.advance()).toBe('rolled-back')
+      expect(await ignorant.advance()).toBe('rolled-back')
+    })
+
+    it('is missed by nobody where nothing is lost, through one start and another', async () => {
+      const [one, two] = [redisIncarnation(moving, keys), redisIncarnation(moving, keys)]
+      await one.begin(new Map(), true)
+      await two.begin(new Map(), false)
+      for (let times = 0; times < 3; times++) await one.advance()
+      await startWith(await copied())
+      expect(await two.advance()).toBeNull()
+      // One has not been heard of in this run.
+      const again = await other.hgetall(keys.incarnation)
+      await client.del(keys.incarnation)
+      await client.hset(keys.incarnation, { ...again, 'end:between': '9' })
+      up = client
+      expect(await one.advance()).toBeNull()
+      expect(await two.advance()).toBeNull()
+    })
+
+    it('opens and concludes nothing for a moment, so that who knows better can say so', async () => {
+      const incarnation = redisIncarnation(moving, keys)
+      await incarnation.begin(new Map(), true)
+      expect(incarnation.quiet).toBe(false)
+      const threads = redisThreads(moving, keys, KEEP, incarnation.token)
+      const cases = redisCases(moving, keys, Date.now, incarnation.token)
+      await startWith(await copied())
+      const arrival = { firstDue: 0, now: 0, threaded: true, atOnce: false }
+      await threads.putPost(REF, POST, arrival, RULES)
+      const state = await threads.read(REF)
+      if (state === null) throw new Error('no thread')
+      const record = recordOf(1)
+      const opening = { cases: [{ record, seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
+      expect(await threads.open(state, opening)).toEqual([])
+      expect(await incarnation.advance()).toBeNull()
+      expect(incarnation.quiet).toBe(true)
+      expect(await threads.open(state, opening)).toEqual([])
+      const stillQuiet = async () => {
+        await incarnation.advance()
+        return incarnation.quiet
+      }
+      await expect.poll(stillQuiet, { timeout: 10_000, interval: 100 }).toBe(false)
+      expect(await threads.open(state, opening)).toEqual([record.id])
+      const end = { verdict: '{}', transcript: '{}', carry: null }
+      const { epoch = 0 } = (await cases.take(record.id)) ?? {}
+      await moving.hset(keys.incarnation, 'run', 'another')
+      expect(await cases.conclude(record, epoch, end)).toBe(false)
+      await expect(cases.take(record.id)).rejects.toThrow(StandsStill)
+      expect((await cases.peek(record.id))?.epoch, 'no taking over is counted').toBe(epoch)
+      // Nor does a clock that is set back make it longer.
+      await moving.hset(keys.incarnation, 'quiet', Date.now() + 3_600_000)
+      await incarnation.advance()
+      expect(incarnation.quiet).toBe(false)
+    })
+  })
+
+  it('is suspended for everybody until a new one is founded, under a new id', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    const id = living.token().incarnationId
+    expect(await living.suspend()).toBe(false)
+    expect(await living.suspend()).toBe(true)
+    expect(await living.advance()).toBe('recovering')
+    await living.found(at(7))
+    expect(await living.advance()).toBeNull()
+    expect(living.token().incarnationId).not.toBe(id)
+    expect(await redisIncarnation(client, keys).begin(at(7), true)).toBeNull()
+  })
+})
+
+describe('since when everything that was published is known', () => {
+  const since = () => client.hget(keys.incarnation, 'since')
+
+  it('is said by a beginning with nothing, and by no other', async () => {
+    await redisIncarnation(client, keys).begin(new Map(), true)
+    expect(Date.now() - Number(await since())).toBeLessThan(60_000)
+    await client.del(keys.incarnation)
+    await client.hset(keys.marks, 'posts/0', '{}')
+    await redisIncarnation(client, keys).begin(at(5), true)
+    expect(await since()).toBeNull()
+  })
+
+  it('is forgotten by a recovery, unless it vouches for it', async () => {
+    const incarnation = redisIncarnation(client, keys)
+    await incarnation.begin(new Map(), true)
+    await incarnation.suspend()
+    await incarnation.setComplete(false)
+    await incarnation.found(at(7))
+    expect(await since()).toBeNull()
+    await incarnation.suspend()
+    await incarnation.setComplete(true)
+    await incarnation.found(at(7))
+    expect(Date.now() - Number(await since())).toBeLessThan(60_000)
+  })
+})
+
+describe('on data that a process does not know', () => {
+  async function make() {
+    const incarnation = redisIncarnation(client, keys)
+    await incarnation.begin(new Map(), true)
+    const threads = redisThreads(client, keys, KEEP, incarnation.token)
+    const cases = redisCases(client, keys, () => 1_000, incarnation.token)
+    await threads.putPost(REF, POST, { firstDue: 1, now: 1, threaded: true, atOnce: false }, RULES)
+    const open = async () => {
+      const state = await threads.read(REF)
+      if (state === null) throw new Error('the thread is not there')
+      const opening = { cases: [{ record: recordOf(1), seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
+      return threads.open(state, opening)
+    }
+    return { incarnation, threads, cases, open }
+  }
+  const END = { verdict: '{}', transcript: '{}', carry: null }
+
+  it.each([
+    ['emptied', async (_: unknown) => clean()],
+    ['rolled back', async (advance: () => Promise<unknown>) => rolledBack(advance)],
+    ['suspended', async (_: unknown) => redisIncarnation(client, keys).suspend()],
+  ])('no case opens and none concludes: it was %s', async (_, lose) => {
+    const { incarnation, cases, open, threads } = await make()
+    expect(await open()).toEqual(['rumor~p~r1'])
+    const taken = await cases.take('rumor~p~r1')
+    await lose(incarnation.advance)
+    expect(await cases.conclude(recordOf(1), taken?.epoch ?? 0, END)).toBe(false)
+    expect(await client.xlen(keys.outbox)).toBe(0)
+    await client.hdel(keys.thread('default:p'), 'open:rumor', 'rev:rumor')
+    expect(await open()).toEqual([])
+    expect((await threads.read(REF))?.revisions.size).toBe(0)
+  })
+
+  it('a published revision is gone on from, and the case that is open under it given up', async () => {
+    const { threads, cases, open } = await make()
+    await open()
+    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: true })
+    const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false }]
+    expect(await recovery.restore(REF, published)).toEqual({ raised: 1, givenUp: 1 })
+    expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })
+    expect(await cases.take('rumor~p~r1')).toBeNull()
+    expect(await cases.countOpen()).toBe(0)
+    expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, openId: null })
+  })
+})

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
+import { type LeaseSettings, leases } from '../../src/gateway/lease.ts'
+import type { Memo, MemoEntry } from '../../src/ports/memo.ts'
+
+const subject: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
+const ENTRY: MemoEntry = { answer: 'Fake', raw: 'Fake', model: 'm', promptTokens: 9, completionTokens: 1 }
+
+/** Two processes over one memo. */
+function setUp(over: Partial<LeaseSettings> = {}, wrap: (memo: Memo) => Memo = (memo) => memo) {
+  let passed = 0
+  const clock = () => Date.now() + passed
+  const memo = wrap(memoryMemo(clock))
+  const settings = { keepMs: 3_600_000, leaseMs: 5_000, maxBytes: 1_000, ...over }
+  const errors: unknown[] = []
+  const process = () =>
+    leases({ memo, settings, clock, report: (name, event) => void (name === 'error' && errors.push(event)) })
+  return { one: process(), other: process(), memo, errors, pass: (ms: number) => (passed += ms) }
+}
+
+describe('a lease', () => {
+  test('is one process’s at a time, until it is given back or has lapsed', async () => {
+    const { one, other, pass } = setUp()
+    const [mine, theirs] = [one.lease(subject), other.lease(subject)]
+    expect(await mine.look(['a', 'b'])).toEqual([{ state: 'mine' }, { state: 'mine' }])
+    expect(await theirs.look(['a'])).toMatchObject([{ state: 'asked' }])
+    await mine.release(['a'])
+    expect(await theirs.look(['a'])).toEqual([{ state: 'mine' }])
+    expect(await theirs.look(['b'])).toMatchObject([{ state: 'asked' }])
+    pass(5_001)
+    expect(await theirs.look(['b'])).toEqual([{ state: 'mine' }])
+  })
+
+  test('lives for as long as its work, and no heartbeat comes after it', async () => {
+    let heartbeats = 0
+    const { one, other } = setUp({ leaseMs: 60 }, (memo) => ({
+      ...memo,
+      extend(...args) {
+        heartbeats++
+        return memo.extend(...args)
+      },
+    }))
+    const [mine, theirs] = [one.lease(subject), other.lease(subject)]
+    await mine.look(['a'])
+    const work = mine.during(['a'], () => sleep(200, 'done'))
+    await sleep(150)
+    expect(await theirs.look(['a'])).toMatchObject([{ state: 'asked' }])
+    expect(await work).toBe('done')
+    const until = heartbeats
+    await sleep(80)
+    expect(heartbeats).toBe(until)
+    await expect(mine.during(['a'], () => Promise.reject(new Error('no answer')))).rejects.toThrow('no answer')
+  })
+
+  test('ends with the answer, without its raw text where that is too long, or without any', async () => {
+    const { one, other } = setUp()
+    const [mine, theirs] = [one.lease(subject), other.lease(subject)]
+    await mine.look(['a', 'b', 'c'])
+    const long = 'x'.repeat(1_000)
+    mine.keep(
+      new Map([
+        ['a', ENTRY],
+        ['b', { ...ENTRY, raw: long }],
+        ['c', { ...ENTRY, answer: long }],
+      ]),
+    )
+    await sleep(1)
+    expect(await theirs.look(['a', 'b', 'c'])).toEqual([
+      { state: 'known', entry: ENTRY },
+      { state: 'known', entry: { ...ENTRY, raw: null } },
+      { state: 'mine' },
+    ])
+  })
+
+  test('whose end can’t be told is reported, and hurts nobody', async () => {
+    const fail = () => Promise.reject(new Error('Redis is away'))
+    const { one, errors } = setUp({}, (memo) => ({ ...memo, keep: fail, giveUp: fail }))
+    const mine = one.lease(subject)
+    await mine.look(['a'])
+    mine.keep(new Map([['a', ENTRY]]))
+    await mine.release(['a'])
+    expect(errors).toEqual(Array(2).fill({ where: 'memo', error: new Error('Redis is away') }))
+  })
+})
+
+describe('who watches a question that another process asks', () => {
+  test('gets its answer', async () => {
+    const { one, other } = setUp()
+    const mine = one.lease(subject)
+    await mine.look(['a'])
+    const watched = other.watch('a', subject, 5_000, () => true)
+    mine.keep(new Map([['a', ENTRY]]))
+    expect(await watched).toEqual(ENTRY)
+  })
+
+  test('gets none where the other gives up, and leaves the question to the next', async () => {
+    const { one, other } = setUp()
+    const mine = one.lease(subject)
+    await mine.look(['a'])
+    const watched = other.watch('a', subject, 5_000, () => true)
+    await mine.release(['a'])
+    expect(await watched).toBeNull()
+    expect(await one.lease(subject).look(['a'])).toEqual([{ state: 'mine' }])
+  })
+
+  test('stops when nobody wants it any more, or the memo is away', async () => {
+    const { other, errors } = setUp({}, (memo) => ({ ...memo, look: () => Promise.reject(new Error('Redis is away')) }))
+    expect(await other.watch('a', subject, 5_000, () => false)).toBeNull()
+    expect(errors).toEqual([])
+    expect(await other.watch('a', subject, 5_000, () => true)).toBeNull()
+    expect(errors).toHaveLength(1)
+  })
+})

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../src/domain/thread.ts'
+import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
+import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/recovery/published.ts'
+
+const HOUR = 3_600_000
+const T0 = Date.parse('2026-01-01T00:00:00Z')
+const KEEP = { keepThreadMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR }
+const PROTOCOLS = [
+  { name: 'rumor', subject: 'thread' as const },
+  { name: 'hate', subject: 'post' as const },
+  { name: 'counterspeech', subject: 'reply' as const },
+]
+
+function verdictOf(change: Partial<Verdict> & { crossKind?: boolean; decidedAt?: number } = {}): Verdict {
+  const { crossKind = false, decidedAt = T0, ...own } = change
+  const { protocol = 'rumor', tenant = 'default', subjectId = 'p', revision = 1 } = own
+  const at = new Date(decidedAt).toISOString()
+  return {
+    schema: 1,
+    id: verdictId({ protocol, tenant, subjectId, revision, crossKind }),
+    ...{ protocol, tenant, subjectId, revision },
+    final: true,
+    supersedes: null,
+    label: 'rumor',
+    scores: {},
+    rationale: '',
+    decidedBy: 'judge',
+    rounds: 1,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [],
+    counts: noComments(),
+    usage: noUsage(),
+    models: {},
+    versions: { script: 1, prompts: '', settings: '' },
+    timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
+    ...own,
+  }
+}
+
+const thread = (...comments: string[]): Snapshot => ({
+  post: { id: 'p', text: 'The dam has burst.', createdAt: T0 },
+  comments: comments.map((text, at) => ({ id: `c${at}`, text, createdAt: T0 + at })),
+  leftOut: 0,
+})
+
+describe('the revisions that were published', () => {
+  it('are the last of each protocol and subject, in whatever order and however often they are read', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    const three = [1, 3, 2].map((revision) => verdictOf({ revision, final: revision === 3 }))
+    for (const one of [...three, ...three, verdictOf({ protocol: 'hate' }), verdictOf({ tenant: 'other' })])
+      found.take(one)
+    expect(found.subjects.size).toBe(2)
+    const own = found.subjects.get('default/post:p')
+    expect([...(own?.last.values() ?? [])].map(({ protocol, revision, final }) => [protocol, revision, final])).toEqual(
+      [
+        ['rumor', 3, true],
+        ['hate', 1, true],
+      ],
+    )
+  })
+
+  it('keep a reply apart from the post of the same id', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    for (const one of [
+      verdictOf(),
+      verdictOf({ protocol: 'counterspeech' }),
+      verdictOf({ protocol: 'hate', crossKind: true }),
+    ])
+      found.take(one)
+    expect([...found.subjects.keys()]).toEqual(['default/post:p', 'default/reply:p'])
+  })
+
+  it('have seen what the transcript of the last one shows, and not that of an earlier one', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    const [first, second] = [verdictOf(), verdictOf({ revision: 2 })]
+    for (const one of [first, second]) found.take(one)
+    found.see({ verdictId: second.id, subject: thread('a', 'b'), cut: [] })
+    found.see({ verdictId: first.id, subject: thread('a'), cut: [] })
+    const last = found.subjects.get('default/post:p')?.last.get('rumor')
+    expect(last?.seen).toEqual(seenIn(thread('a', 'b')))
+  })
+})
+
+describe('a verdict has something new before it', () => {
+  const before = seenIn(thread('a', 'b'))
+  it.each([
+    ['a comment more', thread('a', 'b', 'c')],
+    ['a comment less', thread('a')],
+    ['an edited comment', thread('a', 'B')],
+    ['an edited post', { ...thread('a', 'b'), post: { id: 'p', text: 'It held.', createdAt: T0 } }],
+  ])('with %s', (_, now) => {
+    expect(nothingNew(before, seenIn(now), false)).toBe(false)
+    expect(nothingNew(before, seenIn(thread('a', 'b')), false)).toBe(true)
+  })
+
+  it('where nobody knows what it saw', () => {
+    expect(nothingNew(null, before, false)).toBe(false)
+    expect(nothingNew(null, before, true)).toBe(false)
+  })
+
+  it('but not for late comments where those do not open it again', () => {
+    expect(nothingNew(before, seenIn(thread('a', 'b', 'c')), true)).toBe(true)
+    const edited = { ...thread('a', 'b'), post: { id: 'p', text: 'It held.', createdAt: T0 } }
+    expect(nothingNew(before, seenIn(edited), true)).toBe(false)
+  })
+
+  it('by the comments alone where its transcript was shortened', () => {
+    const short = seenIn(thread('a[cut: 900 more characters]', 'b'), false)
+    expect(nothingNew(short, seenIn(thread('a'.repeat(1_000), 'b')), false)).toBe(true)
+    expect(nothingNew(short, seenIn(thread('a', 'b', 'c')), false)).toBe(false)
+  })
+})
+
+describe('a subject is over', () => {
+  const subjectOf = (...verdicts: Verdict[]) => {
+    const found = publishedRevisions(PROTOCOLS)
+    for (const one of verdicts) found.take(one)
+    const [subject] = found.subjects.values()
+    if (subject === undefined) throw new Error('no subject')
+    return subject
+  }
+  const later = T0 + 25 * HOUR
+
+  it('when its last final verdict is older than threads are kept', () => {
+    expect(isOver(subjectOf(verdictOf()), KEEP, T0 + 23 * HOUR)).toBe(false)
+    expect(isOver(subjectOf(verdictOf()), KEEP, later)).toBe(true)
+    const hate = verdictOf({ protocol: 'hate', decidedAt: T0 + 2 * HOUR })
+    expect(isOver(subjectOf(verdictOf(), hate), KEEP, later)).toBe(false)
+  })
+
+  it('not while a final verdict is to come, or is owed by a protocol that has given none', () => {
+    expect(isOver(subjectOf(verdictOf({ final: false })), KEEP, later)).toBe(false)
+    expect(isOver({ ...subjectOf(verdictOf()), owed: true }, KEEP, later)).toBe(false)
+  })
+
+  it.each([
+    ['a comment an hour before its last case was opened', 'comment', -HOUR, true],
+    ['a comment that was sent before that, and may have been taken after', 'comment', 1 - HOUR, false],
+    ['a comment after its end', 'comment', 1, false],
+    ['a comment after it would be forgotten', 'comment', 24 * HOUR + 1, true],
+    ['an edit after its end', 'post', 1, false],
+    ['an edit after it would be forgotten', 'post', 24 * HOUR + 1, true],
+  ] as const)('or not, with %s', (_, kind, at, over) => {
+    const subject = subjectOf(verdictOf())
+    noteMessage(subject, 'post', T0 - 1, KEEP)
+    noteMessage(subject, kind, T0 + at, KEEP)
+    expect(isOver(subject, KEEP, later)).toBe(over)
+  })
+
+  it('whatever is said beneath it, where nobody reads comments', () => {
+    const subject = subjectOf(verdictOf({ protocol: 'hate' }))
+    noteMessage(subject, 'post', T0 - 1, KEEP)
+    noteMessage(subject, 'comment', T0 + 1, KEEP)
+    expect(isOver(subject, KEEP, later)).toBe(true)
+  })
+
+  it('when it was deleted, not before its tombstone goes', () => {
+    const gone = verdictOf({ label: null, degraded: ['deleted'], revision: 2 })
+    expect(isOver(subjectOf(gone), KEEP, later)).toBe(false)
+    expect(isOver({ ...subjectOf(gone), newestComment: T0 + 1 }, KEEP, T0 + 8 * 24 * HOUR)).toBe(true)
+  })
+})

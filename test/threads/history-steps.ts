@@ -1,0 +1,55 @@
+export const PROTOCOLS = ['rumor', 'hate'] as const
+export type Protocol = (typeof PROTOCOLS)[number]
+
+type OfThread<Do extends string, More = object> = { do: Do; thread: number } & More
+type OfCase<Do extends string, More = object> = OfThread<Do, { protocol: Protocol } & More>
+export type PlaceStep = { partition: number; offset: number; anew: boolean } | null
+
+export interface ChangeStep {
+  deleted: boolean
+  id: number
+  text: number
+  author: string | null
+  time: 'early' | 'edge' | 'beyond'
+  place: PlaceStep
+}
+
+/** One step of a history: what happens to which of its threads. */
+export type Step =
+  | { do: 'nothing' }
+  | OfThread<'post', { text: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }>
+  | OfThread<'comments', { changes: ChangeStep[] }>
+  /** All ids at once. */
+  | OfThread<'flood', { deleted: boolean }>
+  | OfThread<'delete'>
+  | OfThread<'expire'>
+  | { do: 'new key' }
+  /** `stale`: as the thread was before the last case or the last comments. */
+  | OfThread<
+      'open',
+      {
+        stale: boolean
+        cases: Protocol[]
+        waiting: Protocol[]
+        parked: Protocol[]
+        absent: Protocol[]
+        next: boolean
+        final: boolean
+      }
+    >
+  /** A case from its opening, or from where it is, to its publication. */
+  | OfCase<'judge', { final: boolean }>
+  | OfCase<'take'>
+  | OfCase<'answer', { key: number; text: number }>
+  | OfCase<'lose', { call: number }>
+  | OfCase<'conclude', { carry: boolean; fenced: boolean }>
+  | OfCase<'restart', { fenced: boolean }>
+  | OfCase<'restart unpublished', { changed: boolean; unseen: boolean }>
+  | OfThread<'erase left', { known: boolean; keep: boolean }>
+  | { do: 'hand out'; publisher: string }
+  | { do: 'done'; which: number; all: boolean; forget: boolean }
+  | { do: 'adopt'; publisher: string }
+  | { do: 'pause' | 'resume' | 'wake'; protocol: Protocol }
+  | OfThread<'link', { reply: number }>
+  | { do: 'part'; worked: Protocol[] }
+  | { do: 'due'; limit: number; maxOpen: number }

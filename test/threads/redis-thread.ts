@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { type Keys, memberOf } from '../../src/adapters/redis/keys.ts'
+import type { Comment, ThreadRef } from '../../src/domain/thread.ts'
+import type { Place } from '../../src/ports/threads.ts'
+import type { Thread, ThreadStatus } from '../../src/threads/thread.ts'
+
+type Plain = Record<string, unknown>
+
+/** A thread as the rules state it, with the index of comments by author that Redis keeps beside it; in plain objects. */
+export function plain(thread: Thread | null, perAuthor: number | null): Plain | null {
+  if (thread === null) return null
+  const { ref: _, comments, ranks, orphans, revisions, absent, ...rest } = thread
+  const byAuthor = [...comments].flatMap(([id, comment]) =>
+    comment?.author === undefined || perAuthor === null ? [] : [indexed(comment.author, ranks.get(id) ?? 0, id)],
+  )
+  const all: Plain = {
+    ...rest,
+    comments: Object.fromEntries(comments),
+    ranks: Object.fromEntries(ranks),
+    orphans: Object.fromEntries(orphans),
+    revisions: Object.fromEntries(revisions),
+    absent: Object.fromEntries(absent),
+    byAuthor: byAuthor.sort(),
+  }
+  return thread.status === 'deleted' ? tombstone(all) : all
+}
+
+/** The same, read from Redis. */
+export async function inRedis(
+  client: Redis,
+  keys: Keys,
+  ref: ThreadRef,
+  perAuthor: number | null,
+): Promise<Plain | null> {
+  const member = memberOf(ref)
+  const [hash, comments, orphans] = await Promise.all(
+    [keys.thread(member), keys.comments(member), keys.orphans(member)].map((key) => client.hgetall(key)),
+  )
+  const [sample, authors, score] = await Promise.all([
+    client.zrange(keys.sample(member), '0', '-1', 'WITHSCORES'),
+    client.zrange(keys.authors(member), '0', '-1'),
+    client.zscore(`${keys.due}:${ref.tenant}`, member),
+  ])
+  if (Object.keys({ ...hash, ...comments, ...orphans }).length === 0 && sample.length === 0 && score === null)
+    return null
+  const all: Plain = {
+    ...fields(hash ?? {}),
+    due: score === null ? null : Number(score),
+    comments: Object.fromEntries(Object.entries(comments ?? {}).map(([id, json]) => [id, commentOf(id, json)])),
+    ranks: ranksOf(sample),
+    orphans: Object.fromEntries(Object.entries(orphans ?? {}).map(([id, json]) => [id, JSON.parse(json) as unknown])),
+    byAuthor: perAuthor === null ? [] : authors.sort(),
+  }
+  return all.status === 'deleted' ? tombstone(all) : all
+}
+
+/** Of a deleted thread the numbers of its revisions count, and what a publisher has in hand. */
+function tombstone({ status, due, comments, ranks, orphans, revisions }: Plain): Plain {
+  const numbers = Object.entries(revisions as Record<string, Plain>).map(([protocol, { revision, openId }]) => [
+    protocol,
+    { revision, openId },
+  ])
+  return { status, due, comments, ranks, orphans, revisions: Object.fromEntries(numbers) }
+}
+
+function fields(hash: Record<string, string>): Plain {
+  const number = (name: string) => Number(hash[name] ?? 0)
+  const orNull = (name: string) => (hash[name] === undefined ? null : Number(hash[name]))
+  return {
+    status: statusOf(hash),
+    post: hash.post === undefined ? null : (JSON.parse(hash.post) as unknown),
+    sampledUnder: hash.draw ?? null,
+    rekeyed: hash.redrawn !== undefined,
+    accepted: number('n'),
+    overAuthor: number('crowd'),
+    late: number('late'),
+    version: number('v'),
+    postVersion: number('pv'),
+    deletions: number('dels'),
+    dueSince: orNull('since'),
+    generation: number('asks'),
+    observedGeneration: number('answered'),
+    nextAge: orNull('next'),
+    countStage: number('stage'),
+    final: hash.final !== undefined,
+    revisions: revisionsOf(hash),
+    absent: Object.fromEntries(named(hash, 'absent:').map(([protocol, version]) => [protocol, Number(version)])),
+    postPlace: placeOf(hash.postPlace),
+    commentPlace: placeOf(hash.commentPlace),
+  }
+}
+
+function statusOf(hash: Record<string, string>): ThreadStatus {
+  if (hash.gone !== undefined) return 'deleted'
+  if (hash.unrouted !== undefined) return 'unrouted'
+  return hash.solo === undefined ? 'threaded' : 'post-only'
+}
+
+function revisionsOf(hash: Record<string, string>): Plain {
+  return Object.fromEntries(
+    named(hash, 'rev:').map(([protocol, revision]) => {
+      const carry = hash[`carry:${protocol}`]
+      return [
+        protocol,
+        {
+          revision: Number(revision),
+          seen: Number(hash[`seen:${protocol}`]),
+          final: hash[`last:${protocol}`] === '1',
+          openId: hash[`open:${protocol}`] ?? null,
+          again: hash[`again:${protocol}`] !== undefined,
+          carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
+        },
+      ]
+    }),
+  )
+}
+
+function named(hash: Record<string, string>, prefix: string): [string, string][] {
+  return Object.entries(hash).flatMap(([field, value]) =>
+    field.startsWith(prefix) ? [[field.slice(prefix.length), value]] : [],
+  )
+}
+
+function commentOf(id: string, json: string): Comment | null {
+  if (json === '{}') return null
+  const { by: _, ...comment } = JSON.parse(json) as Omit<Comment, 'id'> & { by?: string }
+  return { id, ...comment }
+}
+
+/** ioredis gives pairs or one flat list, by the protocol that it speaks. */
+function ranksOf(sample: readonly unknown[]): Plain {
+  const flat = sample.flat()
+  return Object.fromEntries(
+    Array.from({ length: flat.length / 2 }, (_, at) => [String(flat[at * 2]), Number(flat[at * 2 + 1])]),
+  )
+}
+
+function placeOf(text: string | undefined): Place | undefined {
+  if (text === undefined || text === '') return undefined
+  const [partition, offset = '', timestamp] = text.split(' ')
+  return { partition: Number(partition), offset, timestamp: Number(timestamp) }
+}
+
+function indexed(author: string, rank: number, id: string): string {
+  const hash = createHash('sha256').update(author).digest('base64url').slice(0, 16)
+  return `${hash}:${String(rank).padStart(15, '0')}:${id}`
+}
