@@ -67,7 +67,7 @@ export function storeWatch(deps: {
 
   return {
     /** Why no case is opened and no message taken in now; null while nothing is wrong. */
-    get trouble(): string | null {
+    get problem(): string | null {
       if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
       return isRefused ? FULL : null
     },

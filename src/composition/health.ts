@@ -16,7 +16,7 @@ const READY_WITHIN_MS = 1_000
 export async function readiness(
   redis: { ping(): Promise<string> },
   downSince: number | null,
-  trouble: string | null,
+  problem: string | null,
 ): Promise<Health> {
   const answered = await Promise.race([
     redis.ping().then(
@@ -26,9 +26,9 @@ export async function readiness(
     sleep(READY_WITHIN_MS, false, { ref: false }),
   ])
   return {
-    ok: answered && trouble === null && downSince === null,
+    ok: answered && problem === null && downSince === null,
     checks: {
-      redis: answered ? (trouble ?? 'answers') : 'does not answer',
+      redis: answered ? (problem ?? 'answers') : 'does not answer',
       consumer: downSince === null ? 'consuming' : 'joining',
     },
   }

@@ -36,7 +36,7 @@ export function intakePart(
   const { redis, kafka, topics, opener, watch, loops, backlog, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
     const opening = loops.start('opener', settings.clock.poll, async () => {
-      while (watch.trouble === null && (await opener.openDue()) > 0);
+      while (watch.problem === null && (await opener.openDue()) > 0);
     })
     // What changed while a protocol was off everywhere is due for it now.
     loops.start('protocols that were off', WAKE_MS, async () => {

@@ -131,7 +131,7 @@ async function assemble(
       metrics: metrics.text,
       metricsType: metrics.contentType,
       live: () => liveness(downSince(), clock()),
-      ready: () => readiness(redis.failFast, downSince(), watch.trouble),
+      ready: () => readiness(redis.failFast, downSince(), watch.problem),
     }),
   )
   return { httpPort: http.port, gateway }

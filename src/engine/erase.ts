@@ -39,8 +39,8 @@ export function commentEraser(deps: {
     carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
 
   /** What the case restarts with, without the comments; null if it never held one. */
-  function restartOf(held: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
-    const { record } = held
+  function restartOf(found: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
+    const { record } = found
     const carry = without(record.protocol, record.carry, deleted)
     if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
     const protocol = protocols.get(record.protocol)
@@ -52,7 +52,7 @@ export function commentEraser(deps: {
         ? filtered(record, deleted)
         : snapshotOf(current, state, state.post, settings)),
       carry,
-      begunOverAt: held.epoch + 1,
+      begunOverAt: found.epoch + 1,
       deadline: Math.max(
         record.deadline,
         Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
@@ -60,8 +60,8 @@ export function commentEraser(deps: {
     }
     const kept =
       current === null
-        ? { journal: new Map(), lostCalls: lostOf(held.journal) }
-        : keep(current, held, restarted, deleted)
+        ? { journal: new Map(), lostCalls: lostOf(found.journal) }
+        : keep(current, found, restarted, deleted)
     return {
       record: restarted,
       ...kept,
@@ -80,12 +80,12 @@ export function commentEraser(deps: {
 
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
-      const held = openId === null ? null : await cases.unpublished(openId)
-      const restart = held === null ? null : restartOf(held, state, deleted)
-      if (held === null || restart === null) continue
-      const done = await cases.restartUnpublished(held, restart)
+      const found = openId === null ? null : await cases.unpublished(openId)
+      const restart = found === null ? null : restartOf(found, state, deleted)
+      if (found === null || restart === null) continue
+      const done = await cases.restartUnpublished(found, restart)
       if (done === 'changed') return false
-      if (done === 'restarted' && held.concluded) await queues?.push([held.record.id])
+      if (done === 'restarted' && found.concluded) await queues?.push([found.record.id])
     }
     return true
   }
@@ -140,19 +140,19 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
  */
 function keep(
   protocol: Protocol,
-  held: UnpublishedCase,
+  found: UnpublishedCase,
   restarted: CaseRecord,
   deleted: ReadonlySet<string>,
 ): { journal: Journal; lostCalls: LostCall[] } {
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
-    const answers = knownAnswers(replay(scriptOf(protocol, held.record), held.journal).asked, held.journal, deleted)
+    const answers = knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, found.journal, deleted)
     const progress = begin(scriptOf(protocol, restarted))
     for (;;) {
-      const standing = proceed(progress, journal)
-      if (standing.at === 'end') break
-      const found = standing.open.flatMap(({ key, ask }) => {
+      const replayState = proceed(progress, journal)
+      if (replayState.at === 'end') break
+      const found = replayState.open.flatMap(({ key, ask }) => {
         const known = answers.to(ask)
         return known === null ? [] : [{ key, ...known }]
       })
@@ -160,12 +160,12 @@ function keep(
         journal.set(key, entry)
         if (from !== null) moved.add(from)
       }
-      if (found.length < standing.open.length) break
+      if (found.length < replayState.open.length) break
     }
   } catch {
     // A script that fails on its subject fails again when it is advanced, and is named there.
   }
-  return { journal, lostCalls: lostOf(held.journal, moved) }
+  return { journal, lostCalls: lostOf(found.journal, moved) }
 }
 
 /** What may be asked again, by its question. */

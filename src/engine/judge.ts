@@ -10,7 +10,7 @@ import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { begin, type KeyedAsk, type Progress, proceed, type Standing, scriptOf } from './replay.ts'
+import { begin, type KeyedAsk, type Progress, proceed, type ReplayState, scriptOf } from './replay.ts'
 import type { Protocol } from './script.ts'
 
 export interface JudgeSettings {
@@ -79,22 +79,22 @@ export function judge(deps: {
       const won = await cases.restart(caseId, taken.epoch, record)
       return won || (await cases.peek(caseId))?.run !== taken.run ? advance(caseId) : { next: 'done' }
     }
-    const { standing, progress } = stand(
+    const { replayState, progress } = replayCase(
       protocol,
       taken,
       waiting?.record === taken.record ? waiting.progress : undefined,
       settings,
       report,
     )
-    if (standing.at === 'end') {
+    if (replayState.at === 'end') {
       forget(caseId)
-      return (await conclude(taken, protocol, standing)) ? { next: 'done' } : { next: 'later', delayMs: 1_000 }
+      return (await conclude(taken, protocol, replayState)) ? { next: 'done' } : { next: 'later', delayMs: 1_000 }
     }
-    keep(taken, progress, standing.open)
+    keep(taken, progress, replayState.open)
     const { protocol: name } = taken.record
     return {
       next: 'asks',
-      asks: standing.open.map(({ key, ask }) => ({ protocol: name, stage: ask.stage, caseId, run: taken.run, key })),
+      asks: replayState.open.map(({ key, ask }) => ({ protocol: name, stage: ask.stage, caseId, run: taken.run, key })),
     }
   }
 
@@ -102,15 +102,15 @@ export function judge(deps: {
   async function conclude(
     taken: TakenCase,
     protocol: Protocol,
-    standing: Extract<Standing, { at: 'end' }>,
+    replayState: Extract<ReplayState, { at: 'end' }>,
   ): Promise<boolean> {
     const { record, journal, lostCalls } = taken
-    const { ruling, carry } = standing.conclusion
-    const told = new Set(standing.asked.map(({ key }) => key))
+    const { ruling, carry } = replayState.conclusion
+    const told = new Set(replayState.asked.map(({ key }) => key))
     // Of a case that is given up no turns are told: their calls were made all the same.
     const untold = [...journal].flatMap(([key, { calls }]) => (told.has(key) ? [] : named(calls, key)))
     const all = [...lostCalls, ...untold]
-    const ended: Ended = { record, ruling, asked: standing.asked, journal, lostCalls: all, decidedAt: clock() }
+    const ended: Ended = { record, ruling, asked: replayState.asked, journal, lostCalls: all, decidedAt: clock() }
     const won = await cases.conclude(record, taken.epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
@@ -158,10 +158,10 @@ export function judge(deps: {
     const protocol = protocols.get(staged.protocol)
     if (taken === null || protocol === undefined || taken.run !== staged.run) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) throw new OtherVersion()
-    const { standing, progress } = stand(protocol, taken, undefined, settings, report)
-    if (standing.at === 'end') return null
-    keep(taken, progress, standing.open)
-    const asked = standing.open.find(({ key }) => key === staged.key)
+    const { replayState, progress } = replayCase(protocol, taken, undefined, settings, report)
+    if (replayState.at === 'end') return null
+    keep(taken, progress, replayState.open)
+    const asked = replayState.open.find(({ key }) => key === staged.key)
     return asked === undefined ? null : { asked, record: taken.record }
   }
 
@@ -274,20 +274,20 @@ function lengthOf({ messages }: KeyedAsk['ask']): number {
 class OtherVersion extends Error {}
 
 /** Where the case stands. A script that throws, and a case that seems to kill its workers, end without a label. */
-function stand(
+function replayCase(
   protocol: Protocol,
   taken: TakenCase,
   waiting: Progress | undefined,
   settings: JudgeSettings,
   report: Report,
-): { standing: Standing; progress: Progress | null } {
+): { replayState: ReplayState; progress: Progress | null } {
   const takeovers = taken.epoch - (taken.record.begunOverAt ?? 0)
   if (takeovers > settings.maxTakeovers)
     return givenUp(`taken over ${takeovers} times without an end; given up as unjudgeable`)
   let progress = waiting
   try {
     progress ??= begin(scriptOf(protocol, taken.record))
-    return { standing: proceed(progress, taken.journal), progress }
+    return { replayState: proceed(progress, taken.journal), progress }
   } catch (error) {
     report('error', { where: `script ${protocol.name}`, error })
     const why = `the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`
@@ -298,8 +298,8 @@ function stand(
   }
 }
 
-function givenUp(why: string, asked: readonly KeyedAsk[] = []): { standing: Standing; progress: null } {
-  return { standing: { at: 'end', conclusion: { ruling: undecided(why) }, asked }, progress: null }
+function givenUp(why: string, asked: readonly KeyedAsk[] = []): { replayState: ReplayState; progress: null } {
+  return { replayState: { at: 'end', conclusion: { ruling: undecided(why) }, asked }, progress: null }
 }
 
 function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' | 'different' | undefined {

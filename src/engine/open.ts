@@ -77,7 +77,7 @@ export function opener(deps: {
     }
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number, { paused, pressed }: Moment): Promise<string[]> {
+  async function openThread(ref: ThreadRef, streamNow: number, { paused, overloaded }: Moment): Promise<string[]> {
     const state = await threads.read(ref)
     if (state === null || state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
@@ -100,7 +100,7 @@ export function opener(deps: {
       paused.has(name) ? 'parked' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
-      record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, pressed }),
+      record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, overloaded }),
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {
@@ -122,7 +122,7 @@ export function opener(deps: {
     protocol: Protocol,
     state: ThreadState,
     post: Post,
-    { atFinalAge, pressed }: { atFinalAge: boolean; pressed: boolean },
+    { atFinalAge, overloaded }: { atFinalAge: boolean; overloaded: boolean },
   ): CaseRecord {
     const { tenant, postId, kind } = state.ref
     const before = state.revisions.get(protocol.name)
@@ -142,7 +142,7 @@ export function opener(deps: {
       final: protocol.subject === 'thread' ? atFinalAge : true,
       supersedes: before === undefined ? null : id(before.revision),
       ...snapshotOf(protocol, state, post, settings),
-      pressed,
+      pressed: overloaded,
       carry: before?.carry ?? null,
       versions: versionsOf(protocol),
       createdAt: post.createdAt,
@@ -165,7 +165,7 @@ export function opener(deps: {
       const refs = due.filter((ref) => (alone.get(nameOf(ref))?.until ?? 0) <= wall).slice(0, BATCH)
       if (refs.length === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
-      const moment = { paused, pressed: count > settings.pressedAtDue }
+      const moment = { paused, overloaded: count > settings.pressedAtDue }
       // What opened gets its jobs, whatever became of the others.
       const opened = (await Promise.all(refs.map((ref) => openOrLeave(ref, streamNow, moment)))).flat()
       await queues.push(opened)
@@ -177,7 +177,7 @@ export function opener(deps: {
 /** What holds for all threads that are opened together. */
 interface Moment {
   readonly paused: ReadonlySet<string>
-  readonly pressed: boolean
+  readonly overloaded: boolean
 }
 
 function nameOf({ tenant, kind, postId }: ThreadRef): string {

@@ -10,7 +10,7 @@ export interface KeyedAsk {
 }
 
 /** Where a script stands after a replay: in a round that is not all answered, or at its conclusion. */
-export type Standing =
+export type ReplayState =
   | { readonly at: 'round'; readonly open: readonly KeyedAsk[]; readonly asked: readonly KeyedAsk[] }
   | { readonly at: 'end'; readonly conclusion: Conclusion; readonly asked: readonly KeyedAsk[] }
 
@@ -37,7 +37,7 @@ export function begin(script: Script): Progress {
  * lists every ask met on the way, in order. Throws where the journal holds an answer to another question than the script
  * asks. A script that was restarted is replayed; one that waited in memory goes on from its round.
  */
-export function proceed(progress: Progress, journal: Journal): Standing {
+export function proceed(progress: Progress, journal: Journal): ReplayState {
   for (;;) {
     const { step, round, asked } = progress
     if (step.done) return { at: 'end', conclusion: step.value, asked }
@@ -52,7 +52,7 @@ export function proceed(progress: Progress, journal: Journal): Standing {
 }
 
 /** Runs the script over the journal from its beginning. */
-export function replay(script: Script, journal: Journal): Standing {
+export function replay(script: Script, journal: Journal): ReplayState {
   return proceed(begin(script), journal)
 }
 

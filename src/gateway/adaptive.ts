@@ -68,15 +68,15 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
   /** Summed over windows until there are enough, since the last fall. */
   let sum = { overloads: 0, taken: 0 }
   let step = 1
-  let heldUntil = Number.NEGATIVE_INFINITY
+  let pausedUntil = Number.NEGATIVE_INFINITY
   let holdMs = HOLD_MS
   let trial: Trial | null = null
   const ignoredUntil = { refused: Number.NEGATIVE_INFINITY, slow: Number.NEGATIVE_INFINITY }
 
   function fall(now: number, to: number, why: Trial | null): void {
     // A fall right after a small rise: the rise was too early.
-    holdMs = step <= 2 && era > 0 && now < heldUntil + 2 * holdMs ? Math.min(LONGEST_HOLD_MS, holdMs * 2) : HOLD_MS
-    heldUntil = now + holdMs
+    holdMs = step <= 2 && era > 0 && now < pausedUntil + 2 * holdMs ? Math.min(LONGEST_HOLD_MS, holdMs * 2) : HOLD_MS
+    pausedUntil = now + holdMs
     step = 1
     trial = why
     allowed = Math.max(1, Math.min(allowed, to))
@@ -117,7 +117,7 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
     } else if (
       eased &&
       (turnedAway < SOME || now < ignoredUntil.refused) &&
-      now >= heldUntil &&
+      now >= pausedUntil &&
       begun >= Math.min(ENOUGH, allowed) &&
       used * 2 >= allowed
     ) {

@@ -5,8 +5,8 @@ import { withoutPadding } from '../domain/cut.ts'
 export interface Reading {
   /** Without what tells two copies of one text apart: case, width, white space, marks of images, what nobody sees. */
   readonly whole: string
-  /** What stands before, between and after the places at which it was cut; one piece if it never was. */
-  readonly pieces: readonly [string, ...string[]]
+  /** What stands before, between and after the places at which it was cut; one chunk if it never was. */
+  readonly chunks: readonly [string, ...string[]]
 }
 
 /** As intake and transcripts mark what they left out. */
@@ -24,18 +24,18 @@ const LEAST_HEAD = 64
 export function readingOf(text: string): Reading {
   const whole = normalised(text)
   const [head = '', ...rest] = text.split(CUT)
-  if (rest.length === 0) return { whole, pieces: [whole] }
+  if (rest.length === 0) return { whole, chunks: [whole] }
   const last = rest.length - 1
   const later = rest.map((part, at) =>
     normalised(part).slice(/^[\s\]]/.test(part) ? 0 : BESIDE_A_CUT, at === last ? undefined : -BESIDE_A_CUT),
   )
-  return { whole, pieces: [normalised(head).slice(0, -BESIDE_A_CUT), ...later] }
+  return { whole, chunks: [normalised(head).slice(0, -BESIDE_A_CUT), ...later] }
 }
 
 /** The reading of a text that nothing was left out of, whatever stands in it. */
 export function wholeOf(text: string): Reading {
   const whole = normalised(text)
-  return { whole, pieces: [whole] }
+  return { whole, chunks: [whole] }
 }
 
 function normalised(text: string): string {
@@ -60,8 +60,8 @@ export function sameText(a: Reading, b: Reading): boolean {
   return a.whole === b.whole || isCutOf(a, b) || isCutOf(b, a)
 }
 
-function isCutOf({ pieces }: Reading, { whole }: Reading): boolean {
-  const [head, ...rest] = pieces
+function isCutOf({ chunks }: Reading, { whole }: Reading): boolean {
+  const [head, ...rest] = chunks
   const tail = rest.pop()
   if (tail === undefined || head.length < LEAST_HEAD || !whole.startsWith(head)) return false
   let at = head.length
@@ -85,7 +85,7 @@ const COMPARED = 2_000
 /** Whether one text is the other with a few words changed. Of a text that was cut, what stands before the cut is compared. */
 export function nearDuplicates(a: Reading, b: Reading): boolean {
   const [short, long] = [a, b]
-    .map(({ pieces }) => ({ words: wordsOf(pieces[0]), cut: pieces.length > 1 }))
+    .map(({ chunks }) => ({ words: wordsOf(chunks[0]), cut: chunks.length > 1 }))
     .sort((one, other) => one.words.length - other.words.length)
   if (short === undefined || long === undefined) return false
   const most = short.cut ? short.words.length : long.words.length

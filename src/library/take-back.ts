@@ -1,6 +1,6 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { contentId, type Precedent, type Standing, type Traced, type Whereabouts } from '../ports/library.ts'
+import { contentId, type Precedent, type ShelvedItem, type Traced, type Whereabouts } from '../ports/library.ts'
 import { changeId, type Place, placeName, placeOf } from './names.ts'
 import type { ProposalRecord, Row, ShelfRecord, Storage } from './storage.ts'
 import { versionOf } from './storage.ts'
@@ -57,7 +57,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     return found
   }
 
-  async function takeBack(id: string, by: string, where: Whereabouts): Promise<readonly Standing[]> {
+  async function takeBack(id: string, by: string, where: Whereabouts): Promise<readonly ShelvedItem[]> {
     await ready()
     return storage.exclusive(async () => {
       if ((await storage.change(id)) !== null)
@@ -75,7 +75,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
           `${id} stands at more than one place: ${placesIn(wanted)}. Say which with --shelf and --tenant, or --everywhere.`,
         )
       const proposals = await storage.proposals()
-      const taken: Standing[] = []
+      const taken: ShelvedItem[] = []
       for (const one of wanted) {
         const { record, row } = one
         const theirs = proposals.filter(
@@ -135,7 +135,7 @@ function placesIn(found: readonly Found[]): string {
     .join(', ')
 }
 
-function toldOf({ record, row }: Found, proposals: readonly ProposalRecord[]): Standing {
+function toldOf({ record, row }: Found, proposals: readonly ProposalRecord[]): ShelvedItem {
   const place = placeOf(record.name)
   const theirs = proposals.filter(
     ({ proposal }) => placeName(placeFor(proposal)) === record.name && contentId(proposal.text) === row.id,

@@ -108,7 +108,7 @@ export interface Precedent {
 }
 
 /** An item where it stands. */
-export interface Standing extends Precedent {
+export interface ShelvedItem extends Precedent {
   readonly shelf: string
   readonly text: string
   readonly label: string
@@ -122,7 +122,7 @@ export interface Standing extends Precedent {
 /** What an id names. */
 export interface Traced {
   readonly precedents: readonly Precedent[]
-  readonly standing: readonly Standing[]
+  readonly standing: readonly ShelvedItem[]
   readonly proposals: readonly Proposal[]
 }
 
@@ -218,7 +218,7 @@ export interface Library {
    * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are rejected.
    * Throws an `OperatorError` if it stands nowhere, or at more places than one and nobody said which.
    */
-  takeBack(id: string, by: string, where: Whereabouts): Promise<readonly Standing[]>
+  takeBack(id: string, by: string, where: Whereabouts): Promise<readonly ShelvedItem[]>
   /** The newest first. */
   history(shelf?: string): Promise<LoggedChange[]>
   /**

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Asked } from './asked.ts'
 import { audit, type Evidence } from './audit.ts'
 import { DEAD_HEADER } from './expected.ts'
-import type { Standing } from './reader.ts'
+import type { TopicRecord } from './reader.ts'
 
 const AT = '2025-03-01T00:00:00.000Z'
 
 let offsets = 0
-const record = (value: object | string, headers: Record<string, string> = {}): Standing => ({
+const record = (value: object | string, headers: Record<string, string> = {}): TopicRecord => ({
   partition: 0,
   offset: String(offsets++),
   timestamp: Date.parse(AT),

@@ -5,16 +5,16 @@ import type { CallRecord } from '../../src/tools/understudy/call-log.ts'
 import type { Asked } from './asked.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'
-import type { Standing } from './reader.ts'
+import type { TopicRecord } from './reader.ts'
 
 /** Everything that was written down from outside the service. */
 export interface Evidence {
-  readonly posts: readonly Standing[]
-  readonly comments: readonly Standing[]
-  readonly counterspeech: readonly Standing[]
-  readonly verdicts: readonly Standing[]
-  readonly transcripts: readonly Standing[]
-  readonly deadLetters: readonly Standing[]
+  readonly posts: readonly TopicRecord[]
+  readonly comments: readonly TopicRecord[]
+  readonly counterspeech: readonly TopicRecord[]
+  readonly verdicts: readonly TopicRecord[]
+  readonly transcripts: readonly TopicRecord[]
+  readonly deadLetters: readonly TopicRecord[]
   /** The model's own log. */
   readonly calls: readonly CallRecord[]
   /** What the proxies before the model saw pass. */
@@ -72,11 +72,11 @@ export function audit(evidence: Evidence): Account {
   /** By id, each once; what stands there again must be the same bytes. */
   const distinct = <One>(
     what: string,
-    records: readonly Standing[],
+    records: readonly TopicRecord[],
     read: (json: unknown) => One,
     idOf: (one: One) => string,
   ) => {
-    const byId = new Map<string, { one: One; standing: Standing }>()
+    const byId = new Map<string, { one: One; standing: TopicRecord }>()
     const different: string[] = []
     for (const standing of records) {
       const one = read(JSON.parse(standing.value))
@@ -172,7 +172,7 @@ const isRetraction = ({ label, degraded }: Verdict) =>
 function chains(
   expected: Expected,
   off: Evidence['off'],
-  verdicts: readonly { one: Verdict; standing: Standing }[],
+  verdicts: readonly { one: Verdict; standing: TopicRecord }[],
   transcripts: ReadonlyMap<string, Transcript>,
   many: Many,
 ): void {

@@ -1,5 +1,5 @@
 import type { Evidence } from './audit.ts'
-import type { Standing } from './reader.ts'
+import type { TopicRecord } from './reader.ts'
 import { RULES } from './stream.ts'
 
 /** What a subject must end as, by what stands on the input topics. */
@@ -7,7 +7,7 @@ export interface ExpectedSubject {
   readonly protocols: readonly string[]
   /** It was deleted, or what it replies to was. */
   readonly gone: boolean
-  /** A comment of it was deleted: a case that was open on it, or waited for Kafka, began over. */
+  /** A comment of it was deleted: a case that was open on it, or waited for Kafka, restarted. */
   readonly shrunk: boolean
   readonly text: string
   /** Texts of the comments that count, by id. */
@@ -76,7 +76,7 @@ export function expectedOf(
 
   function fold(
     topic: string,
-    records: readonly Standing[],
+    records: readonly TopicRecord[],
     take: (message: Message, given: string | undefined, at: number) => string,
   ) {
     for (const record of records) {

@@ -3,7 +3,7 @@ import { rangesOf, readRanges } from '../../src/adapters/kafka/bounded-reader.ts
 import { incomingOf } from '../../src/adapters/kafka/record.ts'
 
 /** A record as it stands on its topic. */
-export interface Standing {
+export interface TopicRecord {
   readonly partition: number
   readonly offset: string
   /** When it was sent, ms since 1970, or what its producer said. */
@@ -23,10 +23,10 @@ export function ownClient(brokers: string): Kafka {
 }
 
 /** Everything that stands on these topics, by topic, in the order of each partition. */
-export async function readAll(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, Standing[]>> {
+export async function readAll(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, TopicRecord[]>> {
   const waiting = { signal: new AbortController().signal }
-  const read = topics.map(async (topic): Promise<[string, Standing[]]> => {
-    const records: Standing[] = []
+  const read = topics.map(async (topic): Promise<[string, TopicRecord[]]> => {
+    const records: TopicRecord[] = []
     await readRanges(kafka, topic, await rangesOf(kafka, topic, null, waiting), waiting, (partition, messages) => {
       for (const message of messages) {
         const { offset, timestamp, value, headers } = incomingOf(topic, partition, message)

@@ -100,7 +100,7 @@ describe('the watch over the store', () => {
       paused.push((await watch.pressure()).share > 1)
     }
     expect(paused).toEqual([false, true, true, true, false])
-    expect(watch.trouble).toBeNull()
+    expect(watch.problem).toBeNull()
   })
 
   it('tells of a loss once, and what to run, until it is recovered', async () => {
@@ -108,11 +108,11 @@ describe('the watch over the store', () => {
     store.lost = 'emptied'
     await watch.look()
     await watch.look()
-    expect(watch.trouble).toContain('gavel recover')
+    expect(watch.problem).toContain('gavel recover')
     expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
     store.lost = null
     await watch.look()
     expect(told).toEqual(['store:lost', 'store:recovered'])
-    expect(watch.trouble).toBeNull()
+    expect(watch.problem).toBeNull()
   })
 })

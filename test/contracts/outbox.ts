@@ -94,7 +94,7 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect(b).toBeDefined()
     })
 
-    it('does not bring back by a late sign of life what is done', async () => {
+    it('does not bring back by a late heartbeat what is done', async () => {
       await letters('a')
       const entries = await next('one')
       await stores.outbox.done(entries)

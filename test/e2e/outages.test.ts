@@ -179,7 +179,7 @@ describe('a service that is started without', () => {
     understudy.behave({ faults: { rate: 1, kinds: ['timeout'] } })
     const environment = environmentOf({ GAVEL_CASES_DEADLINE: '2s' })
     await start(environment)
-    await sendPosts(environment, ['patient'])
+    await sendPosts(environment, ['unhurried'])
     await allFinal(environment, 1, 20_000)
     const [decided] = await verdictsOf(environment)
     expect(decided).toMatchObject({ label: null, decidedBy: 'none' })

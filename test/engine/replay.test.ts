@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
 import type { JournalEntry } from '../../src/domain/case.ts'
 import { noUsage } from '../../src/domain/verdict.ts'
-import { begin, proceed, replay, type Standing } from '../../src/engine/replay.ts'
+import { begin, proceed, type ReplayState, replay } from '../../src/engine/replay.ts'
 import { type Conclusion, round, type Script } from '../../src/engine/script.ts'
 
 const said = z.object({ word: z.string() })
@@ -55,36 +55,36 @@ const entry = (answer: unknown, over: Partial<JournalEntry> = {}): JournalEntry 
 })
 const failure = (code: string, detail: string) => entry(null, { failed: { code, detail } })
 const run = (journal: Record<string, JournalEntry>) => replay(sentence(), new Map(Object.entries(journal)))
-const openIn = (standing: Standing) =>
-  standing.at === 'end' ? [] : standing.open.map(({ key, ask }) => [key, ask.messages.at(-1)?.content])
-const askedIn = (standing: Standing) => standing.asked.map(({ key }) => key)
-const wordsOf = (standing: Standing) =>
-  standing.at === 'end' ? standing.conclusion.ruling.rationale : 'not at its end'
+const openIn = (replayState: ReplayState) =>
+  replayState.at === 'end' ? [] : replayState.open.map(({ key, ask }) => [key, ask.messages.at(-1)?.content])
+const askedIn = (replayState: ReplayState) => replayState.asked.map(({ key }) => key)
+const wordsOf = (replayState: ReplayState) =>
+  replayState.at === 'end' ? replayState.conclusion.ruling.rationale : 'not at its end'
 
 const both = { '0.0': entry({ word: 'It' }), '0.1': entry({ word: 'rained' }) }
 const last = entry({ word: 'today' }, { stage: 'end' })
 
 describe('a replay', () => {
   test('over an empty journal stands at the first round, all of it open', () => {
-    const standing = run({})
-    expect(openIn(standing)).toEqual([
+    const replayState = run({})
+    expect(openIn(replayState)).toEqual([
       ['0.0', 'first'],
       ['0.1', 'second'],
     ])
-    expect(askedIn(standing)).toEqual(['0.0', '0.1'])
+    expect(askedIn(replayState)).toEqual(['0.0', '0.1'])
   })
 
   test('goes on from the round where an earlier attempt broke off', () => {
-    const standing = run(both)
-    expect(openIn(standing)).toEqual([['1.0', 'It rained']])
-    expect(askedIn(standing)).toEqual(['0.0', '0.1', '1.0'])
-    expect(standing.asked.map(({ round }) => round)).toEqual([0, 0, 1])
+    const replayState = run(both)
+    expect(openIn(replayState)).toEqual([['1.0', 'It rained']])
+    expect(askedIn(replayState)).toEqual(['0.0', '0.1', '1.0'])
+    expect(replayState.asked.map(({ round }) => round)).toEqual([0, 0, 1])
   })
 
   test('asks again only for what is missing in a round that broke off midway', () => {
-    const standing = run({ '0.1': entry({ word: 'rained' }) })
-    expect(openIn(standing)).toEqual([['0.0', 'first']])
-    expect(askedIn(standing)).toEqual(['0.0', '0.1'])
+    const replayState = run({ '0.1': entry({ word: 'rained' }) })
+    expect(openIn(replayState)).toEqual([['0.0', 'first']])
+    expect(askedIn(replayState)).toEqual(['0.0', '0.1'])
   })
 
   test('waits for a whole round, even if the next one is in the journal', () => {
@@ -174,9 +174,9 @@ describe('a script that waits in memory', () => {
     const progress = begin(sentence())
     const steps: Record<string, JournalEntry>[] = [{}, { '0.1': both['0.1'] }, both, both, journal]
     for (const known of steps) {
-      const standing = proceed(progress, new Map(Object.entries(known)))
-      expect([openIn(standing), askedIn(standing)]).toEqual([openIn(run(known)), askedIn(run(known))])
-      expect(standing.at).toBe(run(known).at)
+      const replayState = proceed(progress, new Map(Object.entries(known)))
+      expect([openIn(replayState), askedIn(replayState)]).toEqual([openIn(run(known)), askedIn(run(known))])
+      expect(replayState.at).toBe(run(known).at)
     }
   })
 

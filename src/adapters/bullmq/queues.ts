@@ -177,7 +177,7 @@ export function bullQueues(deps: {
     workers.push(worker)
   }
 
-  async function alive(jobKey: string): Promise<boolean> {
+  async function isStillOpen(jobKey: string): Promise<boolean> {
     const [queue, id] = [jobKey.slice(0, jobKey.lastIndexOf(':')), jobKey.slice(jobKey.lastIndexOf(':') + 1)]
     const target = [...asks.values()].find((candidate) => candidate.queue.qualifiedName === queue)
     return target !== undefined && LIVE.has(await target.queue.getJobState(id))
@@ -216,8 +216,8 @@ export function bullQueues(deps: {
         if (job === undefined) found.push(caseId)
         else if (state === 'waiting-children') {
           const { unprocessed = [] } = await job.getDependencies({ unprocessed: { count: CHILDREN_LOOKED_AT } })
-          const lives = await Promise.all(unprocessed.map(alive))
-          if (!lives.includes(true) && (await removed(job))) found.push(caseId)
+          const open = await Promise.all(unprocessed.map(isStillOpen))
+          if (!open.includes(true) && (await removed(job))) found.push(caseId)
         } else if (!LIVE.has(state) && (await removed(job))) found.push(caseId)
       }
       return found
@@ -263,7 +263,7 @@ export function bullQueues(deps: {
       // A worker that will not end is left behind: its jobs' locks lapse, and others do them again.
       for (const { name } of there) report('error', { where: `worker ${name}`, error: new Error('it does not end') })
       const queuesGone = Promise.all([cases.close(), ...[...asks.values()].map(({ queue }) => queue.close())])
-      await Promise.race([queuesGone, new Promise<void>((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
+      await Promise.race([queuesGone, new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())])
     },
   }
 }
@@ -279,7 +279,7 @@ const REST_MS = 1_000
 /** After the attempts have been aborted, their last writes get this long. */
 const FORCE_AFTER_MS = 1_000
 /** Longest wait for the queues' connections to close. */
-const GOODBYE_MS = 300
+const CLOSE_TIMEOUT_MS = 300
 
 /** Since when a job could have been taken up: what was handed back, or held, waits from then on. */
 function readyAtOf({ timestamp, data }: Job): number {

@@ -85,9 +85,9 @@ export async function readTopic(
   }
   try {
     if (waiting.signal.aborted) return
-    const patience = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
-    const whole = await rangesOf(kafka, topic, null, patience)
-    if (follow) await readAs(kafka, topic, null, patience, each)
+    const waitingLimits = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
+    const whole = await rangesOf(kafka, topic, null, waitingLimits)
+    if (follow) await readAs(kafka, topic, null, waitingLimits, each)
     else await readRanges(kafka, topic, whole, waiting, each)
   } catch (error) {
     if (!waiting.signal.aborted) throw error

@@ -6,7 +6,7 @@ import { OperatorError } from '../../domain/errors.ts'
 export const SETTLED_WITHIN_MS = 15_000
 const ASK_AGAIN_MS = 250
 
-interface Patience {
+interface SettleLimits {
   /** How long to ask again, in ms; `Infinity` for as long as it takes. */
   readonly withinMs: number
   /** Aborted, the wait ends and the promise rejects with the signal's reason. */
@@ -16,8 +16,8 @@ interface Patience {
 }
 
 /** Asks Kafka again while its errors are retriable, up to the time limit; rejects with the last error. */
-async function onceSettled<Value>(ask: () => Promise<Value>, patience: Patience): Promise<Value> {
-  const { withinMs, signal, waiting } = patience
+async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimits): Promise<Value> {
+  const { withinMs, signal, waiting } = limits
   const deadline = performance.now() + withinMs
   for (let told = false; ; told = true) {
     try {
@@ -36,9 +36,9 @@ async function onceSettled<Value>(ask: () => Promise<Value>, patience: Patience)
 export async function onceTopicSettled<Value>(
   topic: string,
   ask: () => Promise<Value>,
-  patience: Omit<Patience, 'waiting'> & { readonly say?: (line: string) => void },
+  limits: Omit<SettleLimits, 'waiting'> & { readonly say?: (line: string) => void },
 ): Promise<Value> {
-  const { say, ...rest } = patience
+  const { say, ...rest } = limits
   try {
     return await onceSettled(ask, {
       ...rest,

@@ -12,7 +12,7 @@ import type { Clock } from '../../ports/clock.ts'
 
 type Units = ReturnType<typeof booked>
 
-interface Held {
+interface Balance {
   used: Units
   out: Units
   /** ms since 1970, as are all times here. */
@@ -22,7 +22,7 @@ interface Held {
 interface Ticket {
   state: 'open' | 'overdue' | 'settled'
   readonly bound: Units
-  readonly accounts: readonly Held[]
+  readonly accounts: readonly Balance[]
   readonly leaseEnds: number
   forgetAt: number
 }
@@ -34,7 +34,7 @@ const SWEEP_EVERY_MS = 10_000
 
 /** Budgets of one process, which end with it. */
 export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
-  const accounts = new Map<string, Held>()
+  const accounts = new Map<string, Balance>()
   const tickets = new Map<string, Ticket>()
   const open = new Set<Ticket>()
   let sweepAt = 0
@@ -42,7 +42,7 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
   function endLeases(now: number): void {
     for (const ticket of open) {
       if (ticket.leaseEnds > now) continue
-      land(ticket, 'overdue', ticket.bound)
+      closeTicket(ticket, 'overdue', ticket.bound)
       open.delete(ticket)
     }
   }
@@ -54,9 +54,9 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
     for (const [id, { forgetAt }] of tickets) if (forgetAt <= now) tickets.delete(id)
   }
 
-  function heldAt(account: Account, now: number): Held | undefined {
-    const held = accounts.get(keyOf(account, now))
-    return held !== undefined && held.closesAt > now ? held : undefined
+  function balanceAt(account: Account, now: number): Balance | undefined {
+    const balance = accounts.get(keyOf(account, now))
+    return balance !== undefined && balance.closesAt > now ? balance : undefined
   }
 
   return {
@@ -68,17 +68,17 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
       if (asked.length === 0 || (known !== undefined && known.forgetAt > now)) return { granted: true }
       endLeases(now)
       const bound = booked(atMost)
-      const refused = asked.flatMap((account) => refusals(account, heldAt(account, now), bound, now))
+      const refused = asked.flatMap((account) => refusals(account, balanceAt(account, now), bound, now))
       const [longest] = refused.sort((a, b) => waitOf(b) - waitOf(a))
       if (longest !== undefined) return longest
       const booking = asked.map((account) => {
-        const held = heldAt(account, now) ?? { used: NONE, out: NONE, closesAt: 0 }
-        held.used = plus(held.used, bound)
-        held.out = plus(held.out, bound)
+        const balance = balanceAt(account, now) ?? { used: NONE, out: NONE, closesAt: 0 }
+        balance.used = plus(balance.used, bound)
+        balance.out = plus(balance.out, bound)
         const keepMs = account.perMs === null ? settings.keepVerdictMs : leftOf(account.perMs, now) + leaseMs
-        held.closesAt = Math.max(held.closesAt, now + keepMs)
-        accounts.set(keyOf(account, now), held)
-        return held
+        balance.closesAt = Math.max(balance.closesAt, now + keepMs)
+        accounts.set(keyOf(account, now), balance)
+        return balance
       })
       const forgetAt = Math.max(...booking.map(({ closesAt }) => closesAt))
       const ticket: Ticket = { state: 'open', bound, accounts: booking, leaseEnds: now + leaseMs, forgetAt }
@@ -92,7 +92,7 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
       const ticket = tickets.get(id)
       if (ticket === undefined || ticket.forgetAt <= now) return 'unknown'
       if (ticket.state === 'settled') return 'settled'
-      land(ticket, 'settled', booked(spent))
+      closeTicket(ticket, 'settled', booked(spent))
       open.delete(ticket)
       ticket.forgetAt = now + KEEP_SETTLED_MS
       return 'settled'
@@ -101,25 +101,30 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
     async total() {
       const [everything] = accountsOf(settings, { caseId: '', tenant: '' }).filter(({ scope }) => scope === 'total')
       if (everything === undefined) return null
-      const held = heldAt(everything, clock())
-      return { used: amountOf(held?.used ?? NONE), inFlight: amountOf(held?.out ?? NONE) }
+      const balance = balanceAt(everything, clock())
+      return { used: amountOf(balance?.used ?? NONE), inFlight: amountOf(balance?.out ?? NONE) }
     },
   }
 }
 
 /** The call is no longer in flight, and took this much. */
-function land(ticket: Ticket, state: Ticket['state'], spent: Units): void {
-  for (const held of ticket.accounts) {
-    held.used = plus(minus(held.used, ticket.bound), spent)
-    if (ticket.state === 'open') held.out = minus(held.out, ticket.bound)
+function closeTicket(ticket: Ticket, state: Ticket['state'], spent: Units): void {
+  for (const balance of ticket.accounts) {
+    balance.used = plus(minus(balance.used, ticket.bound), spent)
+    if (ticket.state === 'open') balance.out = minus(balance.out, ticket.bound)
   }
   ticket.state = state
 }
 
-function refusals({ scope, perMs, limit }: Account, held: Held | undefined, bound: Units, now: number): Refused[] {
+function refusals(
+  { scope, perMs, limit }: Account,
+  balance: Balance | undefined,
+  bound: Units,
+  now: number,
+): Refused[] {
   const left = perMs === null ? null : leftOf(perMs, now)
   return UNITS.flatMap((key): Refused[] => {
-    const [most, used, out, wanted] = [limit[key], held?.used[key] ?? 0, held?.out[key] ?? 0, bound[key]]
+    const [most, used, out, wanted] = [limit[key], balance?.used[key] ?? 0, balance?.out[key] ?? 0, bound[key]]
     if (most === null || used + wanted <= most) return []
     const refused = { granted: false, scope, unit: key === 'tokens' ? 'tokens' : 'usd' } as const
     if (wanted > most) return [{ ...refused, why: 'too-large', renewsInMs: null }]

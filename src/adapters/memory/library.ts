@@ -66,8 +66,8 @@ export function memoryStorage(): Storage {
       return [...new Set(ids)].flatMap((id) => rows.get(id) ?? [])
     },
     async rowsBy(record, by) {
-      const held = [...rowsOf(record).values()]
-      return held.filter((row) => ('change' in by ? row.change === by.change : row.owner === by.owner))
+      const rows = [...rowsOf(record).values()]
+      return rows.filter((row) => ('change' in by ? row.change === by.change : row.owner === by.owner))
     },
     ownedRows: async (record) => [...rowsOf(record).values()].flatMap(({ id, owner }) => (owner === '' ? [] : [id])),
     async nearest(record, vector, limit, loadedOnly) {

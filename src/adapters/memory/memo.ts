@@ -3,47 +3,47 @@ import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Kept, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
 
-interface Held {
+interface StoredQuestion {
   answer: { readonly entry: MemoEntry; readonly until: number } | null
   lease: { readonly asker: string; readonly until: number } | null
   readonly subjects: Set<string>
 }
 
 /** Questions held at most: beyond them the oldest goes, before its time. */
-const MOST_HELD = 20_000
+const MAX_QUESTIONS = 20_000
 
 /** The memo's twin in memory: the same promises within one process, and nothing after it. */
 export function memoryMemo(clock: Clock): Memo {
-  const questions = new Map<string, Held>()
+  const questions = new Map<string, StoredQuestion>()
   const bySubject = new Map<string, Set<string>>()
   const quiet = new Map<string, number>()
 
   const isQuiet = (subject: string) => (quiet.get(subject) ?? 0) > clock()
-  function note(key: string, held: Held, subject: string) {
-    held.subjects.add(subject)
+  function note(key: string, question: StoredQuestion, subject: string) {
+    question.subjects.add(subject)
     bySubject.set(subject, (bySubject.get(subject) ?? new Set()).add(key))
   }
   function drop(key: string): boolean {
-    const held = questions.get(key)
+    const question = questions.get(key)
     questions.delete(key)
-    for (const subject of held?.subjects ?? []) {
+    for (const subject of question?.subjects ?? []) {
       const keys = bySubject.get(subject)
       if (keys?.delete(key) && keys.size === 0) bySubject.delete(subject)
     }
-    return held?.answer != null
+    return question?.answer != null
   }
-  function find(key: string): Held | undefined {
-    const held = questions.get(key)
-    if (held === undefined || held.answer === null || held.answer.until > clock()) return held
+  function find(key: string): StoredQuestion | undefined {
+    const question = questions.get(key)
+    if (question === undefined || question.answer === null || question.answer.until > clock()) return question
     drop(key)
     return undefined
   }
-  function begin(key: string): Held {
-    const held: Held = { answer: null, lease: null, subjects: new Set() }
-    questions.set(key, held)
+  function begin(key: string): StoredQuestion {
+    const question: StoredQuestion = { answer: null, lease: null, subjects: new Set() }
+    questions.set(key, question)
     const [oldest] = questions.keys()
-    if (questions.size > MOST_HELD && oldest !== undefined) drop(oldest)
-    return held
+    if (questions.size > MAX_QUESTIONS && oldest !== undefined) drop(oldest)
+    return question
   }
 
   function look(key: string, asker: string, leaseMs: number, subject: string): Looked {
@@ -53,20 +53,20 @@ export function memoryMemo(clock: Clock): Memo {
       return { state: 'known', entry: structuredClone(found.answer.entry) }
     }
     if (isQuiet(subject)) return { state: 'mine' }
-    const held = found ?? begin(key)
-    note(key, held, subject)
-    const left = held.lease === null || held.lease.asker === asker ? 0 : held.lease.until - clock()
+    const question = found ?? begin(key)
+    note(key, question, subject)
+    const left = question.lease === null || question.lease.asker === asker ? 0 : question.lease.until - clock()
     if (left > 0) return { state: 'asked', waitMs: left }
-    held.lease = { asker, until: clock() + leaseMs }
+    question.lease = { asker, until: clock() + leaseMs }
     return { state: 'mine' }
   }
   function keep({ key, entry }: Kept, asker: string, keepMs: number, subject: string): boolean {
-    const held = find(key)
-    if (held === undefined) return false
-    if (held.lease?.asker !== asker) return isDeepStrictEqual(held.answer?.entry, entry)
-    held.lease = null
-    held.answer = { entry: structuredClone(entry), until: clock() + keepMs }
-    note(key, held, subject)
+    const question = find(key)
+    if (question === undefined) return false
+    if (question.lease?.asker !== asker) return isDeepStrictEqual(question.answer?.entry, entry)
+    question.lease = null
+    question.answer = { entry: structuredClone(entry), until: clock() + keepMs }
+    note(key, question, subject)
     return true
   }
 
@@ -80,8 +80,8 @@ export function memoryMemo(clock: Clock): Memo {
     async share(keys, ref) {
       if (isQuiet(nameOf(ref))) return
       for (const key of keys) {
-        const held = find(key)
-        if (held?.answer != null) note(key, held, nameOf(ref))
+        const question = find(key)
+        if (question?.answer != null) note(key, question, nameOf(ref))
       }
     },
     async giveUp(keys, asker) {
@@ -89,9 +89,9 @@ export function memoryMemo(clock: Clock): Memo {
     },
     async extend(keys, asker, leaseMs) {
       return keys.map((key) => {
-        const held = questions.get(key)
-        if (held?.lease?.asker !== asker) return false
-        held.lease = { asker, until: clock() + leaseMs }
+        const question = questions.get(key)
+        if (question?.lease?.asker !== asker) return false
+        question.lease = { asker, until: clock() + leaseMs }
         return true
       })
     },

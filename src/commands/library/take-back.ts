@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { Touched } from '../../curator/touched.ts'
 import { OperatorError } from '../../domain/errors.ts'
-import type { Standing, Whereabouts } from '../../ports/library.ts'
+import type { ShelvedItem, Whereabouts } from '../../ports/library.ts'
 import type { Command } from '../command.ts'
 import { byOption, judgedOption } from '../options.ts'
 import { printable, printableJson } from '../terminal.ts'
@@ -11,7 +11,7 @@ import { operator, withLibrary } from './with-library.ts'
 type TakeBackOptions = TouchedOptions & Whereabouts & { readonly by?: string }
 
 interface TakenBack {
-  readonly takenBack: readonly Standing[]
+  readonly takenBack: readonly ShelvedItem[]
   readonly touched: readonly Touched[]
 }
 

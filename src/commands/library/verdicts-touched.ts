@@ -5,7 +5,7 @@ import { subjectKey } from '../../curator/learn.ts'
 import { restingOn, type Touched } from '../../curator/touched.ts'
 import { jsonOf } from '../../domain/json-of.ts'
 import { verdict } from '../../domain/verdict.ts'
-import type { Standing, Traced } from '../../ports/library.ts'
+import type { ShelvedItem, Traced } from '../../ports/library.ts'
 import type { Invocation } from '../command.ts'
 import { eachLine } from '../judged.ts'
 import { readingClient } from '../reading-client.ts'
@@ -48,7 +48,7 @@ export async function verdictsOn(
 const judgedLine = z.union([verdict, z.object({ verdict }).transform((line) => line.verdict)])
 
 /** An item where it stands, as one line for a person. */
-export function standingLine({ shelf, tenant, id, label, by, proposals, text }: Standing): string {
+export function standingLine({ shelf, tenant, id, label, by, proposals, text }: ShelvedItem): string {
   const whose = tenant === null ? '' : ` of ${tenant}`
   const from = by.length === 0 ? '  imported' : `  by ${by.map((name) => printable(name, 40)).join(', ')}`
   const which = proposals.length === 0 ? '' : ` (${proposals.join(', ')})`

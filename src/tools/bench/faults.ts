@@ -64,7 +64,7 @@ export interface FaultReport {
     readonly billed: number
   }
   readonly orphans: readonly Pick<CallRecord, 'seq' | 'stage' | 'status' | 'fault'>[]
-  /** Jobs that were given to another because their worker gave no sign of life: one such may have been done twice. */
+  /** Jobs that were given to another because their worker sent no heartbeat: one such may have been done twice. */
   readonly stalled: number
   readonly breakerOpened: number
   readonly seconds: number

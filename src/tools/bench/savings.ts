@@ -35,11 +35,11 @@ export interface SavingsReport extends Savings {
   readonly underPressure: Savings
 }
 
-/** Changes to the settings: the rumor protocol's own, whether answers are remembered, and whether every case is pressed. */
+/** Changes to the settings: the rumor protocol's own, whether answers are remembered, and whether every case is overloaded. */
 interface Way {
   readonly rumor: Readonly<Record<string, unknown>>
   readonly memo?: boolean
-  readonly pressed?: boolean
+  readonly overloaded?: boolean
 }
 
 interface Saving {
@@ -93,7 +93,7 @@ export async function savingsBench(
   const pressing = every.filter(({ name }) => UNDER_PRESSURE.test(name))
   const ordinary = every.filter(({ name }) => !UNDER_PRESSURE.test(name))
   const report = await worth(ordinary, merged(pressing.map(({ off }) => off)))
-  const underPressure = await worth(pressing, { ...merged(ordinary.map(({ on }) => on)), pressed: true })
+  const underPressure = await worth(pressing, { ...merged(ordinary.map(({ on }) => on)), overloaded: true })
   return { threads, verdicts, ...report, underPressure }
 }
 
@@ -131,7 +131,7 @@ function merged(ways: readonly Way[]): Way {
   return {
     rumor: Object.assign({}, ...ways.map(({ rumor }) => rumor)),
     memo: ways.findLast(({ memo }) => memo !== undefined)?.memo ?? false,
-    pressed: ways.some(({ pressed }) => pressed),
+    overloaded: ways.some(({ overloaded }) => overloaded),
   }
 }
 
@@ -147,7 +147,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   const changed: Settings = {
     ...settings,
     memo: { ...settings.memo, enabled: way.memo ?? false },
-    cases: { ...settings.cases, pressedAtDue: way.pressed ? 0 : Number.POSITIVE_INFINITY },
+    cases: { ...settings.cases, pressedAtDue: way.overloaded ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
   const topics = memoryTopics()

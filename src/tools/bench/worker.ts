@@ -20,7 +20,7 @@ export interface Tick {
   /** Messages of all input topics that this process has still to read, as it last knew. */
   readonly lag: number
   readonly troubles: number
-  /** Jobs whose worker gave no sign of life; such a one may have been done twice. */
+  /** Jobs whose worker sent no heartbeat; such a one may have been done twice. */
   readonly stalled: number
   /** Times that a model was kept away from. */
   readonly breaks: number

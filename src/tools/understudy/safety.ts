@@ -59,7 +59,7 @@ function riskOf(text: string): Risk {
   const taught = harmful.length > 0 ? Math.min(2, saidOf(own, ['method']).length) * METHOD : 0
   const harm = Math.min(1, weighed(harmful, HARM) + taught)
   const excuse = weighed(benign, BENIGN)
-  return { strict: within(0.1 + harm - excuse * 0.2), loose: within(harm * 0.8 - excuse), harmful, benign }
+  return { strict: clamp(0.1 + harm - excuse * 0.2), loose: clamp(harm * 0.8 - excuse), harmful, benign }
 }
 
 /** An image's description. The understudy has no eyes: it repeats what the author says of the image, and says so. */
@@ -86,13 +86,13 @@ function brief({ sections }: Question, schema: JsonSchema): Said {
   })
 }
 
-function comparison(text: string, [precedent, { text: held }]: readonly [number, Fence]) {
-  const { harmful, benign } = riskOf(held)
+function comparison(text: string, [precedent, { text: precedentText }]: readonly [number, Fence]) {
+  const { harmful, benign } = riskOf(precedentText)
   const kinds = [...new Set([...harmful, ...benign].map(({ kind }) => kind))]
   return {
     precedent,
     keyCues: kinds.map((kind) => `words of ${kind}`),
-    differences: `It shares ${Math.round(shared(text, held) * 100)} % of its words with the input.`,
+    differences: `It shares ${Math.round(shared(text, precedentText) * 100)} % of its words with the input.`,
   }
 }
 
@@ -104,7 +104,7 @@ function assessment({ sections, replies }: Question, side: 'strict' | 'loose'): 
   const [first, other] = side === 'strict' ? [strict, loose] : [loose, strict]
   const moved = again && (side === 'strict') === benign.length > 0 ? first + (other - first) * 0.25 : first
   const reason = side === 'strict' ? `At its worst: ${wordsOf(harmful)}.` : `At its best: ${wordsOf(benign)}.`
-  return because(reason, { score: within(moved) })
+  return because(reason, { score: clamp(moved) })
 }
 
 const CATEGORY: Readonly<Partial<Record<Conduct, string>>> = {
@@ -121,7 +121,7 @@ const CATEGORY: Readonly<Partial<Record<Conduct, string>>> = {
 /** The arbiter: an excuse that outweighs the danger, a danger that nothing excuses, or else the default; in this order. */
 function ruling({ sections }: Question, schema: JsonSchema): Said {
   const { strict, loose, harmful, benign } = riskOf(subjectOf(sections().fences))
-  const score = within((strict + loose) / 2)
+  const score = clamp((strict + loose) / 2)
   const rule =
     benign.length > 0 && harmful.length > 0 && score < 0.5 ? /exonerat/ : score >= 0.5 ? /confirm/ : /default/
   const named = score >= 0.5 ? [...new Set(harmful.flatMap(({ kind }) => CATEGORY[kind] ?? []))] : []
@@ -143,6 +143,6 @@ function categoriesOf(schema: JsonSchema): unknown[] {
 }
 
 /** A score in [0, 1], in hundredths. */
-function within(score: number): number {
+function clamp(score: number): number {
   return Math.round(Math.max(0, Math.min(1, score)) * 100) / 100
 }
