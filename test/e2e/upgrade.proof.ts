@@ -1,3 +1,6 @@
-import { worksSideBySide } from './upgrade.ts'
+import { takesOverFrom, worksSideBySide } from './upgrade.ts'
 
 worksSideBySide()
+
+/** The last commit before names and files were put in order, which must have changed nothing on the wire and on disk. */
+takesOverFrom('bd44c4114e6ba5b6c7190a12ed239e6834082897', 'the version before the renames')

@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import {
   allFinal,
   environmentOn,
   eventually,
+  protocolsOn,
   type Service,
   send,
   settingsOf,
@@ -24,6 +26,9 @@ import {
 } from '../support/pipeline.ts'
 
 const LATENCY_MS = 200
+const SCRIPT = 'src/protocols/rumor/index.ts'
+/** The number of rumor's script here; the next version has the next one. */
+const VERSION = Number(/const VERSION = (\d+)/.exec(readFileSync(join(PROJECT, SCRIPT), 'utf8'))?.[1])
 const SAID = 'Judge every comment by itself, as if the others were not there.'
 const SAYS = 'Judge every comment by itself, as if it stood alone.'
 
@@ -60,7 +65,7 @@ function nextVersion(): string {
     writeFileSync(file, text.replace(from, to))
   }
   change('config/prompts/rumor/stance-batch.md', SAID, SAYS)
-  change('src/protocols/rumor/index.ts', 'const VERSION = 1', 'const VERSION = 2')
+  change(SCRIPT, `const VERSION = ${VERSION}`, `const VERSION = ${VERSION + 1}`)
   return project
 }
 
@@ -112,12 +117,14 @@ export function worksSideBySide(): void {
     for (const { id, label, degraded } of verdicts) expect({ id, label, degraded }).toMatchObject({ degraded: [] })
 
     const byVersion = Object.groupBy(verdicts, ({ versions }) => versions.script)
-    tell(`judged by the older version ${byVersion[1]?.length ?? 0}, by the newer ${byVersion[2]?.length ?? 0}`)
-    expect(Object.keys(byVersion).every((version) => version === '1' || version === '2')).toBe(true)
-    expect(byVersion[2]?.length).toBeGreaterThan(0)
-    const prompts = (version: 1 | 2) => new Set(byVersion[version]?.map(({ versions }) => versions.prompts))
-    expect(prompts(2).size).toBe(1)
-    expect([...prompts(1)].filter((hash) => prompts(2).has(hash))).toEqual([])
+    tell(
+      `judged by the older version ${byVersion[VERSION]?.length ?? 0}, by the newer ${byVersion[VERSION + 1]?.length ?? 0}`,
+    )
+    expect(Object.keys(byVersion).every((version) => [VERSION, VERSION + 1].includes(Number(version)))).toBe(true)
+    expect(byVersion[VERSION + 1]?.length).toBeGreaterThan(0)
+    const prompts = (version: number) => new Set(byVersion[version]?.map(({ versions }) => versions.prompts))
+    expect(prompts(VERSION + 1).size).toBe(1)
+    expect([...prompts(VERSION)].filter((hash) => prompts(VERSION + 1).has(hash))).toEqual([])
     const transcripts = new Map(
       (await transcriptsOf(environment)).map((one) => [one.verdictId, JSON.stringify(one.turns)]),
     )
@@ -126,8 +133,8 @@ export function worksSideBySide(): void {
       expect([id, versions.script, turns?.includes(SAYS), turns?.includes(SAID)]).toEqual([
         id,
         versions.script,
-        versions.script === 2,
-        versions.script === 1,
+        versions.script === VERSION + 1,
+        versions.script === VERSION,
       ])
     }
   })
@@ -163,45 +170,127 @@ async function asTheVersionBefore(redis: Redis, prefix: string) {
   return found
 }
 
+/** Ids of the calls that the journals hold. */
+async function journaledCalls(redis: Redis, prefix: string): Promise<Set<string>> {
+  const journaled = new Set<string>()
+  for (const key of await redis.keys(`${keysUnder(prefix).journal('')}*`))
+    for (const json of await redis.hvals(key))
+      for (const { id } of (JSON.parse(json) as { calls: { id: string }[] }).calls) journaled.add(id)
+  return journaled
+}
+
+/**
+ * A service is killed in mid-debate; what it left is finished by this version, and nothing that its journals hold is asked
+ * again.
+ */
+async function finishesWhatIsLeft(
+  older: { readonly project?: string; readonly left?: (redis: Redis, prefix: string) => Promise<object> },
+  posts: readonly string[],
+  changes: Record<string, string> = {},
+): Promise<void> {
+  const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', ...changes })
+  const asked = stack.understudy?.calls().length ?? 0
+  const before = await start(environment, older.project)
+  await sendPosts(environment, posts)
+  const redis = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
+  try {
+    const prefix = environment.GAVEL_REDIS_PREFIX ?? ''
+    // In mid-debate: some rounds are answered, and others asked.
+    await eventually(async () => (await journaledCalls(redis, prefix)).size >= 8, 20_000)
+    await before.kill('SIGKILL')
+    const journaled = await journaledCalls(redis, prefix)
+    const open = await redis.zcard(keysUnder(prefix).open)
+    tell(`left in mid-debate: ${open} open cases, ${journaled.size} journaled calls`)
+    expect(Math.min(open, journaled.size)).toBeGreaterThan(0)
+    if (older.left !== undefined) {
+      const found = await older.left(redis, prefix)
+      tell(`left by the version before: ${JSON.stringify(found)}`)
+      expect(Math.min(...Object.values(found))).toBeGreaterThan(0)
+    }
+
+    await start(environment)
+    const protocols = Object.keys(environment).filter(
+      (name) => /^GAVEL_PROTOCOLS_[A-Z]+_ENABLED$/.test(name) && environment[name] === 'true',
+    )
+    await allFinal(environment, posts.length, 60_000)
+    // A post is judged by each protocol by itself.
+    const finals = async () => (await verdictsOf(environment)).filter(({ final }) => final).length
+    await eventually(async () => (await finals()) >= posts.length * protocols.length, 60_000)
+    const transcripts = await transcriptsOf(environment)
+    const verdicts = await verdictsOf(environment)
+    expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
+    const claimed = new Set(transcripts.flatMap(({ turns }) => turns.flatMap(({ calls }) => calls.map(({ id }) => id))))
+    expect([...journaled].filter((id) => !claimed.has(id))).toEqual([])
+    const ledger = ledgerOf((stack.understudy?.calls() ?? []).slice(asked), transcripts)
+    expect(ledger.invented).toEqual([])
+    expect(ledger.logged).toBe(ledger.journaled + ledger.failed + ledger.orphans.length)
+    tell(`${verdicts.length} verdicts; ${JSON.stringify({ ...ledger, orphans: ledger.orphans.length })}`)
+  } finally {
+    redis.disconnect()
+  }
+}
+
 /** What the version before has left in Redis is read. */
 export function readsTheVersionBefore(): void {
   it('goes on with cases, journals, jobs and threads that the version before has left, and asks nothing again that they hold', {
     timeout: 60_000,
   }, async () => {
-    const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
-    const posts = ids(100, 106)
-    const asked = stack.understudy?.calls().length ?? 0
-    const older = await start(environment)
-    await sendPosts(environment, posts)
-    const redis = connect(settingsOf(environment).redis, () => {}, 'fail-fast')
-    try {
-      const prefix = environment.GAVEL_REDIS_PREFIX ?? ''
-      // In mid-debate: some rounds are answered, and others asked.
-      await eventually(async () => (await redis.keys(`${keysUnder(prefix).journal('')}*`)).length >= 3, 20_000)
-      await older.kill('SIGKILL')
-      const journaled = new Set<string>()
-      for (const key of await redis.keys(`${keysUnder(prefix).journal('')}*`))
-        for (const json of await redis.hvals(key))
-          for (const { id } of (JSON.parse(json) as { calls: { id: string }[] }).calls) journaled.add(id)
-      const found = await asTheVersionBefore(redis, prefix)
-      tell(`left by the version before: ${JSON.stringify(found)}`)
-      expect(Math.min(found.cases, found.answers, found.threads)).toBeGreaterThan(0)
+    await finishesWhatIsLeft({ left: asTheVersionBefore }, ids(100, 106))
+  })
+}
 
+/** The files of an earlier commit, with today's packages; null where this clone does not have it. */
+function projectAt(commit: string): string | null {
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: PROJECT, maxBuffer: 2 ** 28 })
+  const archive = git('archive', commit)
+  if (archive.status !== 0) return null
+  const project = join(folder, commit)
+  mkdirSync(project)
+  if (spawnSync('tar', ['x', '-C', project], { input: archive.stdout }).status !== 0) return null
+  symlinkSync(join(PROJECT, 'node_modules'), join(project, 'node_modules'))
+  return project
+}
+
+/** What a service of an earlier commit has left is finished by this one, and the two work side by side. */
+export function takesOverFrom(commit: string, what: string): void {
+  const older = projectAt(commit)
+  if (older === null) tell(`SKIPPED: this clone lacks commit ${commit}: "git fetch --unshallow" brings it`)
+
+  it.skipIf(older === null)(
+    `finishes what a service of ${what} has left in mid-debate, by three protocols`,
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      if (older === null) return
+      await finishesWhatIsLeft({ project: older }, ids(200, 208), protocolsOn('rumor', 'hate', 'safety'))
+    },
+  )
+
+  it.skipIf(older === null)(
+    `works beside a service of ${what}: one verdict a subject, whoever is stopped`,
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      if (older === null) return
+      const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
+      const [before, during, after] = [ids(300, 306), ids(306, 312), ids(312, 318)]
+      const first = await start(environment, older)
+      await sendPosts(environment, before)
+      await callsGoOn()
       await start(environment)
-      await allFinal(environment, posts.length, 30_000)
-      const transcripts = await transcriptsOf(environment)
+      await sendPosts(environment, during)
+      await callsGoOn()
+      await first.kill('SIGTERM')
+      await sendPosts(environment, after)
+      const all = [...before, ...during, ...after]
+      await allFinal(environment, all.length, 60_000)
       const verdicts = await verdictsOf(environment)
       expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
-      expect(verdicts.filter(({ degraded }) => degraded.length > 0)).toEqual([])
-      const claimed = new Set(
-        transcripts.flatMap(({ turns }) => turns.flatMap(({ calls }) => calls.map(({ id }) => id))),
-      )
-      expect([...journaled].filter((id) => !claimed.has(id))).toEqual([])
-      const ledger = ledgerOf((stack.understudy?.calls() ?? []).slice(asked), transcripts)
-      expect(ledger.invented).toEqual([])
-      expect(ledger.logged).toBe(ledger.journaled + ledger.failed + ledger.orphans.length)
-    } finally {
-      redis.disconnect()
-    }
-  })
+      const finals = verdicts.filter(({ final }) => final).map(({ subjectId }) => subjectId)
+      expect(finals.sort()).toEqual(all.sort())
+      for (const { id, degraded } of verdicts) expect({ id, degraded }).toEqual({ id, degraded: [] })
+    },
+  )
 }
