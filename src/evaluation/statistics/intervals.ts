@@ -1,0 +1,92 @@
+import jstat from 'jstat'
+import type { Random } from './random.ts'
+
+const { normal, studentt } = jstat.jStat
+
+/** Fewer sampled units than this give no bootstrap interval: it would be too narrow, and nobody could say by how much. */
+const FEWEST_UNITS = 20
+/** Resamples an interval; its ends then move by about a fortieth of its width from seed to seed. */
+const RESAMPLES = 2_000
+/** More resamples than this share without a value, and the interval would be that of the others. */
+const MOST_WITHOUT_VALUE = 0.05
+
+/** A 95 % confidence interval. */
+export interface Interval {
+  readonly low: number
+  readonly high: number
+  readonly method: 'Wilson' | 'bootstrap'
+}
+
+/** A number, what the sample leaves open about it, and in words what can't be computed. */
+export interface Estimate {
+  readonly value: number | null
+  readonly interval: Interval | null
+  /** Why there is no value, or no interval; null where both are there. */
+  readonly why: string | null
+}
+
+/** Wilson's score interval (Wilson 1927) of a share, for items drawn one by one. Null without items. */
+export function wilson(hits: number, items: number): Interval | null {
+  if (items === 0) return null
+  const z = normal.inv(0.975, 0, 1)
+  const share = hits / items
+  const middle = (share + (z * z) / (2 * items)) / (1 + (z * z) / items)
+  const reach = (z * Math.sqrt((share * (1 - share)) / items + (z * z) / (4 * items * items))) / (1 + (z * z) / items)
+  return { low: Math.max(0, middle - reach), high: Math.min(1, middle + reach), method: 'Wilson' }
+}
+
+/**
+ * What a sample of `items` can show of a share at best: half the width of its interval where the share is one half. 0.15 for
+ * 40 items.
+ */
+export function reachOf(items: number): number | null {
+  const interval = wilson(items / 2, items)
+  return interval === null ? null : (interval.high - interval.low) / 2
+}
+
+/**
+ * An estimate with the bootstrap interval over the units that were sampled (threads, events, authors, or single items):
+ * percentiles of the statistic over resamples of whole units, widened for few units as Student's t is over the normal
+ * distribution (Hesterberg 2015, "expanded percentile"). `statistic` is null where it can't be computed of a sample, and
+ * `absent` says why of the whole one.
+ */
+export function bootstrap<Unit>(
+  units: readonly Unit[],
+  statistic: (sample: readonly Unit[]) => number | null,
+  { random, absent, resamples = RESAMPLES }: { random: Random; absent: string; resamples?: number },
+): Estimate {
+  const value = statistic(units)
+  if (value === null) return { value, interval: null, why: absent }
+  if (units.length < FEWEST_UNITS)
+    return { value, interval: null, why: `no interval: ${units.length} sampled units are fewer than ${FEWEST_UNITS}` }
+  const values: number[] = []
+  const sample = [...units]
+  for (let nth = 0; nth < resamples; nth++) {
+    for (let at = 0; at < sample.length; at++) sample[at] = units[random.below(units.length)] as Unit
+    const one = statistic(sample)
+    if (one !== null) values.push(one)
+  }
+  if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
+    return { value, interval: null, why: 'no interval: too many resamples have no value' }
+  values.sort((one, other) => one - other)
+  const tail = tailShare(units.length)
+  return {
+    value,
+    interval: { low: quantileOf(values, tail), high: quantileOf(values, 1 - tail), method: 'bootstrap' },
+    why: null,
+  }
+}
+
+/** The share of resamples beyond each end of the interval: 0.025 for many units, less for few. */
+function tailShare(units: number): number {
+  return normal.cdf(Math.sqrt(units / (units - 1)) * studentt.inv(0.025, units - 1), 0, 1)
+}
+
+/** The quantile of sorted numbers, between two of them by their distance (Hyndman and Fan's type 7). */
+export function quantileOf(sorted: readonly number[], share: number): number {
+  const place = share * (sorted.length - 1)
+  const below = Math.floor(place)
+  const low = sorted[below] ?? Number.NaN
+  const high = sorted[Math.min(below + 1, sorted.length - 1)] ?? Number.NaN
+  return low + (high - low) * (place - below)
+}

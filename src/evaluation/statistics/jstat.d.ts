@@ -1,0 +1,17 @@
+/** The part of jstat that Gavel uses; the package brings no types. */
+declare module 'jstat' {
+  interface Continuous<Parameters extends number[]> {
+    cdf(x: number, ...parameters: Parameters): number
+    inv(p: number, ...parameters: Parameters): number
+  }
+  export const jStat: {
+    /** Standard normal distribution with mean 0 and deviation 1 given. */
+    readonly normal: Continuous<[mean: number, deviation: number]>
+    readonly studentt: Continuous<[degreesOfFreedom: number]>
+    readonly binomial: { cdf(k: number, n: number, p: number): number }
+    /** Spearman's rank correlation, ties with their mean rank; NaN where one side has no variance. */
+    spearmancoeff(one: readonly number[], other: readonly number[]): number
+  }
+  const jstat: { readonly jStat: typeof jStat }
+  export default jstat
+}
