@@ -33,7 +33,7 @@ export function pairedDifference<Unit>(
       const after = statistics.second(sample)
       return before === null || after === null ? null : after - before
     },
-    how,
+    { ...how, kind: 'other' },
   )
 }
 

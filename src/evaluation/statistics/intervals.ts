@@ -28,11 +28,13 @@ export interface Estimate {
 /** Wilson's score interval (Wilson 1927) of a share, for items drawn one by one. Null without items. */
 export function wilson(hits: number, items: number): Interval | null {
   if (items === 0) return null
-  const z = normal.inv(0.975, 0, 1)
-  const share = hits / items
+  return { ...scoreInterval(hits / items, items, normal.inv(0.975, 0, 1)), method: 'Wilson' }
+}
+
+function scoreInterval(share: number, items: number, z: number): { low: number; high: number } {
   const middle = (share + (z * z) / (2 * items)) / (1 + (z * z) / items)
   const reach = (z * Math.sqrt((share * (1 - share)) / items + (z * z) / (4 * items * items))) / (1 + (z * z) / items)
-  return { low: Math.max(0, middle - reach), high: Math.min(1, middle + reach), method: 'Wilson' }
+  return { low: Math.max(0, middle - reach), high: Math.min(1, middle + reach) }
 }
 
 /**
@@ -44,37 +46,65 @@ export function reachOf(items: number): number | null {
   return interval === null ? null : (interval.high - interval.low) / 2
 }
 
+/** What a statistic is: a share (accuracy, recall, F1) lies in [0, 1]; anything else may lie anywhere. */
+export type StatisticKind = 'share' | 'other'
+
 /**
- * An estimate with the bootstrap interval over the units that were sampled (threads, events, authors, or single items):
- * percentiles of the statistic over resamples of whole units, widened for few units as Student's t is over the normal
- * distribution (Hesterberg 2015, "expanded percentile"). `statistic` is null where it can't be computed of a sample, and
- * `absent` says why of the whole one.
+ * An estimate with the bootstrap interval over the units that were sampled (threads, events, authors, or single items).
+ * `statistic` is null where it can't be computed of a sample, and `absent` says why of the whole one.
+ *
+ * Of a share the interval is Wilson's for as many items as would make a share so uncertain: their number follows from the
+ * deviation over resamples (Kish's effective sample size), and Student's t with a degree of freedom less than there are units
+ * stands in place of the normal distribution. Of anything else it is between percentiles of the resamples, widened for few
+ * units as Student's t is (Hesterberg 2015, "expanded percentile").
  */
 export function bootstrap<Unit>(
   units: readonly Unit[],
   statistic: (sample: readonly Unit[]) => number | null,
-  { random, absent, resamples = RESAMPLES }: { random: Random; absent: string; resamples?: number },
+  how: { random: Random; absent: string; kind: StatisticKind; resamples?: number },
 ): Estimate {
   const value = statistic(units)
-  if (value === null) return { value, interval: null, why: absent }
+  if (value === null) return { value, interval: null, why: how.absent }
   if (units.length < FEWEST_UNITS)
     return { value, interval: null, why: `no interval: ${units.length} sampled units are fewer than ${FEWEST_UNITS}` }
+  const resamples = how.resamples ?? RESAMPLES
+  const values = resampled(units, statistic, { random: how.random, resamples })
+  if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
+    return { value, interval: null, why: 'no interval: too many resamples have no value' }
+  const interval =
+    how.kind === 'share' ? ofShare(value, values, units.length) : betweenPercentiles(values, units.length)
+  return { value, interval, why: null }
+}
+
+/** The statistic of each resample that has one: as many units as there are, drawn with replacement. */
+function resampled<Unit>(
+  units: readonly Unit[],
+  statistic: (sample: readonly Unit[]) => number | null,
+  { random, resamples }: { random: Random; resamples: number },
+): number[] {
   const values: number[] = []
   const sample = [...units]
   for (let nth = 0; nth < resamples; nth++) {
     for (let at = 0; at < sample.length; at++) sample[at] = units[random.below(units.length)] as Unit
-    const one = statistic(sample)
-    if (one !== null) values.push(one)
+    const value = statistic(sample)
+    if (value !== null) values.push(value)
   }
-  if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
-    return { value, interval: null, why: 'no interval: too many resamples have no value' }
-  values.sort((one, other) => one - other)
-  const tail = tailShare(units.length)
-  return {
-    value,
-    interval: { low: quantileOf(values, tail), high: quantileOf(values, 1 - tail), method: 'bootstrap' },
-    why: null,
-  }
+  return values
+}
+
+function ofShare(share: number, values: readonly number[], units: number): Interval {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
+  const variance = (squares / (values.length - 1)) * (units / (units - 1))
+  // Where all resamples agree, as at 0 and 1, they say nothing of the spread.
+  const effective = variance > 0 ? (share * (1 - share)) / variance : units
+  return { ...scoreInterval(share, effective, -studentt.inv(0.025, units - 1)), method: 'bootstrap' }
+}
+
+function betweenPercentiles(values: readonly number[], units: number): Interval {
+  const sorted = values.toSorted((one, other) => one - other)
+  const tail = tailShare(units)
+  return { low: quantileOf(sorted, tail), high: quantileOf(sorted, 1 - tail), method: 'bootstrap' }
 }
 
 /** The share of resamples beyond each end of the interval: 0.025 for many units, less for few. */

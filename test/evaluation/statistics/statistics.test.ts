@@ -205,7 +205,8 @@ describe('intervals', () => {
   it('the bootstrap’s is that of Student’s t for a mean, nearly, and the same for the same seed', () => {
     const random = seededRandom('normal')
     const values = Array.from({ length: 25 }, () => random.unit() + random.unit() + random.unit())
-    const of = (seed: string) => bootstrap(values, mean, { random: seededRandom(seed), absent: '', resamples: 8_000 })
+    const of = (seed: string) =>
+      bootstrap(values, mean, { random: seededRandom(seed), absent: '', kind: 'other', resamples: 8_000 })
     const deviation = Math.sqrt(
       values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1),
     )
@@ -216,8 +217,30 @@ describe('intervals', () => {
     expect(of('two')).not.toEqual(of('one'))
   })
 
+  it('the bootstrap’s of a share of single items is Wilson’s, with Student’s t, nearly; of whole units it is wider', () => {
+    const items = Array.from({ length: 120 }, (_, at) => (at % 6 === 0 ? 0 : 1))
+    const of = <Unit>(units: readonly Unit[], statistic: (sample: readonly Unit[]) => number) =>
+      bootstrap(units, statistic, { random: seededRandom('share'), absent: '', kind: 'share' }).interval
+    const single = of(items, mean)
+    close(single?.low, wilson(100, 120)?.low ?? 0, 2)
+    close(single?.high, wilson(100, 120)?.high ?? 0, 2)
+    // Twenty threads of six that are right or wrong together: as if there were twenty items.
+    const threads = Array.from({ length: 24 }, (_, at) => Array<number>(5).fill(at % 6 === 0 ? 0 : 1))
+    const clustered = of(threads, (sample) => mean(sample.flat()))
+    close(clustered?.low, (wilson(20, 24)?.low ?? 0) - 0.01, 1)
+    expect((clustered?.high ?? 0) - (clustered?.low ?? 0)).toBeGreaterThan(
+      1.8 * ((single?.high ?? 0) - (single?.low ?? 0)),
+    )
+    const right = of(
+      items.map(() => 1),
+      mean,
+    )
+    close(right?.low, wilson(120, 120)?.low ?? 0, 2)
+    expect(right?.high).toBe(1)
+  })
+
   it('says why there is none: too few units, no value, resamples without one', () => {
-    const how = { random: seededRandom(1), absent: 'nothing is there' }
+    const how = { random: seededRandom(1), absent: 'nothing is there', kind: 'other' as const }
     expect(bootstrap(few, mean, how)).toEqual({
       value: 9,
       interval: null,
