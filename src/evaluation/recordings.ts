@@ -1,0 +1,256 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Model, ModelReply, ModelRequest } from '../ports/model.ts'
+import { linesOf } from './lines.ts'
+
+/**
+ * What a model was asked and said, kept in a folder as JSON Lines that other tools can read and write (docs/recordings.md):
+ * `answers.jsonl` has a line an answer, `calls.jsonl` one for each call as it is made, so that calls that were lost when a
+ * process was killed are known.
+ */
+const ANSWERS = 'answers.jsonl'
+const CALLS = 'calls.jsonl'
+
+const message = z.object({
+  role: z.enum(['system', 'user', 'assistant']),
+  content: z.string(),
+  /** SHA-256 of each image's data, as `sha256:HEX`. */
+  images: z.array(z.string()).optional(),
+})
+
+/** One question, as its digest has it. */
+const question = z.object({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  temperature: z.number(),
+  maxTokens: z.number(),
+  answer: z.object({ name: z.string(), schema: z.unknown() }),
+  /** Which of several draws of the same question this is, for instance `repeat 2`; empty for the first. */
+  draw: z.string().default(''),
+})
+type Question = z.infer<typeof question>
+
+const reply = z.object({
+  text: z.string().nullable(),
+  finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
+  model: z.string(),
+  promptTokens: z.number().int().nonnegative().default(0),
+  cachedTokens: z.number().int().nonnegative().default(0),
+  completionTokens: z.number().int().nonnegative().default(0),
+})
+
+const answerLine = z.object({
+  digest: z.string().optional(),
+  question,
+  reply,
+  /** The call's id in `calls.jsonl`, where Gavel made it. */
+  call: z.string().optional(),
+  /** How long the call took, in ms. */
+  ms: z.number().optional(),
+})
+
+const callLine = z.object({ call: z.string(), digest: z.string(), at: z.string(), failed: z.string().optional() })
+
+/** A call that was under way when its process ended: it may have been paid for, and nobody has its answer. */
+export interface LostCall {
+  readonly call: string
+  readonly digest: string
+  /** When it was made, in ISO 8601. */
+  readonly at: string
+}
+
+export interface Recording {
+  /** Answers that the folder holds. */
+  answers(): number
+  /** Calls that earlier processes made and of which nothing is known. */
+  readonly lost: readonly LostCall[]
+  /**
+   * A model that answers from the recording what it holds, and has `inner` asked, and recorded, what it lacks. Without
+   * `inner` a missing answer is a `PermanentError` with the digest in it, which `missing` lists as well. `draw` tells
+   * repetitions of a run apart.
+   */
+  model(inner: Model | null, draw?: string): Model
+  /** Questions that were asked without an answer being there, by digest. */
+  readonly missing: ReadonlyMap<string, Question>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the recording in a folder, which is made if need be. A last line that a kill cut off is taken out; any other line
+ * that can't be read is an `OperatorError` with its place. With `readOnly` nothing is written.
+ */
+export async function openRecording(folder: string, { readOnly = false } = {}): Promise<Recording> {
+  if (!readOnly) await mkdir(folder, { recursive: true })
+  const [answersFile, callsFile] = [join(folder, ANSWERS), join(folder, CALLS)]
+  const known = new Map<string, ModelReply>()
+  const ended = new Set<string>()
+  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call }, place) => {
+    const own = digestOf(asked)
+    if (digest !== undefined && digest !== own)
+      throw new OperatorError(
+        `${place}: the digest is not that of the question, which is ${own}. Leave it out, or mend it.`,
+      )
+    known.set(own, said)
+    if (call !== undefined) ended.add(call)
+  })
+  const begun = new Map<string, LostCall>()
+  await eachLine(callsFile, callLine, readOnly, ({ failed, ...call }) => {
+    if (failed === undefined) begun.set(call.call, call)
+    else ended.add(call.call)
+  })
+  const [answers, calls] = readOnly ? [] : [await appendTo(answersFile), await appendTo(callsFile)]
+  const missing = new Map<string, Question>()
+  /** Two who ask the same at once are given one answer, as a replay gives them one. */
+  const inFlight = new Map<string, Promise<ModelReply>>()
+
+  async function ask(inner: Model, request: ModelRequest, asked: Question, digest: string): Promise<ModelReply> {
+    if (answers === undefined || calls === undefined) throw new Error('the recording was opened to be read alone')
+    const call = randomUUID()
+    await calls.append({ call, digest, at: new Date().toISOString() })
+    const start = performance.now()
+    try {
+      const given = await inner.complete(request)
+      await answers.append({ digest, question: asked, reply: given, call, ms: Math.round(performance.now() - start) })
+      known.set(digest, given)
+      return given
+    } catch (error) {
+      const failed = error instanceof PermanentError || error instanceof RetryLaterError ? error.code : 'error'
+      await calls.append({ call, digest, at: new Date().toISOString(), failed })
+      throw error
+    }
+  }
+
+  return {
+    answers: () => known.size,
+    lost: [...begun.values()].filter(({ call }) => !ended.has(call)),
+    missing,
+    model: (inner, draw = '') => ({
+      async complete(request) {
+        const asked = questionOf(request, draw)
+        const digest = digestOf(asked)
+        const said = known.get(digest)
+        if (said !== undefined) return said
+        if (inner === null) {
+          missing.set(digest, asked)
+          throw new PermanentError('rejected', `the recording in ${folder} has no answer to question ${digest}`)
+        }
+        const flying = inFlight.get(digest) ?? ask(inner, request, asked, digest)
+        inFlight.set(digest, flying)
+        return flying.finally(() => inFlight.delete(digest))
+      },
+    }),
+    async close() {
+      await answers?.close()
+      await calls?.close()
+    },
+  }
+}
+
+/** What tells a question from others: all that the model is sent, and which draw it is. */
+export function digestOf(asked: Question): string {
+  const { model, messages, temperature, maxTokens, answer, draw } = asked
+  const told = messages.map(({ role, content, images = [] }) => [role, content, images])
+  const canonical = JSON.stringify([model, told, temperature, maxTokens, answer.name, sorted(answer.schema), draw])
+  return createHash('sha256').update(canonical).digest('hex').slice(0, 32)
+}
+
+function questionOf({ model, messages, temperature, maxTokens, answer }: ModelRequest, draw: string): Question {
+  const told = messages.map(({ role, content, images = [] }) => ({
+    role,
+    content,
+    ...(images.length > 0 && {
+      images: images.map((data) => `sha256:${createHash('sha256').update(data).digest('hex')}`),
+    }),
+  }))
+  return { model, messages: told, temperature, maxTokens, answer, draw }
+}
+
+/** A JSON value with every object's keys in order, so that it is written in one way. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]))
+}
+
+/** Reads a file of JSON Lines if it is there. A last line without its end was cut off by a kill, and goes. */
+async function eachLine<Line>(
+  file: string,
+  schema: z.ZodType<Line>,
+  readOnly: boolean,
+  take: (line: Line, place: string) => void,
+): Promise<void> {
+  const whole = await wholeLines(file)
+  if (whole === null) return
+  if (whole.cut && !readOnly) await truncate(file, whole.bytes)
+  let nth = 0
+  for await (const text of linesOf(file)) {
+    nth++
+    if (nth > whole.lines) return
+    if (text.trim() === '') continue
+    const read = schema.safeParse(jsonOf(text))
+    if (!read.success) {
+      const [issue] = read.error.issues
+      const what = `${issue?.path.join('.') || 'the line'}: ${issue?.message ?? 'cannot be read'}`
+      throw new OperatorError(`${file}:${nth} is no line of a recording (${what}).`)
+    }
+    take(read.data, `${file}:${nth}`)
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** How many lines a file has that are ended, and the bytes that they take; null if there is no file. */
+async function wholeLines(file: string): Promise<{ lines: number; bytes: number; cut: boolean } | null> {
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw new OperatorError(`${file} cannot be read: ${error.code}`, { cause: error })
+  })
+  if (handle === null) return null
+  try {
+    let [lines, bytes, size] = [0, 0, 0]
+    for await (const chunk of handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+      for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) {
+        lines++
+        bytes = size + at + 1
+      }
+      size += chunk.length
+    }
+    return { lines, bytes, cut: bytes < size }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Appends lines in order; what comes while one write is under way goes out in the next. */
+async function appendTo(file: string) {
+  const handle: FileHandle = await open(file, 'a')
+  let waiting: string[] = []
+  let writing: Promise<void> = Promise.resolve()
+  return {
+    /** Resolves when the line is written: what this process is killed for afterwards no longer touches it. */
+    append(line: object): Promise<void> {
+      waiting.push(`${JSON.stringify(line)}\n`)
+      writing = writing.then(async () => {
+        if (waiting.length === 0) return
+        const lines = waiting.join('')
+        waiting = []
+        await handle.appendFile(lines)
+      })
+      return writing
+    },
+    async close() {
+      await writing
+      await handle.close()
+    },
+  }
+}
