@@ -86,4 +86,3 @@ export async function memoryService(
     return { taking, opener, threads, cases, outbox }
   })
 }
-export type MemoryService = NonNullable<Awaited<ReturnType<typeof memoryService>>>

@@ -21,12 +21,12 @@ export function reliability(items: readonly Confident[], bins = 10): Reliability
   const binOf = ({ confidence }: Confident) => Math.min(bins - 1, Math.max(0, Math.ceil(confidence * bins) - 1))
   return [...Map.groupBy(items, binOf)]
     .sort(([one], [other]) => one - other)
-    .map(([bin, within]) => ({
+    .map(([bin, inside]) => ({
       from: bin / bins,
       to: (bin + 1) / bins,
-      items: within.length,
-      meanConfidence: within.reduce((sum, { confidence }) => sum + confidence, 0) / within.length,
-      accuracy: within.filter(({ right }) => right).length / within.length,
+      items: inside.length,
+      meanConfidence: inside.reduce((sum, { confidence }) => sum + confidence, 0) / inside.length,
+      accuracy: inside.filter(({ right }) => right).length / inside.length,
     }))
 }
 

@@ -1,0 +1,24 @@
+import { openRecording, type Recording } from '../evaluation/recordings.ts'
+import { counted, type Terminal } from './terminal.ts'
+
+/** Works with the recording in `folder`, and says what it holds and what was lost; without a folder with none. */
+export async function withRecording<Result>(
+  folder: string | undefined,
+  terminal: Terminal,
+  work: (recording: Recording | null) => Promise<Result>,
+): Promise<Result> {
+  if (folder === undefined) return work(null)
+  const recording = await openRecording(folder)
+  try {
+    const { lost } = recording
+    if (recording.answers() > 0)
+      terminal.say(`${folder} holds ${counted(recording.answers(), 'answer')}: they are not asked for again.`)
+    if (lost.length > 0)
+      terminal.say(
+        `${counted(lost.length, 'call')} of an earlier run ended without an answer and may have been paid for.`,
+      )
+    return await work(recording)
+  } finally {
+    await recording.close()
+  }
+}

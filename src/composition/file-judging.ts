@@ -1,0 +1,122 @@
+import type { Settings } from '../../config/schema.ts'
+import { memoryTopics } from '../adapters/memory/topics.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { deadLetter } from '../domain/messages.ts'
+import { type Verdict, verdict } from '../domain/verdict.ts'
+import { type BadLine, type FileMessage, faultIn } from '../evaluation/file-message.ts'
+import { FILE_TOPICS, feeding, subjectsOf } from '../evaluation/file-topics.ts'
+import { type Format, sourceIdOf } from '../evaluation/formats.ts'
+import { heldOut } from '../evaluation/held-out.ts'
+import { LABELLED_FORMATS } from '../evaluation/labelled-sets.ts'
+import type { OutboxEntry } from '../ports/cases.ts'
+import type { Model } from '../ports/model.ts'
+import type { Report } from '../ports/report.ts'
+import { memoryService } from './memory-service.ts'
+
+/** Which of a file's subjects are judged, and how. */
+export interface FileJudging {
+  readonly protocol: string
+  readonly file: string
+  readonly format: Format
+  /** The file's messages, or those of them that are to be judged; what can't be read is told to the callback. */
+  readonly messages: (bad: (line: BadLine) => void) => AsyncIterable<FileMessage>
+  /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
+  readonly finalAge: number
+  /** Whether a labelled text may be shown near-duplicates of itself; it is shown its own item in no case. */
+  readonly keepNearDuplicates?: boolean
+  /** In place of the settings' endpoint. */
+  readonly model?: Model
+}
+
+/** What becomes of the file's subjects, as it comes. */
+export interface FileJudgingIo {
+  readonly signal: AbortSignal
+  /** `json`: both records as they would stand on their topics. */
+  judged(verdict: Verdict, json: { readonly verdict: string; readonly transcript: string }): void
+  /** A line or a message that is no subject, in words, with its place. */
+  refused(why: string): void
+  /** A line that was read all the same, and how. */
+  mended(why: string): void
+  /** So many subjects in which the protocol finds nothing to judge. */
+  unrouted(count: number): void
+  /** An error that did not end the run, in words. */
+  failed(why: string): void
+}
+
+/**
+ * The whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: the final snapshot of every subject
+ * is judged. Throws an `OperatorError` if there is no such protocol, or the file can't be read.
+ */
+export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
+  const { protocol, file, format } = judging
+  // In a stream a thread ends at a set age; a file holds the whole thread.
+  const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: judging.finalAge } }
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const topics = memoryTopics()
+  const feed = feeding(topics.send)
+  const descriptions = new Map<string, readonly string[]>()
+  // The file goes in as the topics would, and every due time has come when it has been read.
+  const service = await memoryService(settings, {
+    protocol,
+    secret: settings.fences.key || 'one run',
+    topics: FILE_TOPICS,
+    reader: topics.reader,
+    report: reportingTo(io),
+    retry: { attempts, backoffMs: backoff },
+    shown: (library) =>
+      heldOut(library, {
+        sourceIdOf: (subjectId) => sourceIdOf(file, format, subjectId),
+        keepNearDuplicates: judging.keepNearDuplicates === true || !isLabelled(format),
+      }),
+    descriptions: ({ postId }) => descriptions.get(postId) ?? [],
+    streamClock: { idleAfter: 0, atEnd: 'finish' },
+    ...(judging.model === undefined ? {} : { model: judging.model }),
+  })
+  if (service === null)
+    throw new OperatorError(
+      `No protocol is called ${protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
+    )
+  const { taking, opener, threads, cases, outbox } = service
+  const take = (entry: OutboxEntry) => {
+    if (entry.kind === 'dead-letter') {
+      const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
+      io.refused(`${file}:${feed.lineOf(topic, offset)} ${reason}: ${detail}; left out`)
+    } else if (entry.kind === 'verdict') io.judged(verdict.parse(JSON.parse(entry.verdict)), entry)
+    else throw new Error('there is an entry that nobody here wrote')
+  }
+  try {
+    const skipped: BadLine[] = []
+    await feed.all(
+      subjectsOf(
+        judging.messages((bad) => skipped.push(bad)),
+        skipped,
+        descriptions,
+      ),
+    )
+    for (const bad of skipped) (bad.read === true ? io.mended : io.refused)(faultIn(file, bad))
+    const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
+    while (!io.signal.aborted) {
+      await taking.watch()
+      await opener.openDue()
+      const entries = await outbox.next('judge', 100, 20)
+      for (const entry of entries) take(entry)
+      await outbox.done(entries)
+      if (entries.length === 0 && (await left()) + (await outbox.size()) === 0) break
+    }
+  } finally {
+    await service.close()
+  }
+}
+
+function reportingTo(io: FileJudgingIo): Report {
+  return (name, event) => {
+    if (name === 'error' && 'error' in event) io.failed(`${event.where}: ${String(event.error)}`)
+    // A comment that the protocol does not read is no subject of it, and so not unrouted.
+    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
+      if (event.outcome === 'unrouted') io.unrouted(event.count)
+  }
+}
+
+function isLabelled(format: Format): boolean {
+  return LABELLED_FORMATS.some((known) => known === format)
+}
