@@ -7,11 +7,13 @@ import type { CaseStore, LostCall, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
-import { named, versionsOf } from './judge.ts'
-import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
+import { callsIn } from './lost-calls.ts'
+import { snapshotOf, versionSeenBy } from './new-case.ts'
+import type { OpenerSettings } from './open.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { versionsOf } from './versions.ts'
 
 /** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
 const TRIES = 100
@@ -60,7 +62,7 @@ export function commentEraser(deps: {
     }
     const kept =
       current === null
-        ? { journal: new Map(), lostCalls: lostOf(found.journal) }
+        ? { journal: new Map(), lostCalls: callsIn(found.journal) }
         : keep(current, found, restarted, deleted)
     return {
       record: restarted,
@@ -165,7 +167,7 @@ function keep(
   } catch {
     // A script that fails on its subject fails again when it is advanced, and is named there.
   }
-  return { journal, lostCalls: lostOf(found.journal, moved) }
+  return { journal, lostCalls: callsIn(found.journal, moved) }
 }
 
 /** What may be asked again, by its question. */
@@ -215,9 +217,4 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
 function questionOf(ask: Ask): string {
   const { stage, role, temperature, maxTokens, lookup = null } = ask
   return JSON.stringify([stage, role, temperature, maxTokens, lookup, withFormat(ask)])
-}
-
-/** The calls behind the answers that go. */
-function lostOf(journal: Journal, moved: ReadonlySet<string> = new Set()): LostCall[] {
-  return [...journal].flatMap(([key, { calls }]) => (moved.has(key) ? [] : named(calls, key)))
 }

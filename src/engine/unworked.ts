@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { named } from './judge.ts'
+import { callsIn } from './lost-calls.ts'
 
 /** Cases looked at side by side. */
 const AT_ONCE = 50
@@ -37,14 +37,13 @@ export function unworkedCases(deps: {
       throw error
     })
     if (taken === null || protocols.includes(taken.record.protocol)) return false
-    const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
     const ended: Ended = {
       record: taken.record,
       ruling: undecided('protocol-off'),
       asked: [],
       journal: taken.journal,
       // Nobody here knows the script, so that nothing is told of its turns: their calls were made all the same.
-      lostCalls: [...taken.lostCalls, ...made],
+      lostCalls: [...taken.lostCalls, ...callsIn(taken.journal)],
       decidedAt: clock(),
     }
     const won = await cases.conclude(taken.record, taken.epoch, {
