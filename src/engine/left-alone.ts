@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 
 /** A thread whose opening failed is left alone for so long, in ms; twice as long after each further failure, up to the most. */
 const ALONE_MS = { first: 1_000, most: 60_000 }
-/** Most threads that are left alone at once: they are looked past in what is due. */
+/** Most threads that are left alone at once: the opener reads that many more of those that are due, to look past them. */
 const MOST_ALONE = 1_000
 
 /**

@@ -34,7 +34,7 @@ export function newCase(
     subjectId: postId,
     kind,
     revision,
-    // Nothing but an edit changes a post by itself.
+    // A post that is judged alone changes by an edit only, so each of its revisions is final.
     final: protocol.subject === 'thread' ? atFinalAge : true,
     supersedes: before === undefined ? null : id(before.revision),
     ...snapshotOf(protocol, state, post, settings),

@@ -16,7 +16,7 @@ export interface OpenerSettings {
   readonly clock: StreamClockSettings
   /** Cases that one tenant may have open at once; all together may an eighth more. What is due beyond that waits in the store. */
   readonly maxOpen: number
-  /** With more threads due than this, cases open under pressure: protocols may go less deep. */
+  /** With more threads due than this, cases open as overloaded: protocols may go less deep. */
   readonly pressedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
@@ -50,7 +50,7 @@ export function opener(deps: {
     return streamTime(counting, clock(), settings.clock)
   }
 
-  /** A thread that fails is named and left alone for a while: it stops no other. */
+  /** A thread whose opening fails is reported and left alone for a while, so that it blocks no other. */
   async function openOrLeave(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
     try {
       const opened = await openThread(ref, streamNow, moment)
@@ -75,7 +75,7 @@ export function opener(deps: {
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
     const wanted = routes
-      // One account's flood is no larger than its share: it makes no thread too long to be judged.
+      // What one account says beyond its share does not count: its flood makes no thread too long for a route.
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
@@ -93,7 +93,7 @@ export function opener(deps: {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
       parked: parked.map(({ name }) => name),
-      // What changed while a protocol was off is judged by it when it is on again: nobody edits behind its back.
+      // A protocol that is off here judges what changed when it is on again: an edit meanwhile does not go unjudged.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
       final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
@@ -134,8 +134,8 @@ interface Moment {
 
 /**
  * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
- * judge a post whenever it changed. Of a thread that was forgotten the comments are gone: what a protocol of threads has said of
- * it stands, for it rests on more than there is now.
+ * judge a post whenever it changed. When a thread has been forgotten, its comments are gone: what a protocol of threads has said
+ * of it stands, because it rests on more than is known now.
  */
 function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)
