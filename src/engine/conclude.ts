@@ -48,7 +48,7 @@ export function verdictOf(ended: Ended): Verdict {
     ...decided,
     counts: countsOf(record, ruling),
     usage,
-    // The script knows whose words its ruling rests on; who was asked beside stands with them.
+    // By role, the last model that answered; the script's own entries override it: they name whose answers the ruling rests on.
     models: {
       ...Object.fromEntries(
         entries.filter(({ model, failed }) => model !== '' && failed === undefined).map((one) => [one.role, one.model]),
@@ -67,7 +67,7 @@ export function verdictOf(ended: Ended): Verdict {
   }
 }
 
-/** However much a script says, a verdict stays far below what a broker takes at once. */
+/** Bounds that keep a verdict far below the largest message that a broker accepts, however much a script says. */
 const MAX_RATIONALE_CHARS = 16_000
 const MAX_DEGRADED = { count: 50, chars: 500 }
 const MAX_EVIDENCE = 200
@@ -91,7 +91,7 @@ function bounded(ruling: Ruling): Ruling {
   }
 }
 
-/** What became of the thread's comments: what its store left out, then what the script did, and the rest had no score. */
+/** What became of the thread's comments: left out by its store, judged or left out by the script, and the rest `unscored`. */
 function countsOf(
   { comments: { accepted, cap, late, author } }: CaseRecord,
   { comments, decidedBy }: Ruling,
@@ -100,7 +100,7 @@ function countsOf(
   const nothing = { judged: 0, folded: 0, author: 0, cap: 0, load: 0 }
   const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : kept }
   const named = weighed.judged + weighed.folded + weighed.author + weighed.cap + weighed.load
-  // A case that an earlier version opened knows no numbers: then it is what the script has seen.
+  // The record of a case that an earlier version opened has no counts: the script's are all that is known.
   const shown = Math.max(kept, named)
   return {
     accepted: shown + cap + late + author,
@@ -116,7 +116,7 @@ function countsOf(
 function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: number; heldMs: number } {
   const slowest = new Map<number, { ms: number; heldMs: number }>()
   for (const { key, round, ask } of asked) {
-    // The library's shelves are ours: what they take is overhead.
+    // A lookup in the library is no model's work: its time counts as overhead.
     if (ask.lookup !== undefined) continue
     const entry = journal.get(key)
     const soFar = slowest.get(round)

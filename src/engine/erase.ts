@@ -7,15 +7,17 @@ import type { CaseStore, LostCall, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
-import { named, versionsOf } from './judge.ts'
-import { type OpenerSettings, snapshotOf, versionSeenBy } from './open.ts'
+import { callsIn } from './lost-calls.ts'
+import { snapshotOf, versionSeenBy } from './new-case.ts'
+import type { OpenerSettings } from './open.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { versionsOf } from './versions.ts'
 
-/** Each try begins where the thread or a case changed under the one before; more often than this, something else is wrong. */
+/** A try is repeated if the thread or a case has changed meanwhile; if that happens this often, something else is wrong. */
 const TRIES = 100
-/** A case that restarts has its whole time again, up to this many times in all: deletions may come one by one. */
+/** A restarted case gets its full time again, at most this many times in all from its opening: deletions may come one by one. */
 export const MOST_DEADLINES = 4
 
 /**
@@ -60,7 +62,7 @@ export function commentEraser(deps: {
     }
     const kept =
       current === null
-        ? { journal: new Map(), lostCalls: lostOf(found.journal) }
+        ? { journal: new Map(), lostCalls: callsIn(found.journal) }
         : keep(current, found, restarted, deleted)
     return {
       record: restarted,
@@ -94,7 +96,7 @@ export function commentEraser(deps: {
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
       if (state !== null && !(await eraseOpen(state, deleted))) continue
-      // Of a thread that is forgotten there may be cases still.
+      // A thread that was forgotten may still have cases.
       const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
       const left = {
         openIds,
@@ -116,7 +118,7 @@ function commentsOf(subject: unknown): readonly { readonly id: string }[] {
   return comments
 }
 
-/** The snapshot that it had, less the comments: for a protocol that is not at work here under the case's versions. */
+/** The case's own snapshot without the deleted comments, where its protocol does not run here under the case's versions. */
 function filtered(
   { subject, comments }: CaseRecord,
   deleted: ReadonlySet<string>,
@@ -134,9 +136,9 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
 }
 
 /**
- * The journal of a case that restarts: an answer stays where the same question is asked again, and of a question in
- * pieces where every piece was asked about beside no deleted comment. What is asked again as it was cannot hold the deleted
- * words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
+ * The journal of a case that restarts. An answer stays where the same question is asked again; a batch is answered from single
+ * items where each was answered in a call about no deleted comment. A question that is asked again unchanged cannot hold the
+ * deleted words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
  */
 function keep(
   protocol: Protocol,
@@ -165,10 +167,10 @@ function keep(
   } catch {
     // A script that fails on its subject fails again when it is advanced, and is named there.
   }
-  return { journal, lostCalls: lostOf(found.journal, moved) }
+  return { journal, lostCalls: callsIn(found.journal, moved) }
 }
 
-/** What may be asked again, by its question. */
+/** Answers that may be used again, by their question: of whole asks, and of single items of batches. */
 function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: ReadonlySet<string>) {
   const whole = new Map<string, { from: string; entry: JournalEntry }[]>()
   const single = new Map<string, { answer: unknown; model: string; startedAt: number }>()
@@ -188,9 +190,9 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
   }
 
   return {
-    /** The entry that answers it, and the key of the one that it is, if it is one and not put together. */
+    /** The entry that answers it, and the key under which it stood; null if it is merged from single items. */
     to(ask: Ask): { entry: JournalEntry; from: string | null } | null {
-      // Each is used once: what was asked twice was paid for twice.
+      // Each entry is used once: a question that was asked twice was paid for twice.
       const same = whole.get(questionOf(ask))?.shift()
       if (same !== undefined) return same
       const { batch } = ask
@@ -202,7 +204,7 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
       const models = known.map((one) => one?.model ?? '')
       const entry: JournalEntry = {
         ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },
-        // Its calls stand with those of the questions that it was taken from.
+        // Its calls are among the lost ones, with the entries that it is merged from.
         ...{ calls: [], usage: noUsage(), startedAt: first.startedAt, ms: 0, heldMs: 0, memo: true, sent: [] },
         ...(models.every((model) => model === first.model) ? {} : { models }),
       }
@@ -211,13 +213,8 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
   }
 }
 
-/** The same for the same question, whatever key it is asked under. */
+/** Equal for equal questions, whatever key they are asked under. */
 function questionOf(ask: Ask): string {
   const { stage, role, temperature, maxTokens, lookup = null } = ask
   return JSON.stringify([stage, role, temperature, maxTokens, lookup, withFormat(ask)])
-}
-
-/** The calls behind the answers that go. */
-function lostOf(journal: Journal, moved: ReadonlySet<string> = new Set()): LostCall[] {
-  return [...journal].flatMap(([key, { calls }]) => (moved.has(key) ? [] : named(calls, key)))
 }

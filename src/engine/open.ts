@@ -1,6 +1,4 @@
-import type { CaseRecord } from '../domain/case.ts'
-import type { Post, Snapshot, ThreadRef } from '../domain/thread.ts'
-import { verdictId } from '../domain/verdict.ts'
+import type { ThreadRef } from '../domain/thread.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
@@ -8,8 +6,9 @@ import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } from '../ports/threads.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
-import { versionsOf } from './judge.ts'
-import { judgesCrossKind, type Router, seenBy } from './routes.ts'
+import { leftAlone, nameOf } from './left-alone.ts'
+import { newCase, versionSeenBy } from './new-case.ts'
+import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 export interface OpenerSettings {
@@ -17,7 +16,7 @@ export interface OpenerSettings {
   readonly clock: StreamClockSettings
   /** Cases that one tenant may have open at once; all together may an eighth more. What is due beyond that waits in the store. */
   readonly maxOpen: number
-  /** With more threads due than this, cases open under pressure: protocols may go less deep. */
+  /** With more threads due than this, cases open as overloaded: protocols may go less deep. */
   readonly pressedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
@@ -27,10 +26,6 @@ export interface OpenerSettings {
 
 /** Threads looked at in one go. */
 const BATCH = 64
-/** A thread whose opening failed is left alone for so long, in ms; twice as long after each further failure, up to the most. */
-const ALONE_MS = { first: 1_000, most: 60_000 }
-/** Most threads that are left alone at once: they are looked past in what is due. */
-const MOST_ALONE = 1_000
 
 /** Opens a case for every thread that has come due. Any number of openers may run: each opening is one atomic step. */
 export function opener(deps: {
@@ -45,8 +40,7 @@ export function opener(deps: {
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
-  /** By thread: until when it is left alone, and how often in a row it has failed. */
-  const alone = new Map<string, { until: number; failures: number }>()
+  const alone = leftAlone(clock)
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -56,23 +50,15 @@ export function opener(deps: {
     return streamTime(counting, clock(), settings.clock)
   }
 
-  /** A thread that fails is named and left alone for a while: it stops no other. */
+  /** A thread whose opening fails is reported and left alone for a while, so that it blocks no other. */
   async function openOrLeave(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
-    const name = nameOf(ref)
     try {
       const opened = await openThread(ref, streamNow, moment)
-      alone.delete(name)
+      alone.opened(ref)
       return opened
     } catch (error) {
-      const failures = (alone.get(name)?.failures ?? 0) + 1
-      const ms = Math.min(ALONE_MS.most, ALONE_MS.first * 2 ** (failures - 1))
-      alone.delete(name)
-      alone.set(name, { until: clock() + ms, failures })
-      for (const oldest of alone.keys()) {
-        if (alone.size <= MOST_ALONE) break
-        alone.delete(oldest)
-      }
-      report('error', { where: `opening ${name}`, error })
+      alone.failed(ref)
+      report('error', { where: `opening ${nameOf(ref)}`, error })
       return []
     }
   }
@@ -89,7 +75,7 @@ export function opener(deps: {
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
     const wanted = routes
-      // One account's flood is no larger than its share: it makes no thread too long to be judged.
+      // What one account says beyond its share does not count: its flood makes no thread too long for a route.
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
@@ -100,14 +86,14 @@ export function opener(deps: {
       paused.has(name) ? 'parked' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
     )
     const opening = ready.map((protocol) => ({
-      record: recordOf(protocol, state, post, { atFinalAge: checkpoint.final, overloaded }),
+      record: newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, overloaded, settings }),
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
       parked: parked.map(({ name }) => name),
-      // What changed while a protocol was off is judged by it when it is on again: nobody edits behind its back.
+      // A protocol that is off here judges what changed when it is on again: an edit meanwhile does not go unjudged.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
       final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
@@ -118,40 +104,6 @@ export function opener(deps: {
     return opened
   }
 
-  function recordOf(
-    protocol: Protocol,
-    state: ThreadState,
-    post: Post,
-    { atFinalAge, overloaded }: { atFinalAge: boolean; overloaded: boolean },
-  ): CaseRecord {
-    const { tenant, postId, kind } = state.ref
-    const before = state.revisions.get(protocol.name)
-    const revision = (before?.revision ?? state.base) + 1
-    const crossKind = judgesCrossKind(protocol, kind)
-    const id = (number: number) =>
-      verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, crossKind })
-    const openedAt = clock()
-    return {
-      id: id(revision),
-      protocol: protocol.name,
-      tenant,
-      subjectId: postId,
-      kind,
-      revision,
-      // Nothing but an edit changes a post by itself.
-      final: protocol.subject === 'thread' ? atFinalAge : true,
-      supersedes: before === undefined ? null : id(before.revision),
-      ...snapshotOf(protocol, state, post, settings),
-      pressed: overloaded,
-      carry: before?.carry ?? null,
-      versions: versionsOf(protocol),
-      createdAt: post.createdAt,
-      receivedAt: state.dueSince ?? openedAt,
-      openedAt,
-      deadline: openedAt + settings.caseDeadlineMs,
-    }
-  }
-
   return {
     now,
     /** How many threads are due and wait to be opened. */
@@ -159,10 +111,10 @@ export function opener(deps: {
     /** Opens what is due now; returns how many cases that were. */
     async openDue(): Promise<number> {
       const streamNow = await now()
-      const [wall, lookedPast] = [clock(), alone.size]
+      const [wall, lookedPast] = [clock(), alone.count()]
       // Due times of 0 are "at once" whatever the stream's clock says.
       const due = await threads.due(Math.max(streamNow, 0), BATCH + lookedPast, settings.maxOpen)
-      const refs = due.filter((ref) => (alone.get(nameOf(ref))?.until ?? 0) <= wall).slice(0, BATCH)
+      const refs = due.filter((ref) => !alone.has(ref, wall)).slice(0, BATCH)
       if (refs.length === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
@@ -180,14 +132,10 @@ interface Moment {
   readonly overloaded: boolean
 }
 
-function nameOf({ tenant, kind, postId }: ThreadRef): string {
-  return `${kind} ${postId} of ${tenant}`
-}
-
 /**
  * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
- * judge a post whenever it changed. Of a thread that was forgotten the comments are gone: what a protocol of threads has said of
- * it stands, for it rests on more than there is now.
+ * judge a post whenever it changed. When a thread has been forgotten, its comments are gone: what a protocol of threads has said
+ * of it stands, because it rests on more than is known now.
  */
 function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)
@@ -197,32 +145,4 @@ function wants(protocol: Protocol, state: ThreadState, streamNow: number, final:
   const checkpoint =
     state.generation > state.observedGeneration || (state.nextAge !== null && streamNow >= state.nextAge)
   return checkpoint && (changed || (final && before?.final !== true))
-}
-
-/** Which of a thread's changes a protocol looks at. */
-export function versionSeenBy(protocol: Protocol, state: ThreadState): number {
-  return protocol.subject === 'thread' ? state.version : state.postVersion
-}
-
-/** The subject as a protocol judges it now, and what became of the comments that the thread has had. */
-export function snapshotOf(
-  protocol: Protocol,
-  state: ThreadState,
-  post: Post,
-  { checkpoints }: Pick<OpenerSettings, 'checkpoints'>,
-): { readonly subject: Snapshot; readonly comments: CaseRecord['comments'] } {
-  if (protocol.subject !== 'thread')
-    return {
-      subject: { post: seenBy(protocol, post), comments: [], leftOut: 0 },
-      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
-    }
-  const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)
-  const { overAuthor } = state
-  const cap = state.accepted - overAuthor - state.comments.length
-  const late = state.late + state.comments.length - comments.length
-  const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
-  return {
-    subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
-    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },
-  }
 }

@@ -4,11 +4,11 @@ import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { GivenVerdicts, Routes } from '../ports/routes.ts'
 import type { Protocol } from './script.ts'
 
-/** One way to a protocol; what is not set does not matter. */
+/** When a subject goes to a protocol. Without `topics` only the protocol's own counts; others that are not set always hold. */
 export interface Route {
   readonly topics?: readonly Topic[] | undefined
   readonly tenants?: readonly string[] | undefined
-  /** BCP 47; a shorter tag takes in the longer ones. `und` is a post that names no language. */
+  /** BCP 47; `en` includes `en-GB`. `und` is a post that names no language. */
   readonly langs?: readonly string[] | undefined
   readonly media?: 'with' | 'without' | undefined
   /** Comments that the thread has accepted when it is due; for protocols that read them. */
@@ -25,7 +25,7 @@ type Topic = (typeof ROUTED_TOPICS)[number]
 export interface Router extends Routes {
   /** Names of the protocols that are at work here. */
   readonly names: ReadonlySet<string>
-  /** Under another sampling key, those in `given` keep the subject. */
+  /** Protocols in `given` have judged the subject before: they keep it, even if the sampling key has changed since. */
   of(ref: ThreadRef, post: Post, given?: GivenVerdicts): Protocol[]
   /** Those that judge it with this many comments. */
   at(ref: ThreadRef, post: Post, comments: number, given?: GivenVerdicts): Protocol[]
@@ -68,7 +68,7 @@ export function router(
         ref,
         post,
         given,
-        // Who judges a post by itself looks at it once, before anybody has answered.
+        // A protocol that judges the post alone does so before there are comments to count.
         ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
           subject !== 'thread' || (comments >= minComments && comments <= maxComments),
       ),
@@ -82,7 +82,7 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
   return alone
 }
 
-/** Whether a subject of this kind is none of the protocol's own, which a route has led to it. */
+/** Whether a subject of this kind is not of the protocol's own: a route leads replies to a protocol that judges posts. */
 export function judgesCrossKind({ subject }: Protocol, kind: SubjectKind): boolean {
   return kind === 'reply' && subject !== 'reply'
 }

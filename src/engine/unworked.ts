@@ -4,15 +4,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { named } from './judge.ts'
+import { callsIn } from './lost-calls.ts'
 
-/** Cases looked at side by side. */
+/** Cases looked at concurrently. */
 const AT_ONCE = 50
 
 /**
- * Sees to cases of protocols that are switched off. At once they take no place from others and press nobody; workers that
- * have the protocol on, as in a rolling restart, go on with them. Where nobody has by their deadline, and `handBackMs` after
- * it, they end without a decision: `degraded` says `protocol-off`.
+ * Handles open cases whose protocol is switched off. From now on they count neither towards `cases.maxOpen` nor for
+ * backpressure; workers that have the protocol on, as in a rolling restart, go on with them. Those that are still open
+ * `handBackMs` after their deadline end without a decision: `degraded` says `protocol-off`.
  */
 export function unworkedCases(deps: {
   /** Names of those that this process works on. */
@@ -37,14 +37,13 @@ export function unworkedCases(deps: {
       throw error
     })
     if (taken === null || protocols.includes(taken.record.protocol)) return false
-    const made = [...taken.journal].flatMap(([key, { calls }]) => named(calls, key))
     const ended: Ended = {
       record: taken.record,
       ruling: undecided('protocol-off'),
       asked: [],
       journal: taken.journal,
-      // Nobody here knows the script, so that nothing is told of its turns: their calls were made all the same.
-      lostCalls: [...taken.lostCalls, ...made],
+      // This process does not have the script, so the transcript has no turns: their calls were made all the same.
+      lostCalls: [...taken.lostCalls, ...callsIn(taken.journal)],
       decidedAt: clock(),
     }
     const won = await cases.conclude(taken.record, taken.epoch, {

@@ -1,5 +1,5 @@
 import { snapshot, type ThreadRef } from '../domain/thread.ts'
-import { snapshotOf, versionSeenBy } from '../engine/open.ts'
+import { snapshotOf, versionSeenBy } from '../engine/new-case.ts'
 import { nothingNew, type PublishedSubject, seenIn, subjectKey } from './published.ts'
 import { type Run, sideBySide } from './run.ts'
 

@@ -20,7 +20,7 @@ export function takeComments(
   return { thread: end(batch, now), outcome }
 }
 
-/** What a batch of changes has come to. */
+/** The thread's fields while a batch of changes is applied to it. */
 interface Batch {
   readonly thread: Thread
   readonly rules: ThreadRules
@@ -55,13 +55,13 @@ function batchOn(thread: Thread, rules: ThreadRules): Batch {
 }
 
 function take(batch: Batch, change: CommentChange): CommentOutcome {
-  // A reader that comes late with what another has read on from would put an old text over a new one.
+  // A reader that lags behind another would put an old text over a newer one.
   if (takenBefore(batch.place, change.place)) return 'duplicate'
   batch.place = change.place ?? batch.place
   return change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
 }
 
-/** A tombstone stays, also for a comment that nobody saw: its deletion may come first, and the comment must not come after it. */
+/** Leaves a tombstone, also for a comment that was never seen: its deletion may come first, and keeps it out when it comes. */
 function remove(batch: Batch, { id, createdAt }: CommentChange & { kind: 'deleted' }): CommentOutcome {
   const { thread, rules, sample } = batch
   const old = sample.comments.get(id)
@@ -121,7 +121,7 @@ function addToSample(batch: Batch, comment: Comment): boolean {
   return true
 }
 
-/** Comments that came under another key keep their ranks: those are as random. That there were two keys is said. */
+/** Comments ranked under another key keep their ranks, which are as random; that there were two keys is noted for the verdict. */
 function noteKey(batch: Batch): void {
   const { samplingKeyVersion } = batch.rules
   if (batch.sampledUnder === samplingKeyVersion) return
@@ -129,7 +129,7 @@ function noteKey(batch: Batch): void {
   batch.sampledUnder = samplingKeyVersion
 }
 
-/** While the post is missing, the first comment or deletion says how long it is waited for. */
+/** While the post is missing, the first comment or deletion sets how long the thread waits for it. */
 function waitForPost(batch: Batch, createdAt: number): void {
   if (batch.thread.post === null) batch.due ??= createdAt + batch.rules.orphanWait
 }

@@ -10,7 +10,7 @@ interface Retraction {
 }
 
 /**
- * The post is deleted: nothing stays but a tombstone, which takes nothing any more. `inFlight` are the protocols whose last
+ * The post is deleted: nothing stays but a tombstone, which refuses all that comes later. `inFlight` are the protocols whose last
  * verdict a publisher has in hand.
  */
 export function deletePost(
@@ -34,8 +34,8 @@ export function deletePost(
 }
 
 /**
- * The post has not come in time: the thread is forgotten, and where each of its comments came from is told. A thread whose post
- * has come stays; one that is deleted, or that nobody judges, is no longer due.
+ * The post has not come in time: the thread is forgotten; the outcome says where each of its comments came from. A thread whose
+ * post has come stays; one that is deleted, or that nobody judges, is no longer due.
  */
 export function expireOrphans(thread: Thread): Step<{ expired: readonly Origin[] }, Thread | null> {
   if (thread.status === 'deleted' || thread.status === 'unrouted')

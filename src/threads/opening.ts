@@ -31,10 +31,10 @@ export function openCases(
     ...thread,
     revisions,
     absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
-    // Of a protocol that was found busy the final snapshot is yet to come.
+    // A protocol whose case was still open has yet to judge the final snapshot.
     final: thread.final || (opening.final && !busy),
   }
-  // A case that was published, or a protocol that was resumed, since the thread was read: it stays due for that one.
+  // Since the thread was read a verdict was published, or a protocol resumed: the thread stays due for that protocol.
   const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
@@ -46,7 +46,7 @@ function mayOpen(thread: Thread, read: ThreadState, { nextDue }: Opening): boole
   if (thread.status === 'deleted' || thread.post === null) return false
   // No case opens on a comment that has been deleted since it was read.
   if (thread.deletions !== read.deletions) return false
-  // Nobody looks at the thread again after the last time: what came since it was read would be seen by none.
+  // After its last due time nobody looks at the thread again: what came since it was read would never be judged.
   return nextDue !== null || thread.version === read.version
 }
 
@@ -54,7 +54,7 @@ function isOpen({ revisions }: Thread, protocol: string): boolean {
   return (revisions.get(protocol)?.openId ?? null) !== null
 }
 
-/** Once for each change: processes of which each has another protocol on would else wake each other for ever. */
+/** True once for each change: processes with different protocols switched on would otherwise wake each other forever. */
 function isNews({ absent }: Thread, protocol: string, { version }: ThreadState): boolean {
   return absent.get(protocol) !== version
 }
@@ -83,7 +83,7 @@ function openRevisions(
   return { revisions, opened, busy }
 }
 
-/** All that was due is seen to: the thread is due again at its next age checkpoint, if there is one. */
+/** Everything that was due has been opened: the thread is due again at its next age checkpoint, if there is one. */
 function observed(thread: Thread, nextDue: number | null): Thread {
   return { ...thread, due: nextDue, nextAge: nextDue, dueSince: null, observedGeneration: thread.generation }
 }

@@ -14,7 +14,7 @@ export function takePost(
   const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
   const routed = route(thread, arrival)
-  // Of a post that nobody judges nothing is kept, not even its place: should it come again, it may be routed otherwise.
+  // Nothing is kept of a post that nobody judges, not even its place: if it comes again, routes may have changed.
   if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
   const taken: Thread = {
     ...routed,
@@ -27,7 +27,7 @@ export function takePost(
   return { thread: start(taken, post, arrival, rules), outcome: 'judged' }
 }
 
-/** Who reads the thread from now on: the routes may judge an edited post otherwise than the one before. */
+/** Which part of the thread is judged from now on: an edited post may be routed differently. */
 function route(thread: Thread, { threaded, atOnce: alone, firstDue }: Arrival): Thread {
   if (threaded) {
     // Its comments are read again: their checkpoints begin with this edit.
@@ -46,7 +46,7 @@ function withoutComments(thread: Thread): Thread {
   return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage }
 }
 
-/** The post has come for the first time: comments that waited for it are its own now. */
+/** The post has come for the first time: comments that waited for it join it. */
 function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
   const due: Thread = alone
     ? { ...thread, due: atOnce(now), dueSince: thread.dueSince ?? now }
@@ -59,7 +59,7 @@ function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, 
   )
 }
 
-/** Comments that waited for the post and turn out to be later than its window are not among the accepted. */
+/** Comments that waited for the post but came after its window no longer count as accepted. */
 function withoutLate(thread: Thread, end: number): Thread {
   const late = [...thread.comments].flatMap(([id, comment]) =>
     comment !== null && comment.createdAt > end ? [id] : [],

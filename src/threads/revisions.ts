@@ -13,8 +13,8 @@ export function leaveCarry(thread: Thread, { protocol, carry }: { protocol: stri
 }
 
 /**
- * A verdict was published, or erased in the hands of a publisher that is done: the protocol may open its next revision, and
- * what fell due meanwhile is due at once.
+ * A verdict was published, or a publisher is done with one that was erased while it had it in hand: the protocol may open its
+ * next revision, and what fell due meanwhile is due at once.
  */
 export function publish(thread: Thread, { protocol, caseId, now }: OfCase & { now: number }): Thread {
   const revision = thread.revisions.get(protocol)
@@ -28,17 +28,17 @@ export function mayRestart(thread: Thread, { protocol, caseId, version }: OfCase
   return thread.version === version && thread.revisions.get(protocol)?.openId === caseId
 }
 
-/** A case restarts on the thread as it is; null where nobody can say what it sees of it, and it counts as it did. */
+/** A case restarts on the thread as it is. `seen` is null where this process can't tell what it sees: that stays as noted. */
 export function restart(thread: Thread, { protocol, seen }: { protocol: string; seen: number | null }): Thread {
   return seen === null ? thread : withRevision(thread, protocol, { seen })
 }
 
-/** A verdict that a publisher has in hand is erased: the next revision is judged without what it left, as soon as it is out. */
+/** A verdict is erased that a publisher has in hand: once that is done, the next revision is judged, and without its carry. */
 export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }): Thread {
   return withRevision(thread, protocol, { again: true, carry: null })
 }
 
-/** What is left of deleted comments in what revisions left to the next. Not while a case is open that may have been given it. */
+/** Erases deleted comments from every carry; not while a case is open that the caller doesn't know: it may have been given one. */
 export function eraseCarries(
   thread: Thread,
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },

@@ -49,7 +49,7 @@ export function trim(sample: Sample, cap: number): void {
   for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * cap)]) leaveOut(sample, id)
 }
 
-/** Of a comment that the thread has no room for, where it came from stays while the post is missing: its dead letter says so. */
+/** Where a comment without room came from, less its text: while the post is missing this is kept for its dead letter. */
 export function unseen(origin: Origin): Origin {
   return { ...origin, raw: '' }
 }

@@ -8,10 +8,10 @@ export interface StreamClockSettings {
 }
 
 /**
- * Word of a partition's end is good for this long. Its reader renews it every second; a reader that was away, or could
- * not ask Kafka, does not know what has come since.
+ * How long it counts that a partition was seen read to its end, in ms. Its reader renews this every second; a reader that was
+ * away, or could not ask Kafka, does not know what has come since.
  */
-const WORD_GOOD_FOR_MS = 10_000
+const SEEN_AT_END_MS = 10_000
 
 /**
  * The stream's clock, ms of event time: the minimum over all partitions of their second-newest `createdAt`, so that no
@@ -25,7 +25,7 @@ export function streamTime(marks: readonly StreamMark[], wallNow: number, settin
   const slowest = (busy: readonly StreamMark[]) =>
     Math.min(wallNow, ...busy.map(({ second }) => second ?? Number.NEGATIVE_INFINITY))
   const isIdle = ({ endSince, seenAt }: StreamMark) =>
-    endSince !== null && wallNow - endSince >= settings.idleAfter && wallNow - seenAt <= WORD_GOOD_FOR_MS
+    endSince !== null && wallNow - endSince >= settings.idleAfter && wallNow - seenAt <= SEEN_AT_END_MS
   const busy = marks.filter((mark) => !isIdle(mark))
   if (busy.length > 0) return slowest(busy)
   const lastEnd = Math.max(...marks.map(({ endSince }) => endSince ?? Number.NEGATIVE_INFINITY))

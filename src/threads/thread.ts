@@ -97,7 +97,7 @@ export function newThread(ref: ThreadRef): Thread {
   }
 }
 
-/** What anybody may read of it; null of one that is deleted, or that nobody judges. */
+/** The thread as the port shows it; null if it is deleted, or nobody judges it. */
 export function stateOf(thread: Thread): ThreadState | null {
   if (thread.status === 'deleted' || thread.status === 'unrouted') return null
   const { ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions } = thread
@@ -114,8 +114,8 @@ export function stateOf(thread: Thread): ThreadState | null {
 }
 
 /**
- * Whether a message at this place was taken before the one at `last` was. A topic that was made anew begins with lower offsets
- * and later times; another partition says nothing of this one.
+ * Whether a message at this place was taken before the one at `last` was. A topic that was recreated begins with lower
+ * offsets and later times; places in different partitions can't be compared.
  */
 export function takenBefore(last: Place | undefined, place: Place | undefined): boolean {
   if (last === undefined || place === undefined || last.partition !== place.partition) return false

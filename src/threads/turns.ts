@@ -26,7 +26,7 @@ export function takeTurns(
   for (let left = Math.ceil(maxOpen + maxOpen / TENANT_SHARE) - openNow; chosen.length < limit; left--) {
     const [index, next] = nextTurn(tenants)
     if (next === undefined) break
-    // Nobody waits for another's cases to end: a tenant that has none open gets one in any case.
+    // A tenant that has no case open gets one in any case, so that none waits for another's cases to end.
     if (next.open > 0 && next.open >= Math.min(maxOpen, TENANT_SHARE * left)) break
     chosen.push(...next.refs.slice(next.taken, next.taken + 1))
     tenants[index] = { ...next, taken: next.taken + 1, open: next.open + 1 }

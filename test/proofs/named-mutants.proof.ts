@@ -70,7 +70,7 @@ const MUTANTS: readonly Mutant[] = [
   })),
   {
     name: 'the memo is on under paper',
-    ...{ file: 'src/engine/judge.ts', from: 'protocols.get(protocol)?.faithful !== true', to: 'true' },
+    ...{ file: 'src/engine/answer.ts', from: 'protocols.get(protocol)?.faithful !== true', to: 'true' },
     ...{ killedBy: MEMO, test: 'judged by rumor > is asked anew under preset paper' },
   },
   {

@@ -60,7 +60,7 @@ export const OLD_NAMES: readonly OldWord[] = [
   {
     old: /^pressed$/,
     now: 'overloaded',
-    stays: [{ file: /domain\/case\.ts$|engine\/(judge|open|replay)\.ts$/, why: 'a field of the case record' }],
+    stays: [{ file: /domain\/case\.ts$|engine\/(retraction|new-case|replay)\.ts$/, why: 'a field of the case record' }],
   },
   { old: /^besides$/, now: 'crossKind' },
   { old: /^(alive|land|spade|beat|stamp)$/, now: 'heartbeat, resolve, watermark, fencingToken' },

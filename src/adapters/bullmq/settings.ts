@@ -1,0 +1,39 @@
+import { entryOf } from '../../domain/entry-of.ts'
+
+export interface QueueSettings {
+  /** Of all keys in Redis. */
+  readonly prefix: string
+  /** Cases advanced at once in this process. */
+  readonly caseConcurrency: number
+  /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
+  readonly stages: Readonly<Record<string, StageSettings>>
+  /** A job whose worker does not renew its lock for so long is another's to do, in ms. */
+  readonly lockMs: number
+  /** How often a worker looks for such jobs, in ms. */
+  readonly stalledCheckMs: number
+}
+
+interface StageSettings {
+  /** Asks answered at once in this process. */
+  readonly concurrency: number
+  readonly attempts: number
+  /** Pause after the first attempt, in ms; twice as long after each further one. */
+  readonly backoffMs: number
+}
+
+/** A stage of a protocol; it has a queue of its own. */
+export interface Stage {
+  readonly protocol: string
+  readonly stage: string
+}
+
+export function queueName({ protocol, stage }: Stage): string {
+  return `${protocol}.${stage}`
+}
+
+/** Throws where the settings have no `default`. */
+export function stageSettings({ stages }: QueueSettings, of: Stage): StageSettings {
+  const found = entryOf(stages, queueName(of)) ?? entryOf(stages, of.stage) ?? stages.default
+  if (found === undefined) throw new Error('settings.stages.default is missing')
+  return found
+}

@@ -1,0 +1,125 @@
+import type { Lookup } from '../domain/ask.ts'
+import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
+import { noUsage } from '../domain/verdict.ts'
+import type { Gateway, Settled } from '../gateway/gateway.ts'
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Library } from '../ports/library.ts'
+import type { Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
+import type { AskOutcome, Report } from '../ports/report.ts'
+import { failedAttempt } from './failed-attempt.ts'
+import { locator } from './locate.ts'
+import { callsFor } from './lost-calls.ts'
+import type { KeyedAsk } from './replay.ts'
+import type { Protocol } from './script.ts'
+import type { WaitingScripts } from './waiting-scripts.ts'
+
+/** After this long a job comes again for a case whose versions this process does not have, in ms. */
+const OTHER_VERSION_MS = 1_000
+
+/**
+ * One attempt at an ask: its question is found, goes to a model or to the library, and its end is journaled. Whatever is
+ * paid for without an answer in the journal is noted as lost.
+ */
+export function answerer(deps: {
+  protocols: ReadonlyMap<string, Protocol>
+  cases: Pick<CaseStore, 'peek' | 'isCurrent' | 'answer' | 'loseCalls'>
+  gateway: Gateway
+  library: Pick<Library, 'find' | 'embedder'>
+  scripts: WaitingScripts
+  clock: Clock
+  report: Report
+  settings: { readonly maxTakeovers: number }
+}): Work['answer'] {
+  const { protocols, cases, gateway, library, scripts, clock, report } = deps
+  const locate = locator(deps)
+
+  async function look(wanted: Lookup, { tenant, subjectId }: CaseRecord, signal: AbortSignal): Promise<Settled> {
+    const started = clock()
+    const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
+    const usage = { ...noUsage(), promptTokens: tokens }
+    return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
+  }
+
+  /** The answer, or the failure, of a model or the library. Calls are put into `calls` as they end, also when it throws. */
+  function settle(
+    { asked, record, attempt, calls }: { asked: KeyedAsk; record: CaseRecord; attempt: Attempt; calls: Call[] },
+    { protocol, caseId, run, key }: StagedAsk,
+  ): Promise<Settled> {
+    const { signal } = attempt
+    if (asked.ask.lookup !== undefined) return look(asked.ask.lookup, record, signal)
+    return gateway.ask(asked.ask, {
+      protocol,
+      subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+      caseId,
+      askId: `${caseId}/${run}/${key}`,
+      attempt: attempt.number,
+      last: attempt.last,
+      remember: protocols.get(protocol)?.faithful !== true,
+      signal,
+      deadline: record.deadline,
+      calls,
+    })
+  }
+
+  return async function answer(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
+    const { protocol, stage, caseId, run, key } = staged
+    const startedAt = clock()
+    report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds })
+    const ended = (outcome: AskOutcome) =>
+      report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome })
+    const located = await locate(staged)
+    if (located.at === 'other-version') {
+      ended('retry')
+      return { end: 'held', delayMs: OTHER_VERSION_MS }
+    }
+    if (located.at === 'stale') {
+      ended('stale')
+      return { end: 'done' }
+    }
+    const { asked, record } = located
+    const calls: Call[] = []
+    const write = async (settled: Settled): Promise<AttemptEnd> => {
+      const entry = journalEntryOf(asked, settled, { calls, startedAt, heldMs: attempt.heldMs })
+      const written = await cases.answer(caseId, run, key, entry)
+      scripts.answered(caseId, key)
+      if (written !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
+      ended(written !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
+      return { end: 'done' }
+    }
+    try {
+      return await write(await settle({ asked, record, attempt, calls }, staged))
+    } catch (error) {
+      const failure = failedAttempt(error, attempt, { deadline: record.deadline, now: clock() })
+      if (failure.next === 'throw') throw error
+      if (failure.next === 'fail') return write(failure.settled)
+      await cases.loseCalls(caseId, callsFor(calls, key))
+      ended('retry')
+      return failure.end
+    }
+  }
+}
+
+function journalEntryOf(
+  { ask }: KeyedAsk,
+  settled: Settled,
+  around: { calls: readonly Call[]; startedAt: number; heldMs: number },
+): JournalEntry {
+  const { answer, failed, raw, model, models, usage, ms, memo, sent } = settled
+  return {
+    stage: ask.stage,
+    role: ask.role,
+    model,
+    answer,
+    ...(failed === undefined ? {} : { failed }),
+    raw,
+    calls: [...around.calls],
+    usage: around.calls.length === 0 ? { ...usage, calls: 0 } : { ...usageOf(around.calls), memoHits: usage.memoHits },
+    startedAt: around.startedAt,
+    ms,
+    heldMs: around.heldMs,
+    memo,
+    ...(models === undefined ? {} : { models: [...models] }),
+    ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
+  }
+}

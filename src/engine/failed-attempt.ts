@@ -1,0 +1,45 @@
+import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { noUsage } from '../domain/verdict.ts'
+import type { Settled } from '../gateway/gateway.ts'
+import type { Attempt, AttemptEnd } from '../ports/queues.ts'
+
+/** What an attempt that threw comes to: the ask has failed, it is tried again, or nobody foresaw the error. */
+type FailedAttempt =
+  | { readonly next: 'fail'; readonly settled: Settled }
+  | { readonly next: 'retry'; readonly end: Exclude<AttemptEnd, { end: 'done' }> }
+  | { readonly next: 'throw' }
+
+/** Decides it. `deadline` is the case's, and `now` the time of the failure, both ms since 1970. */
+export function failedAttempt(
+  error: unknown,
+  { signal, last, heldMs }: Attempt,
+  { deadline, now }: { readonly deadline: number; readonly now: number },
+): FailedAttempt {
+  if (error instanceof PermanentError) return { next: 'fail', settled: failed(error.code, error.message) }
+  if (!signal.aborted && !(error instanceof RetryLaterError)) return { next: 'throw' }
+  const retry =
+    error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
+  const delayMs = waitOf(retry, heldMs)
+  if (now + delayMs >= deadline) {
+    const detail = `the case's deadline passes before the next try; last: ${retry.code}`
+    return { next: 'fail', settled: failed('deadline', detail) }
+  }
+  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'held', delayMs } }
+  return last ? { next: 'fail', settled: failed(retry.code, retry.message) } : { next: 'retry', end: { end: 'again' } }
+}
+
+function failed(code: FailureCode, detail: string): Settled {
+  return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
+}
+
+/** Least wait that an endpoint can impose, in ms. */
+const LEAST_WAIT_MS = 100
+const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unavailable'])
+
+/**
+ * How long to wait before the next try, in ms. A wait that an endpoint imposes costs no attempt, so it is at least half as long
+ * as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask has some twenty tries, and not millions.
+ */
+export function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, heldMs: number): number {
+  return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
+}

@@ -1,0 +1,77 @@
+import type { CaseRecord } from '../domain/case.ts'
+import type { Post, Snapshot } from '../domain/thread.ts'
+import { verdictId } from '../domain/verdict.ts'
+import type { ThreadState } from '../ports/threads.ts'
+import type { CheckpointSettings } from '../threads/checkpoints.ts'
+import { judgesCrossKind, seenBy } from './routes.ts'
+import type { Protocol } from './script.ts'
+import { versionsOf } from './versions.ts'
+
+/** What a case of this thread, opened at `openedAt` (ms since 1970), is to judge: the next revision of the protocol's verdict. */
+export function newCase(
+  protocol: Protocol,
+  state: ThreadState,
+  post: Post,
+  opening: {
+    readonly openedAt: number
+    /** The thread's last age checkpoint has passed. */
+    readonly atFinalAge: boolean
+    readonly overloaded: boolean
+    readonly settings: { readonly checkpoints: CheckpointSettings; readonly caseDeadlineMs: number }
+  },
+): CaseRecord {
+  const { openedAt, atFinalAge, overloaded, settings } = opening
+  const { tenant, postId, kind } = state.ref
+  const before = state.revisions.get(protocol.name)
+  const revision = (before?.revision ?? state.base) + 1
+  const crossKind = judgesCrossKind(protocol, kind)
+  const id = (number: number) =>
+    verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, crossKind })
+  return {
+    id: id(revision),
+    protocol: protocol.name,
+    tenant,
+    subjectId: postId,
+    kind,
+    revision,
+    // A post that is judged alone changes by an edit only, so each of its revisions is final.
+    final: protocol.subject === 'thread' ? atFinalAge : true,
+    supersedes: before === undefined ? null : id(before.revision),
+    ...snapshotOf(protocol, state, post, settings),
+    pressed: overloaded,
+    carry: before?.carry ?? null,
+    versions: versionsOf(protocol),
+    createdAt: post.createdAt,
+    receivedAt: state.dueSince ?? openedAt,
+    openedAt,
+    deadline: openedAt + settings.caseDeadlineMs,
+  }
+}
+
+/** Which of a thread's changes a protocol looks at. */
+export function versionSeenBy(protocol: Protocol, state: ThreadState): number {
+  return protocol.subject === 'thread' ? state.version : state.postVersion
+}
+
+/** The subject as a protocol judges it now, and what became of the comments that the thread has had. */
+export function snapshotOf(
+  protocol: Protocol,
+  state: ThreadState,
+  post: Post,
+  { checkpoints }: { readonly checkpoints: CheckpointSettings },
+): { readonly subject: Snapshot; readonly comments: CaseRecord['comments'] } {
+  if (protocol.subject !== 'thread')
+    return {
+      subject: { post: seenBy(protocol, post), comments: [], leftOut: 0 },
+      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+    }
+  const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)
+  const { overAuthor } = state
+  const cap = state.accepted - overAuthor - state.comments.length
+  const late = state.late + state.comments.length - comments.length
+  const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
+  return {
+    subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },
+  }
+}
