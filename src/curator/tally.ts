@@ -1,7 +1,7 @@
 import type { DeadLetterReason } from '../domain/messages.ts'
 import type { Incoming } from '../ports/topic.ts'
 import type { Spent } from './ask-curator.ts'
-import type { Learnt } from './learn.ts'
+import type { Learnt } from './feedback.ts'
 
 /** What became of one message. */
 export type End = Learnt | { readonly outcome: 'unreadable'; readonly reason: DeadLetterReason; readonly why: string }

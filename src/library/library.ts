@@ -1,5 +1,6 @@
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
+import { forgetting } from './forgetting.ts'
 import { toldOf } from './logged.ts'
 import { changeId, placeOf } from './names.ts'
 import { type ProposalBounds, quarantine } from './quarantine.ts'
@@ -48,6 +49,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
     ...undoing(storage, { now, ready: legacy.split }),
+    forget: forgetting(storage),
     ...takingBack(storage, { now, ready: legacy.split }),
     async history(shelf) {
       return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
