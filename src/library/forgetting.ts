@@ -35,7 +35,7 @@ async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): P
   const showing = await storage.rowsBy(record, { owner })
   const logged = [...changes.values()].some(({ replaced }) => Object.values(replaced).some((it) => it.owner === owner))
   if (showing.length === 0 && !logged) return 0
-  /** The version that stood there before a change and is not the subject's. */
+  /** The newest version from before a change that is not the subject's; null if there is none. */
   const beforeThat = (id: string, change: string): Version | null => {
     const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
     return before?.owner === owner ? beforeThat(id, before.change) : before
@@ -55,7 +55,7 @@ async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): P
   return showing.length
 }
 
-/** The subject's versions, shown or replaced since. What they had replaced themselves needs no keeping with their changes. */
+/** Keys of all versions of the subject, shown now or replaced since: what each of them replaced is struck from its change. */
 function goneVersions(
   changes: Iterable<ChangeRecord>,
   showing: readonly { id: string; change: string }[],
@@ -68,7 +68,7 @@ function goneVersions(
   return gone
 }
 
-/** A version by the change that made it. A content id holds no space. */
+/** Names a version by the change that made it and its content id, which holds no space. */
 function versionKey(change: string, id: string): string {
   return `${change} ${id}`
 }
