@@ -2,10 +2,10 @@ import type { FeedbackMessage } from '../domain/messages.ts'
 import type { Proposal } from '../ports/library.ts'
 import type { Argument } from './case.ts'
 
-/** What became of a person's feedback: each message has exactly one of these outcomes, of which `left` means later. */
+/** What became of a person's feedback: each message has exactly one of these outcomes; one that was `left` can come again. */
 export type Learnt =
   | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
-  /** It stands in the library already, in whatever state. */
+  /** The library has the proposal already, in whatever state. */
   | { readonly outcome: 'already-proposed' }
   /** The verdict says the same. */
   | { readonly outcome: 'agreed' }
@@ -17,17 +17,17 @@ export type Learnt =
   /** There is nothing to learn from: no verdict, or no argument. */
   | { readonly outcome: 'unjudgeable'; readonly why: string }
   | { readonly outcome: 'curator-failed'; readonly why: string }
-  /** It was told to stop before. */
+  /** Learning was told to stop before this message's turn. */
   | { readonly outcome: 'left' }
 
-/** What feedback is compared with in a verdict. */
+/** The part of a verdict that feedback is compared with. */
 export interface Decided {
   readonly id: string
   readonly subjectId: string
   readonly label: string | null
 }
 
-/** Where verdicts stand, and the arguments that led to them. Both may give too little once their signal is aborted. */
+/** Looks up verdicts and the arguments that led to them. Once the signal is aborted, both may return fewer than there are. */
 export interface Judged {
   /** The newest final verdict on each of these subjects (`subjectKey`), by the same key. */
   verdicts(subjects: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlyMap<string, Decided>>
@@ -35,7 +35,7 @@ export interface Judged {
   arguments(of: readonly Decided[], signal: AbortSignal): Promise<ReadonlyMap<string, Argument | null>>
 }
 
-/** A subject under a protocol: neither a protocol's name nor a tenant's holds a space. */
+/** Key of a subject under a protocol; unique, since neither a protocol's name nor a tenant's holds a space. */
 export function subjectKey({
   protocol,
   tenant,

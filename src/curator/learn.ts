@@ -10,7 +10,7 @@ import { inParallel } from './in-parallel.ts'
 import { type CaseToCurate, proposingLessons } from './propose-lesson.ts'
 import { roomsOf } from './rooms.ts'
 
-/** A protocol, as far as learning asks. */
+/** The part of a protocol that learning needs. */
 interface LearningProtocol {
   readonly name: string
   readonly labels: readonly string[]
@@ -26,13 +26,13 @@ export interface LearnSettings extends AskSettings {
 }
 
 /**
- * From what people say of verdicts to proposals: a case whose verdict they would have had otherwise is put to the curator,
- * once, and what it distils goes into quarantine. Nobody's feedback costs more calls than they may have proposals.
+ * Makes proposals of people's feedback on verdicts: where they disagree with a verdict, the curator is asked once about its
+ * case, and the lesson is proposed to the library. Nobody's feedback costs more calls than their proposals are bounded to.
  */
 export function learner(deps: {
-  /** Those that the settings switch on. */
+  /** The protocols that the settings switch on. */
   protocols: readonly LearningProtocol[]
-  /** Names of all that there are. */
+  /** Names of all protocols that exist, switched on or not. */
   known: ReadonlySet<string>
   library: Pick<Library, 'propose' | 'room' | 'proposals' | 'reject'>
   gateway: Pick<Gateway, 'ask'>
@@ -100,7 +100,7 @@ export function learner(deps: {
     return outcomes()
   }
 
-  /** What is wrong with it, whatever the verdict is. */
+  /** The outcome of feedback that can't be used whatever the verdict is, else null. */
   function faultOf({ protocol: name, label }: FeedbackMessage): Learnt | null {
     if (!known.has(name)) return { outcome: 'invalid', why: `protocol: there is none called ${name}` }
     const protocol = byName.get(name)
@@ -138,7 +138,7 @@ function unjudged({ protocol }: FeedbackMessage): Learnt {
   return { outcome: 'unjudgeable', why: `no final verdict of ${protocol} on this subject is there` }
 }
 
-/** Who says something of which subject. */
+/** Key of an author on a subject. */
 function voiceKey(one: FeedbackMessage): string {
   return JSON.stringify([subjectKey(one), one.by])
 }
@@ -147,7 +147,7 @@ function voiceOf({ provenance }: Proposal): string {
   return JSON.stringify([subjectKey(provenance), provenance.by])
 }
 
-/** The newest that each has said of each subject; of what was said at the same time the last. */
+/** Each author's newest feedback on each subject, by `voiceKey`; of several at the same time the last in the list. */
 function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, FeedbackMessage> {
   const said = new Map<string, FeedbackMessage>()
   for (const one of feedback) {

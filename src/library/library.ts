@@ -16,7 +16,7 @@ export interface LibraryOptions extends ProposalBounds {
   readonly embedder: Embedder
   /** ms since 1970. */
   readonly now: () => number
-  /** Shelves of which every tenant is shown what stands there for none in particular; of others only the default tenant is. */
+  /** Shelves whose items without a tenant are shown to every tenant; those of other shelves only to the default tenant. */
   readonly shared: ReadonlySet<string>
 }
 
@@ -27,7 +27,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
 
-  /** Nothing is shown before what earlier versions learnt was moved to its tenants' places. */
+  /** Items that earlier versions learnt are moved to their tenants' places before anything is shown. */
   async function ready(): Promise<void> {
     try {
       await legacy.split()

@@ -5,7 +5,7 @@ import { replacedWithout } from './replaced-without.ts'
 import type { ChangeRecord, ShelfRecord, Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 
-/** Rolls back whole changes and drops shelves. `ready` is called first: it moves what earlier versions learnt to its tenants. */
+/** Rolls back whole changes and drops shelves. `ready` is called first, and moves to their tenants what earlier versions learnt. */
 export function undoing(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
   /** The places that a change may have written to; what an earlier version approved now stands with its tenants. */
   async function placesOf({ shelf: name, kind }: ChangeRecord): Promise<ShelfRecord[]> {
