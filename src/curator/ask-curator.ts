@@ -17,13 +17,13 @@ export interface LearnIo {
   readonly progress: (line: string) => void
 }
 
-/** What the model was paid for. */
+/** What the curator's questions have cost. */
 export interface Spent {
   readonly calls: number
   readonly costUsd: number
 }
 
-/** The lesson of a case, as it stands beside a precedent. */
+/** The lesson of a case, as it is stored with a precedent. */
 export interface Distilled {
   readonly keyCues: string
   readonly summary: string
@@ -32,7 +32,7 @@ export interface Distilled {
 /** The curator could not make anything of one case; another may fare better. */
 export class CaseFailed extends Error {}
 
-/** Rejected questions, with none answered, after which it is the settings that are at fault and not the cases. */
+/** After so many rejected questions and no answered one the settings are taken to be at fault, not the cases. */
 const REJECTED = 3
 
 /** Puts closed cases to the curator, one question each, and keeps what that cost. */

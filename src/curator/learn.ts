@@ -1,57 +1,16 @@
 import type { Curation } from '../domain/curation.ts'
-import { RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Library, NewProposal, Proposal } from '../ports/library.ts'
-import { type AskSettings, askingCurator, CaseFailed, type Distilled, type LearnIo } from './ask-curator.ts'
+import type { Library, Proposal } from '../ports/library.ts'
+import { type AskSettings, askingCurator, type LearnIo } from './ask-curator.ts'
 import type { Argument } from './case.ts'
+import { type Decided, type Judged, type Learnt, subjectKey } from './feedback.ts'
 import { inParallel } from './in-parallel.ts'
+import { type CaseToCurate, proposingLessons } from './propose-lesson.ts'
 import { roomsOf } from './rooms.ts'
 
-/** What became of a person's feedback: each message has exactly one of these outcomes, of which `left` means later. */
-export type Learnt =
-  | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
-  /** It stands in the library already, in whatever state. */
-  | { readonly outcome: 'already-proposed' }
-  /** The verdict says the same. */
-  | { readonly outcome: 'agreed' }
-  /** The same person has said something else since. */
-  | { readonly outcome: 'superseded' }
-  | { readonly outcome: 'refused'; readonly why: string }
-  /** No protocol or label of that name. */
-  | { readonly outcome: 'invalid'; readonly why: string }
-  /** There is nothing to learn from: no verdict, or no argument. */
-  | { readonly outcome: 'unjudgeable'; readonly why: string }
-  | { readonly outcome: 'curator-failed'; readonly why: string }
-  /** It was told to stop before. */
-  | { readonly outcome: 'left' }
-
-/** What feedback is compared with in a verdict. */
-export interface Decided {
-  readonly id: string
-  readonly subjectId: string
-  readonly label: string | null
-}
-
-/** Where verdicts stand, and the arguments that led to them. Both may give too little once their signal is aborted. */
-export interface Judged {
-  /** The newest final verdict on each of these subjects (`subjectKey`), by the same key. */
-  verdicts(subjects: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlyMap<string, Decided>>
-  /** By verdict id; null where the transcript holds no post. */
-  arguments(of: readonly Decided[], signal: AbortSignal): Promise<ReadonlyMap<string, Argument | null>>
-}
-
-/** A subject under a protocol: neither a protocol's name nor a tenant's holds a space. */
-export function subjectKey({
-  protocol,
-  tenant,
-  subjectId,
-}: Pick<FeedbackMessage, 'protocol' | 'tenant' | 'subjectId'>) {
-  return `${protocol} ${tenant} ${subjectId}`
-}
-
-/** A protocol, as far as learning asks. */
+/** The part of a protocol that learning needs. */
 interface LearningProtocol {
   readonly name: string
   readonly labels: readonly string[]
@@ -67,13 +26,13 @@ export interface LearnSettings extends AskSettings {
 }
 
 /**
- * From what people say of verdicts to proposals: a case whose verdict they would have had otherwise is put to the curator,
- * once, and what it distils goes into quarantine. Nobody's feedback costs more calls than they may have proposals.
+ * Makes proposals of people's feedback on verdicts: where they disagree with a verdict, the curator is asked once about its
+ * case, and the lesson is proposed to the library. Nobody's feedback costs more calls than their proposals are bounded to.
  */
 export function learner(deps: {
-  /** Those that the settings switch on. */
+  /** The protocols that the settings switch on. */
   protocols: readonly LearningProtocol[]
-  /** Names of all that there are. */
+  /** Names of all protocols that exist, switched on or not. */
   known: ReadonlySet<string>
   library: Pick<Library, 'propose' | 'room' | 'proposals' | 'reject'>
   gateway: Pick<Gateway, 'ask'>
@@ -84,7 +43,7 @@ export function learner(deps: {
 }) {
   const { protocols, known, library, gateway, curations, clock, settings } = deps
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  const asking = askingCurator({ gateway, clock, settings })
+  const curator = askingCurator({ gateway, clock, settings })
 
   /**
    * One outcome for each message of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
@@ -111,37 +70,37 @@ export function learner(deps: {
 
     const rooms = roomsOf(library)
     const proposals = await library.proposals()
-    const standing = Map.groupBy(proposals, voiceOf)
-    const lessons = new Map(proposals.flatMap(lessonIn))
-    const wanted: { one: FeedbackMessage; shelf: string; verdict: Decided }[] = []
+    const byVoice = Map.groupBy(proposals, voiceOf)
+    const cases: CaseToCurate[] = []
     for (const one of decided) {
       const verdict = verdicts.get(subjectKey(one))
       const shelf = byName.get(one.protocol)?.learns
       if (verdict === undefined || shelf === undefined) continue
-      const learnt = await withoutModel(one, shelf, verdict, standing.get(voiceKey(one)) ?? [], rooms)
-      if (learnt === null) wanted.push({ one, shelf, verdict })
+      const learnt = await withoutModel(one, shelf, verdict, byVoice.get(voiceKey(one)) ?? [], rooms)
+      if (learnt === null) cases.push({ feedback: one, shelf, verdict })
       else ended.set(one, learnt)
     }
 
     const argued =
-      wanted.length === 0
+      cases.length === 0
         ? new Map<string, Argument | null>()
         : await judged.arguments(
-            wanted.map(({ verdict }) => verdict),
+            cases.map(({ verdict }) => verdict),
             signal,
           )
     if (signal.aborted) return outcomes()
+    const propose = proposingLessons({ library, curations, curator }, proposals)
     let asked = 0
-    await inParallel(wanted, settings.atOnce, async ({ one, shelf, verdict }) => {
+    await inParallel(cases, settings.atOnce, async (one) => {
       if (signal.aborted) return
-      const learnt = await put(one, shelf, verdict, argued.get(verdict.id), lessons, io)
-      if (learnt !== null) ended.set(one, learnt)
-      io.progress(`${++asked} of ${wanted.length} cases`)
+      const learnt = await propose(one, argued.get(one.verdict.id), io)
+      if (learnt !== null) ended.set(one.feedback, learnt)
+      io.progress(`${++asked} of ${cases.length} cases`)
     })
     return outcomes()
   }
 
-  /** What is wrong with it, whatever the verdict is. */
+  /** The outcome of feedback that can't be used whatever the verdict is, else null. */
   function faultOf({ protocol: name, label }: FeedbackMessage): Learnt | null {
     if (!known.has(name)) return { outcome: 'invalid', why: `protocol: there is none called ${name}` }
     const protocol = byName.get(name)
@@ -172,59 +131,14 @@ export function learner(deps: {
     return why === null ? null : { outcome: 'refused', why }
   }
 
-  /** Has one case curated and proposed; null if it was stopped meanwhile. */
-  async function put(
-    one: FeedbackMessage,
-    shelf: string,
-    verdict: Decided,
-    argument: Argument | null | undefined,
-    lessons: Map<string, Promise<Distilled>>,
-    io: LearnIo,
-  ): Promise<Learnt | null> {
-    if (argument === undefined) return { outcome: 'unjudgeable', why: "the verdict's transcript is not there" }
-    if (argument === null) return { outcome: 'unjudgeable', why: "the verdict's transcript holds no post" }
-    const curation = curations.get(one.protocol)
-    const words = curation?.words(argument.subject, argument.turns) ?? ''
-    if (curation !== undefined && words.trim() === '')
-      return { outcome: 'unjudgeable', why: 'nothing is known of the post in words' }
-    if (!curation?.labels.includes(one.label))
-      return { outcome: 'refused', why: `the curator has no question for the label ${one.label}` }
-    try {
-      const key = lessonKey(verdict.id, one.label)
-      const decided = curation.labels.find((label) => label === verdict.label) ?? null
-      const closed = { subject: words, turns: argument.turns, verdict: decided, truth: one.label }
-      const lesson = lessons.get(key) ?? asking.lessonOf(curation, closed, io)
-      lessons.set(key, lesson)
-      const { proposed, refused } = await library.propose([proposalOf(one, shelf, verdict, words, await lesson)])
-      const [made] = proposed
-      if (made !== undefined) return { outcome: 'proposed', proposal: made, was: verdict.label }
-      return refused[0] === undefined ? { outcome: 'already-proposed' } : { outcome: 'refused', why: refused[0].why }
-    } catch (error) {
-      if (io.signal.aborted && error instanceof RetryLaterError) return null
-      if (!(error instanceof CaseFailed)) throw error
-      return { outcome: 'curator-failed', why: `the curator failed: ${error.message}` }
-    }
-  }
-
-  return { learn, spent: asking.spent }
-}
-
-function lessonKey(verdictId: string, label: string): string {
-  return JSON.stringify([verdictId, label])
-}
-
-/** Whoever says the same of the same verdict needs no question of their own, unless what was learnt has been rejected. */
-function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<Distilled>][] {
-  const { keyCues, summary } = metadata
-  if (state === 'rejected' || keyCues === undefined || summary === undefined) return []
-  return [[lessonKey(provenance.verdictId, label), Promise.resolve({ keyCues, summary })]]
+  return { learn, spent: curator.spent }
 }
 
 function unjudged({ protocol }: FeedbackMessage): Learnt {
   return { outcome: 'unjudgeable', why: `no final verdict of ${protocol} on this subject is there` }
 }
 
-/** Who says something of which subject. */
+/** Key of an author on a subject. */
 function voiceKey(one: FeedbackMessage): string {
   return JSON.stringify([subjectKey(one), one.by])
 }
@@ -233,7 +147,7 @@ function voiceOf({ provenance }: Proposal): string {
   return JSON.stringify([subjectKey(provenance), provenance.by])
 }
 
-/** The newest that each has said of each subject; of what was said at the same time the last. */
+/** Each author's newest feedback on each subject, by `voiceKey`; of several at the same time the last in the list. */
 function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, FeedbackMessage> {
   const said = new Map<string, FeedbackMessage>()
   for (const one of feedback) {
@@ -242,20 +156,4 @@ function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, Feedb
     if (before === undefined || before.at <= one.at) said.set(key, one)
   }
   return said
-}
-
-function proposalOf(
-  { tenant, subjectId, protocol, label, by, at, note }: FeedbackMessage,
-  shelf: string,
-  verdict: Decided,
-  text: string,
-  lesson: Distilled,
-): NewProposal {
-  return {
-    shelf,
-    text,
-    label,
-    metadata: { ...lesson, ...(note === undefined ? {} : { note }) },
-    provenance: { tenant, subjectId, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
-  }
 }

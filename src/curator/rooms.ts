@@ -1,6 +1,6 @@
 import type { Library, Proposer, Room } from '../ports/library.ts'
 
-/** What a batch of feedback may still propose: each proposal takes a place under each of its bounds. */
+/** How much a batch of feedback may still propose. Each proposal counts towards every bound that applies to its author. */
 export function roomsOf(library: Pick<Library, 'room'>) {
   const bounds = new Map<string, readonly Room[]>()
   const left = new Map<string, number>()

@@ -1,7 +1,7 @@
 import type { DeadLetterReason } from '../domain/messages.ts'
 import type { Incoming } from '../ports/topic.ts'
 import type { Spent } from './ask-curator.ts'
-import type { Learnt } from './learn.ts'
+import type { Learnt } from './feedback.ts'
 
 /** What became of one message. */
 export type End = Learnt | { readonly outcome: 'unreadable'; readonly reason: DeadLetterReason; readonly why: string }
@@ -20,19 +20,19 @@ export interface Learning extends Spent {
   /** No verdict, or no argument. */
   readonly unjudgeable: number
   readonly curatorFailed: number
-  /** Not looked at to the end, because it was told to stop. */
+  /** Not finished, because learning was told to stop. */
   readonly left: number
   /** Why some were refused or put aside, the most frequent first. */
   readonly reasons: readonly { readonly why: string; readonly messages: number; readonly first: string }[]
   readonly seconds: number
 }
 
-/** Reasons that are kept apart. */
+/** Most different reasons that are counted. */
 const REASONS_KEPT = 1_000
 
 export type Tally = ReturnType<typeof tallying>
 
-/** Counts the ends of messages, and why some came to theirs. */
+/** Counts messages by outcome, and the reasons of those that were refused or put aside. */
 export function tallying() {
   const counts = new Map<End['outcome'], number>()
   const reasons = new Map<string, { why: string; messages: number; first: string }>()
@@ -64,7 +64,7 @@ export function tallying() {
   }
 }
 
-/** Under which reason a message goes to the dead letters; null if it does not. */
+/** The reason with which a message becomes a dead letter; null if it does not. */
 export function deadReason(end: End): { reason: DeadLetterReason; detail: string } | null {
   switch (end.outcome) {
     case 'unreadable':

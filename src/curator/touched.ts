@@ -1,6 +1,6 @@
 import type { Verdict } from '../domain/verdict.ts'
 import type { Precedent } from '../ports/library.ts'
-import { subjectKey } from './learn.ts'
+import { subjectKey } from './feedback.ts'
 
 /** A verdict with one of the precedents among its evidence. */
 export interface Touched

@@ -1,5 +1,6 @@
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
+import { forgetting } from './forgetting.ts'
 import { toldOf } from './logged.ts'
 import { changeId, placeOf } from './names.ts'
 import { type ProposalBounds, quarantine } from './quarantine.ts'
@@ -15,7 +16,7 @@ export interface LibraryOptions extends ProposalBounds {
   readonly embedder: Embedder
   /** ms since 1970. */
   readonly now: () => number
-  /** Shelves of which every tenant is shown what stands there for none in particular; of others only the default tenant is. */
+  /** Shelves whose items without a tenant are shown to every tenant; those of other shelves only to the default tenant. */
   readonly shared: ReadonlySet<string>
 }
 
@@ -26,7 +27,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
 
-  /** Nothing is shown before what earlier versions learnt was moved to its tenants' places. */
+  /** Items that earlier versions learnt are moved to their tenants' places before anything is shown. */
   async function ready(): Promise<void> {
     try {
       await legacy.split()
@@ -48,6 +49,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
     ...undoing(storage, { now, ready: legacy.split }),
+    forget: forgetting(storage),
     ...takingBack(storage, { now, ready: legacy.split }),
     async history(shelf) {
       return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { SubjectRef } from '../ports/library.ts'
 
-/** Where items of a shelf stand: each tenant's own, or those that an operator put there for no tenant in particular. */
+/** A part of a shelf: one tenant's items, or those that an operator added for no tenant in particular (`tenant` null). */
 export interface Place {
   readonly shelf: string
   readonly tenant: string | null
 }
 
-/** Whose shelf it is where nobody has said whose. */
+/** The tenant where none is named. */
 export const DEFAULT_TENANT = 'default'
 
 /**
@@ -28,7 +28,7 @@ export function placeOf(name: string): Place {
   return { shelf: name.slice(0, dot), tenant }
 }
 
-/** A name that no table has had: a reader of the old one must not take the new one for it. */
+/** A name that no table has had before, so that a reader of a replaced table can't mistake the new one for it. */
 export function tableName(place: string): string {
   return `${place}.${randomBytes(6).toString('hex')}`
 }

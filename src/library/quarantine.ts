@@ -16,11 +16,11 @@ import type { Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 import type { writing } from './writing.ts'
 
-/** How many proposals a shelf takes, and of whom. */
+/** How many proposals an author and a tenant may make. */
 export interface ProposalBounds {
-  /** Of one author of a tenant on one shelf, waiting and approved together. */
+  /** Most proposals of one author of a tenant on one shelf, waiting and approved together. */
   readonly proposalsPerAuthor: number
-  /** Of an author, and of all authors of a tenant, in any `perMs` ms, whatever became of them. */
+  /** Most new proposals of one author, and of all authors of a tenant, in any `perMs` ms, whatever became of them. */
   readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
 }
 

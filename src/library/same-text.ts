@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 import { withoutPadding } from '../domain/cut.ts'
 
-/** A text as it is held against others, whatever way it came: imported, judged, learnt. */
+/** A text in the form in which it is compared with others, whether imported, judged or learnt. */
 export interface Reading {
-  /** Without what tells two copies of one text apart: case, width, white space, marks of images, what nobody sees. */
+  /** Without what may differ between copies of one text: case, width, white space, image marks, invisible characters. */
   readonly whole: string
-  /** What stands before, between and after the places at which it was cut; one chunk if it never was. */
+  /** What is before, between and after the places where the text was cut; one chunk if it was not cut. */
   readonly chunks: readonly [string, ...string[]]
 }
 
-/** As intake and transcripts mark what they left out. */
+/** The mark that intake and transcripts leave where they cut a text. */
 const CUT = /\n?\[cut: \d+ more characters\]\n?/g
 const SQUEEZED = /\n?\[squeezed: \d+ characters of padding\]/g
 /** Format characters and fillers. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu
-/** An image in words; its end can't be told from other brackets. */
+/** Marks around an image's description. All closing brackets are dropped: which one ends it can't be told. */
 const IMAGE = /\[image:|\]/g
-/** What stands beside a cut may be part of a letter, and normalised otherwise than the whole. */
+/** A cut may split a letter: the characters beside it may normalise differently than in the whole text. */
 const BESIDE_A_CUT = 4
-/** A text that was cut is known by no fewer characters before the cut: a cut that somebody typed says nothing. */
+/** A cut text is recognised only by at least this many characters before the cut: an author may have typed the mark. */
 const LEAST_HEAD = 64
 
 export function readingOf(text: string): Reading {
@@ -32,7 +32,7 @@ export function readingOf(text: string): Reading {
   return { whole, chunks: [normalised(head).slice(0, -BESIDE_A_CUT), ...later] }
 }
 
-/** The reading of a text that nothing was left out of, whatever stands in it. */
+/** The form of a text that is whole: a cut mark in it is taken for the author's. */
 export function wholeOf(text: string): Reading {
   const whole = normalised(text)
   return { whole, chunks: [whole] }
@@ -55,7 +55,7 @@ export function textKey(text: string): string {
     .slice(0, 32)
 }
 
-/** Whether two texts are the same, or one is what was left of the other. */
+/** Whether two texts are the same, or one is the other after it was cut. */
 export function sameText(a: Reading, b: Reading): boolean {
   return a.whole === b.whole || isCutOf(a, b) || isCutOf(b, a)
 }
@@ -79,7 +79,7 @@ function isCutOf({ chunks }: Reading, { whole }: Reading): boolean {
  * (2022), section 4.2, with words for their tokens.
  */
 const NEAR = 0.8
-/** Words that are compared; the number of edits is quadratic in them. */
+/** Most words that are compared: counting edits takes time quadratic in them. */
 const COMPARED = 2_000
 
 /** Whether one text is the other with a few words changed. Of a text that was cut, what stands before the cut is compared. */
@@ -97,7 +97,7 @@ export function nearDuplicates(a: Reading, b: Reading): boolean {
   return longer - common(one, other) <= allowed && edits(one, other, allowed) <= allowed
 }
 
-/** Words that both hold, each as often as both do: no fewer edits than the others can make one text of the other. */
+/** How many words both texts share, repeated words counted: each other word of the longer text needs an edit. */
 function common(one: readonly string[], other: readonly string[]): number {
   const left = new Map<string, number>()
   for (const word of one) left.set(word, (left.get(word) ?? 0) + 1)

@@ -7,7 +7,7 @@ import type { ShelfReading } from './shelf-reading.ts'
 import { sourceKey } from './source-key.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
 
-/** Extra rows that are read, since some may be the case's own; and the factor for each further read where all were. */
+/** Rows read beyond those asked for, since some may be held out; each further read asks for this many times as many. */
 const SPARE = 8
 const FURTHER = 4
 
@@ -41,7 +41,7 @@ export function searching(
     return { shelves: found, weak: weak ?? weakAmong(found), tokens }
   }
 
-  /** Vectors of texts that the embedder does not know are as weak on the shelf as in the question. */
+  /** The embedder may also be weak for the texts that were found: their vectors say as little as a weak question's. */
   function weakAmong(found: Found['shelves']): string | null {
     const texts = found.flatMap(({ neighbours }) => neighbours.map(({ text }) => text))
     const weak = texts.flatMap((text) => embedder.weakFor(text) ?? [])
@@ -55,7 +55,7 @@ export function searching(
     return [{ shelf, tenant }, ...loaded]
   }
 
-  /** Why a tenant can be shown nothing of a shelf; null where it can. */
+  /** Why nothing of a shelf can be shown to a tenant; null where something can. */
   async function problemFor(shelf: string, tenant: string): Promise<string | null> {
     const records = await Promise.all(shownTo(tenant, shelf).map((place) => shelfNow(placeName(place))))
     const problems = records.flatMap((record) => (record === null ? [] : [problemOf(shelf, record)]))
@@ -115,7 +115,7 @@ export function searching(
   return { find }
 }
 
-/** Why a row is not shown to the case that looks; null where it may be. */
+/** Why a row is held out from the case that searches; null where it is shown. */
 type HeldOut = (row: NearRow) => 'own' | 'nearDuplicates' | null
 
 function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {

@@ -26,7 +26,7 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
     throw new RetryLaterError('library', `the shelf "${placeOf(name).shelf}" could not be read`, { cause })
   }
 
-  /** A place's record as it stands; null if there is none, or can be none of that name. */
+  /** A place's current record; null if there is none, or the name is one that no shelf can have. */
   async function shelfNow(name: string): Promise<ShelfRecord | null> {
     try {
       return NAME.test(placeOf(name).shelf) ? await storage.shelf(name) : null
@@ -51,9 +51,9 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
   return { read, shelfNow, problemOf, usable }
 }
 
-/** Shelves' names become names of files. */
+/** What a shelf's name may be: it becomes a file's name. */
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
-/** Throws an `OperatorError` for what can be no name of a shelf. */
+/** Throws an `OperatorError` for a name that no shelf can have. */
 export function checkedName(shelf: string): string {
   if (NAME.test(shelf)) return shelf
   throw new OperatorError(`"${shelf}" is no name for a shelf: small letters, digits, "-" and "_", at most 64.`)

@@ -1,6 +1,6 @@
 import { hashOf } from './names.ts'
 
-/** By what a row is known to be a data set's item, whose id this is. */
+/** The `source` of a row that was imported from a data set: a hash of the item's id. */
 export function sourceKey(sourceId: string): string {
   return hashOf('item', sourceId).slice(0, 32)
 }

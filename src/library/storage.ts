@@ -1,6 +1,6 @@
 import type { LoggedChange, Proposal } from '../ports/library.ts'
 
-/** What of an item can differ while its text is the same. */
+/** The part of an item that can change while its text stays the same. */
 export interface Version {
   readonly label: string
   readonly metadata: Readonly<Record<string, string>>
@@ -31,7 +31,7 @@ export interface NearRow extends Omit<Row, 'vector'> {
 }
 
 export interface ShelfRecord {
-  /** The place's (`names.ts`). */
+  /** The name of its place (`names.ts`). */
   readonly name: string
   /** The table that holds its rows now; a new one after each rewrite. */
   readonly table: string
@@ -56,10 +56,10 @@ export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind'> {
   readonly replaced: Readonly<Record<string, Version>>
 }
 
-/** What is known of a change before its first step. */
+/** The part of a change that is known before its first step. */
 export type ChangeHead = Pick<ChangeRecord, 'id' | 'shelf' | 'kind' | 'by' | 'at' | 'item'>
 
-/** A proposal with what is never shown of it. */
+/** A proposal with the fields that are never shown. */
 export interface ProposalRecord {
   readonly proposal: Proposal
   readonly source: string
@@ -102,7 +102,7 @@ export interface Storage {
   nearest(record: ShelfRecord, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]>
   /** Adds and replaces rows in one step, and makes the table if it is missing. `fresh` are known not to stand there. */
   putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
-  /** Makes the shelf anew without the rows that `become` null, so that nothing of what they held stays on the disk. */
+  /** Writes the shelf to a new table without the rows that `become` null, so that nothing of them stays on the disk. */
   rewrite(record: ShelfRecord, become: ReadonlyMap<string, Version | null>): Promise<void>
 
   change(id: string): Promise<ChangeRecord | null>

@@ -11,7 +11,7 @@ interface Found {
   readonly row: Row
 }
 
-/** Content ids, as verdicts name precedents. */
+/** A content id: verdicts name precedents by it. */
 const PRECEDENT = /^[0-9a-f]{32}$/
 
 /**
@@ -32,7 +32,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     const note = (one: Precedent) => precedents.set(JSON.stringify([one.id, one.tenant]), one)
     for (const { record, row } of found) note({ id: row.id, tenant: placeOf(record.name).tenant })
     for (const { proposal } of proposals) note({ id: contentId(proposal.text), tenant: proposal.provenance.tenant })
-    // As a verdict names it: who was shown it, whoever's it was, and also after it was taken back.
+    // Verdicts name a precedent by its content id alone, whichever tenant's it was, and still do after it was taken back.
     if (PRECEDENT.test(id)) note({ id, tenant: null })
     return {
       precedents: [...precedents.values()],
@@ -41,7 +41,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     }
   }
 
-  /** Every place where something stands that this id names. */
+  /** The items that this id names, at every place that has one. */
   async function standing(id: string): Promise<Found[]> {
     const proposals = (await storage.proposals()).filter(({ proposal }) => proposal.id === id)
     const found: Found[] = []

@@ -1,14 +1,11 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
-import type { SubjectRef } from '../ports/library.ts'
-import { changeId, ownerOf, type Place, placeName, placeOf } from './names.ts'
-import type { ChangeRecord, ShelfRecord, Storage, Version } from './storage.ts'
+import { changeId, type Place, placeName, placeOf } from './names.ts'
+import { replacedWithout } from './replaced-without.ts'
+import type { ChangeRecord, ShelfRecord, Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 
-/**
- * Takes back whole changes, forgets a subject, drops a shelf. `ready` is called before anything that earlier versions learnt
- * is looked at.
- */
+/** Rolls back whole changes and drops shelves. `ready` is called first, and moves to their tenants what earlier versions learnt. */
 export function undoing(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
   /** The places that a change may have written to; what an earlier version approved now stands with its tenants. */
   async function placesOf({ shelf: name, kind }: ChangeRecord): Promise<ShelfRecord[]> {
@@ -54,57 +51,6 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
     })
   }
 
-  async function forget(subject: SubjectRef): Promise<number> {
-    const owner = ownerOf(subject)
-    // Noted first: a proposal of the subject's content that is being made meanwhile finds the note, and is removed.
-    await storage.noteForgotten(owner)
-    const concerned = async () => ({
-      proposals: await storage.proposals({ owner }),
-      shelves: (await storage.shelves()).filter(
-        ({ name, owned }) => owned && (placeOf(name).tenant ?? subject.tenant) === subject.tenant,
-      ),
-    })
-    const seen = await concerned()
-    if (seen.proposals.length + seen.shelves.length === 0) return 0
-    return storage.exclusive(async () => {
-      const { proposals, shelves } = await concerned()
-      let erased = proposals.length
-      for (const shelf of shelves) erased += await forgetOn(shelf, owner)
-      for (const proposal of proposals) await storage.removeProposal(proposal)
-      return erased
-    })
-  }
-
-  /** Removes a subject's versions from every item's history, as if they had never been; resolves to how many items showed one. */
-  async function forgetOn(record: ShelfRecord, owner: string): Promise<number> {
-    const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
-    const showing = await storage.rowsBy(record, { owner })
-    const logged = [...changes.values()].some(({ replaced }) =>
-      Object.values(replaced).some((it) => it.owner === owner),
-    )
-    if (showing.length === 0 && !logged) return 0
-    const beforeThat = (id: string, change: string): Version | null => {
-      const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
-      return before?.owner === owner ? beforeThat(id, before.change) : before
-    }
-    await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
-    const gone = new Set(showing.map(({ id, change }) => `${change} ${id}`))
-    for (const { replaced } of changes.values())
-      for (const [id, version] of Object.entries(replaced))
-        if (version.owner === owner) gone.add(`${version.change} ${id}`)
-    for (const change of changes.values()) {
-      const all = Object.entries(change.replaced)
-      const kept = all.filter(([id]) => !gone.has(`${change.id} ${id}`))
-      const replaced = replacedWithout(
-        { replaced: kept.length === all.length ? change.replaced : Object.fromEntries(kept) },
-        (version) => version.owner === owner,
-        (id, version) => beforeThat(id, version.change),
-      )
-      if (replaced !== change.replaced) await storage.putChange({ ...change, replaced })
-    }
-    return showing.length
-  }
-
   async function drop(shelf: string, by: string, tenant?: string): Promise<void> {
     await ready()
     await storage.exclusive(async () => {
@@ -126,20 +72,5 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
     })
   }
 
-  return { rollback, forget, drop }
-}
-
-/** What a change replaced, with some versions exchanged for others; the same object if none is. */
-function replacedWithout(
-  { replaced }: Pick<ChangeRecord, 'replaced'>,
-  which: (version: Version) => boolean,
-  instead: (id: string, version: Version) => Version | null,
-): ChangeRecord['replaced'] {
-  if (!Object.values(replaced).some(which)) return replaced
-  return Object.fromEntries(
-    Object.entries(replaced).flatMap(([id, version]) => {
-      const now = which(version) ? instead(id, version) : version
-      return now === null ? [] : [[id, now]]
-    }),
-  )
+  return { rollback, drop }
 }

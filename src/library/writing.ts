@@ -6,7 +6,7 @@ import { checkedName, type ShelfReading } from './shelf-reading.ts'
 import { sourceKey } from './source-key.ts'
 import { type Row, type Storage, type Version, versionOf } from './storage.ts'
 
-/** Texts that are embedded in one call: small enough that a stop is heard soon. */
+/** Texts embedded in one call: few enough that a stop takes effect soon. */
 const EMBEDDED_AT_ONCE = 256
 
 interface Writing {
@@ -16,7 +16,7 @@ interface Writing {
   readonly by: string
   readonly signal: AbortSignal
   readonly change: string
-  /** Looked at when no other writer can come between: which of the items are still to be written. */
+  /** Which of the items are still to be written; called while no other writer can interfere. */
   readonly still?: () => Promise<readonly Item[]>
   readonly written?: () => Promise<void>
 }

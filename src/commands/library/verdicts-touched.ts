@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readTopic } from '../../adapters/kafka/bounded-reader.ts'
 import { topicsOf } from '../../composition/topics.ts'
-import { subjectKey } from '../../curator/learn.ts'
+import { subjectKey } from '../../curator/feedback.ts'
 import { restingOn, type Touched } from '../../curator/touched.ts'
 import { jsonOf } from '../../domain/json-of.ts'
 import { verdict } from '../../domain/verdict.ts'

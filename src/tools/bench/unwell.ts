@@ -7,9 +7,11 @@ import type { Ask } from '../../domain/ask.ts'
 import { OperatorError, RetryLaterError } from '../../domain/errors.ts'
 import { waitOf } from '../../engine/failed-attempt.ts'
 import type { Report } from '../../ports/report.ts'
-import { gatewayOn, opinions, settingsFor, startBeside } from './gateway.ts'
 import type { Unwell } from './model-server.ts'
 import { mean, round } from './percentiles.ts'
+import { opinions } from './questions.ts'
+import { startProcess } from './start-process.ts'
+import { settingsFor, timedGateway } from './timed-gateway.ts'
 
 export interface UnwellPlan {
   /** Length of each phase, in seconds. */
@@ -78,7 +80,7 @@ export async function unwellBench(
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<UnwellReport> {
   const settings = settingsFor(environment)
-  const { child, said } = await startBeside('model-server', [String(latencyMs)], signal)
+  const { child, said } = await startProcess('model-server', [String(latencyMs)], signal)
   const report: Report = () => {}
   const redis = connect(settings.redis, report, 'retrying')
   try {
@@ -90,7 +92,7 @@ export async function unwellBench(
     const { slots } = settings.models
     const asks = opinions(environment)
     /** Each phase has a gateway of its own, which has learnt nothing of the one before. */
-    const begin = () => saturate(() => gatewayOn(redis, settings, client, report), asks, settings, signal)
+    const begin = () => saturate(() => timedGateway(redis, settings, client, report), asks, settings, signal)
     const measured = async (fault: string, share: number, unwell: Unwell) => {
       const load = begin()
       await sleep(SETTLE_SECONDS * 1_000, undefined, { signal })
@@ -155,7 +157,7 @@ export function unwellTable({ rows }: UnwellReport): string {
 
 /** Keeps twice as many asks waiting as there are slots; those that wait for their next try are not among them. */
 function saturate(
-  make: () => ReturnType<typeof gatewayOn>,
+  make: () => ReturnType<typeof timedGateway>,
   asks: Iterator<Ask>,
   { models, stages, cases }: Settings,
   signal: AbortSignal,
