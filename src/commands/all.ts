@@ -1,6 +1,6 @@
 import type { ListedCommand } from './command.ts'
 
-/** Every command, in the order of `--help`. A command's file is imported only when its name stands on the command line. */
+/** Every command, in the order of `--help`. A command's file is imported only when that command is called. */
 export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'run',

@@ -4,7 +4,7 @@ import type { Terminal } from './terminal.ts'
 
 /** What a command is called with. */
 export interface Invocation<Options = object> {
-  /** What stands on the command line beside its options, in order. */
+  /** The arguments on the command line that are not options, in order. */
   readonly args: readonly string[]
   readonly options: Options
   /** Whether results are printed as JSON. */
@@ -17,7 +17,7 @@ export interface Invocation<Options = object> {
   readonly signal: AbortSignal
   /** Resolves on the first request to stop, with the signal's name. */
   readonly stopped: Promise<string>
-  /** Ends the command for a mistake on its command line that its options can't tell. */
+  /** Ends the command because of a mistake on its command line that no single option can detect. */
   misused(message: string): never
 }
 
@@ -26,7 +26,7 @@ export interface Invocation<Options = object> {
  * printed. `src/commands/all.ts` lists them; `src/main.ts` does what all share.
  */
 export interface Command<Options = object, Result = unknown> {
-  /** Its own options, in the order of `--help`; `--config` and `--json` stand before and behind them. */
+  /** Its own options, in the order of `--help`, which shows `--config` before them and `--json` after them. */
   readonly options: readonly Option[]
   /** Whether it takes `--json`. */
   readonly json: boolean
@@ -34,11 +34,11 @@ export interface Command<Options = object, Result = unknown> {
   readonly help: string
   /** Does the work. Results of which there may be many are printed as they come. */
   run(invocation: Invocation<Options>): Promise<Result>
-  /** Prints the result. Throws an `OperatorError` where what was printed is no success. */
+  /** Prints the result. Throws an `OperatorError` if that result is a failure. */
   print(result: Result, invocation: Invocation<Options>): void
 }
 
-/** A command as the list has it: what `gavel --help` shows of it, and where the rest is. */
+/** A command's entry in the list: what `gavel --help` shows of it, and how the rest is loaded. */
 export interface ListedCommand {
   /** Its name, behind that of its group: `library import`. */
   readonly path: string

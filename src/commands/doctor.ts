@@ -74,7 +74,7 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** A key that is kept in Redis is lost with it: other comments are sampled afterwards, and fenced otherwise. */
+/** A key that is kept only in Redis is lost with its data: afterwards other comments are sampled, and fences differ. */
 function keyFinding({ fences: { key } }: Settings): Finding {
   if (key !== '') return { what: 'key of fences and draws', state: 'well', detail: 'is set' }
   return {

@@ -30,7 +30,7 @@ export interface JudgeOptions {
   readonly json: boolean
   /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
   readonly finalAge: number
-  /** Whether a labelled text may be shown near-duplicates of itself; it is shown its own item in no case. */
+  /** Whether searches for a labelled text may find near-duplicates of it; they never find its own item. */
   readonly keepNearDuplicates?: boolean
   /** A folder in which every answer is kept, and from which it is taken when the same is asked again. */
   readonly out?: string

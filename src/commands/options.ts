@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { duration } from '../../config/schema.ts'
 import { FORMATS } from '../evaluation/formats.ts'
 
-// What several commands take, and how the text of an option is read.
+// Options that several commands take, and the parsers of options' values.
 
 export const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
 export const judgedOption = () =>

@@ -30,10 +30,10 @@ export interface Produced {
   readonly seconds: number
 }
 
-/** Bad lines that are named. */
+/** Most bad lines that are shown one by one. */
 const NAMED = 20
 
-/** `gavel produce`: a file's messages to Kafka, at their pace. */
+/** `gavel produce`: sends a file's messages to Kafka, at the pace that was asked for. */
 export const command: Command<ProduceOptions, Produced> = {
   options: [
     formatOption(),

@@ -29,7 +29,7 @@ const MARKS: ReadonlySet<string> = new Set([REPLAY_OF, REPLAY_FIRST, REPLAYS])
 export function replays() {
   const copies = new Map<string, string[]>()
   return {
-    /** Looks whether this record is a copy. */
+    /** Notes this record if it is a copy. */
     note(place: string, { headers = {} }: KafkaMessage): void {
       const of = textOf(headers[REPLAY_OF])
       if (of !== undefined) copies.set(of, [...(copies.get(of) ?? []), place])

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Works with the model of the settings; where none is set the understudy answers, and it is said. */
+/** Runs `work` with the settings' model. If none is set, the understudy answers, and a line says so. */
 export async function withModel<Result>(
   settings: Settings,
   terminal: Terminal,

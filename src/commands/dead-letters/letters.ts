@@ -65,7 +65,7 @@ export async function readLetters(kafka: Kafka, settings: Settings, io: LettersI
   return letters
 }
 
-/** Nothing is sent on the grounds of a topic that was read only in part. */
+/** Throws if a stop was asked for: nothing is sent on the basis of a topic that was read only in part. */
 export function stopIfAsked({ signal }: LettersIo): void {
   if (signal.aborted) throw new OperatorError('Stopped before everything was read.')
 }

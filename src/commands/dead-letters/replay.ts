@@ -30,7 +30,7 @@ const STATES = {
 } as const
 type State = keyof typeof STATES
 
-/** How many letters came to what, by reason. */
+/** How many letters had which outcome, by reason. */
 export type Replay = Readonly<Partial<Record<State, Readonly<Record<string, number>>>>>
 
 interface ReplayOptions extends Chosen {

@@ -10,10 +10,10 @@ interface Options {
   readonly all?: boolean
 }
 
-/** Reasons that are told. */
+/** Most reasons that are printed. */
 const REASONS_TOLD = 10
 
-/** `gavel learn`: from people's feedback on verdicts to proposals for the shelves. */
+/** `gavel learn`: makes proposals for the shelves of people's feedback on verdicts. */
 export const command: Command<Options, Learning> = {
   options: [
     new Option(

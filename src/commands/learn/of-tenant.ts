@@ -1,6 +1,6 @@
 import { DEFAULT_TENANT } from '../../library/names.ts'
 
-/** Whose it is, behind a shelf's name; the default tenant goes without saying. */
+/** ` of TENANT`, to follow a shelf's name; empty for the default tenant. */
 export function ofTenant(tenant: string | null): string {
   return tenant === null || tenant === DEFAULT_TENANT ? '' : ` of ${tenant}`
 }

@@ -2,7 +2,7 @@ import type { Command } from '../command.ts'
 import { operator, withLibrary } from '../library/with-library.ts'
 import { byOption } from '../options.ts'
 
-/** `gavel learn reject`: proposals that nobody shall find. The same feedback does not propose them again. */
+/** `gavel learn reject`: turns proposals down. The same feedback does not propose them again. */
 export const command: Command<{ readonly by?: string }, void> = {
   options: [byOption()],
   json: true,

@@ -14,14 +14,14 @@ type ImportIo = Pick<Invocation, 'terminal' | 'signal'>
 
 export interface ImportOptions extends ShelfFile {
   readonly shelf: string
-  /** Who alone shall be shown it; left out, whoever is shown what is loaded for none in particular. */
+  /** The only tenant that is shown the items; left out, all tenants that are shown the shelf's items without a tenant. */
   readonly tenant?: string
 }
 
 export interface Imported {
   readonly shelf: string
   readonly tenant: string | null
-  /** Under which all of it can be rolled back; null if nothing was imported. */
+  /** The change by which all of it can be rolled back; null if nothing was imported. */
   readonly change: string | null
   readonly added: number
   readonly unchanged: number
@@ -36,7 +36,7 @@ export interface Imported {
 
 /** Items that are embedded and written together: a stop, or another writer, waits for no more than these. */
 const BATCH = 256
-/** Bad lines that are named. */
+/** Most bad lines that are shown one by one. */
 const NAMED = 20
 /** Attempts at a batch while the embedder is busy, and the first pause between two, in ms; it doubles. */
 const TRIES = 6
