@@ -73,10 +73,10 @@ export function backlogSignals(deps: {
   return [
     async () => depth('due-depth', await countDue(), settings.pauseAtDue, 'threads due'),
     async () => depth('outbox-depth', await outbox.size(), settings.pauseAtOutbox, 'verdicts unpublished'),
-    async () => age('due-age', await nextDueAgeMs(), 'the next thread that is due'),
+    async () => age('due-age', await nextDueAgeMs(), 'the next due thread'),
     async () => {
       const oldest = await outbox.oldest()
-      return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest verdict for Kafka')
+      return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
     },
     async () => {
       const oldest = stages().reduce<StageBacklog | undefined>(

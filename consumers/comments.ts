@@ -38,11 +38,11 @@ export function comments(deps: {
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
             // Also for a repeated deletion: the first one may have been interrupted between the two.
             if (deleted.length > 0) await erase(ref, new Set(deleted))
-            for (const [index, one] of chunk.entries()) outcomes.set(one, known(given[index]))
+            for (const [index, one] of chunk.entries()) outcomes.set(one, requireOutcome(given[index]))
           }
         }),
       )
-      return read.map((one) => known(outcomes.get(one)))
+      return read.map((one) => requireOutcome(outcomes.get(one)))
     },
   }
 }
@@ -51,8 +51,8 @@ function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {
   return { tenant, postId, kind: 'post' }
 }
 
-function known(outcome: Outcome | undefined): Outcome {
-  if (outcome === undefined) throw new Error('a comment was taken without an outcome')
+function requireOutcome(outcome: Outcome | undefined): Outcome {
+  if (outcome === undefined) throw new Error('the thread store returned no outcome for a comment')
   return outcome
 }
 

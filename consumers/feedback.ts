@@ -69,7 +69,7 @@ async function commit(consumer: Consumer, offsets: Chunk['offsets']): Promise<vo
     await consumer.commitOffsets(offsets)
   } catch (error) {
     throw new OperatorError(
-      'What was read has been handled, but Kafka did not take its offsets. Run it again: it comes again, and counts once.',
+      'The messages were handled, but Kafka did not accept their offsets. Run again: messages are re-read but not counted twice.',
       { cause: error },
     )
   }
@@ -196,7 +196,7 @@ function gathering(
       gatheringNow = false
       clearTimeout(watch)
       if (failure !== undefined)
-        throw new OperatorError(`Kafka was lost while the topic was read: ${String(failure)}. Run it again to go on.`, {
+        throw new OperatorError(`Lost connection to Kafka while reading: ${String(failure)}. Run again to continue.`, {
           cause: failure,
         })
       if (joined) consumer.pause([{ topic }])

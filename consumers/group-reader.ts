@@ -6,8 +6,8 @@ import type { Handle } from './batch-work.ts'
 import { type ConsumerSession, consumerSession, type ReaderSettings, rebalanceMs } from './consumer-session.ts'
 import { groupLag } from './group-lag.ts'
 
-/** A dead consumer is replaced after this, and then after as long again each time up to the most. */
-const REVIVE_MS = { first: 500, most: 10_000 }
+/** Wait before a dead consumer is replaced, in ms: doubles with each death in a row, up to `max`. */
+const RESTART_BACKOFF_MS = { initial: 500, max: 10_000 }
 /**
  * A consumer whose group has not answered for this long, or one fetch of it, is dead, whatever it says itself. Longer than a
  * group may take to form again; short enough that every death is noticed within 30 s.
@@ -45,15 +45,15 @@ export function groupReader(deps: {
     if (downSince === null) session?.setPaused(paused || closing)
   }
 
-  async function begin(handle: Handle, reviveMs: number): Promise<void> {
+  async function begin(handle: Handle, backoffMs: number): Promise<void> {
     if (closing) return
-    let wait = reviveMs
+    let wait = backoffMs
     session = consumerSession({
       ...{ kafka, settings, handle, report },
       inWorkOfAll: inWork,
       joined() {
         downSince = null
-        wait = REVIVE_MS.first
+        wait = RESTART_BACKOFF_MS.initial
         applyPause()
       },
       answered() {
@@ -64,7 +64,7 @@ export function groupReader(deps: {
         downSince ??= clock()
         report('error', { where: 'kafka consumer', error })
         setTimeout(() => {
-          void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
+          void begin(handle, Math.min(wait * 2, RESTART_BACKOFF_MS.max))
         }, wait)
       },
     })
@@ -83,7 +83,7 @@ export function groupReader(deps: {
   return {
     start(handle) {
       watchdog ??= setInterval(watch, TICK_MS)
-      return begin(handle, REVIVE_MS.first)
+      return begin(handle, RESTART_BACKOFF_MS.initial)
     },
     positions: async () => (session === undefined ? [] : lag.positions(session)),
     setPaused(value) {

@@ -61,12 +61,12 @@ export function topicIntake<Message extends { createdAt: number }>(intake: Intak
     clocked,
     read(incoming, limits, now) {
       const all = incoming.map((from) => readMessage(from, schema, limits, now))
-      const read = all.flatMap((one) => (one.ok ? [{ one, seen: seen(one, intake) }] : []))
+      const read = all.flatMap((one) => (one.ok ? [{ one, message: toGoodMessage(one, intake) }] : []))
       return {
-        good: read.map((each) => each.seen),
+        good: read.map(({ message }) => message),
         bad: all.flatMap((one) => (one.ok ? [] : [one])),
         async take(wanted) {
-          const taken = wanted === undefined ? read : read.filter((each) => wanted(each.seen))
+          const taken = wanted === undefined ? read : read.filter((each) => wanted(each.message))
           return taken.length === 0 ? [] : intake.take(taken.map(({ one }) => one))
         },
       }
@@ -74,7 +74,7 @@ export function topicIntake<Message extends { createdAt: number }>(intake: Intak
   }
 }
 
-function seen<Message extends { createdAt: number }>(
+function toGoodMessage<Message extends { createdAt: number }>(
   { message, from }: ReadOk<Message>,
   intake: Pick<Intake<Message>, 'subjectOf' | 'postOf'>,
 ): GoodMessage {
@@ -123,7 +123,7 @@ export function intake(deps: {
 
   async function handle(batch: Batch, heartbeat: () => Promise<void>): Promise<void> {
     const own = intakes.get(batch.topic)
-    if (own === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
+    if (own === undefined) throw new Error(`no handler for topic ${batch.topic}`)
     const partition = partitionKey(batch)
     handled.set(partition, ++batches)
     const before = await known.of(partition)

@@ -49,13 +49,13 @@ export async function serveHttp(
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return send(405, 'text/plain', 'only GET is answered\n', { allow: 'GET, HEAD', connection: 'close' })
+        return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
       if (!answersTo(request.headersDistinct.host ?? []))
-        return send(421, 'text/plain', 'not asked for by a name of loopback or of the setting http.hosts\n')
+        return send(421, 'text/plain', 'Host header not allowed: add it to http.hosts\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
           if (!knows(request.headers.authorization))
-            return send(401, 'text/plain', 'a bearer token is asked for\n', { 'www-authenticate': 'Bearer' })
+            return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
           return send(200, parts.metricsType, await parts.metrics())
         case '/health/live':
           return health(parts.live())
@@ -98,7 +98,7 @@ export function exposure({
 }: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
   return LOOPBACK.test(host) || token !== ''
     ? null
-    : { host, advice: 'anybody there may read /metrics: set http.token' }
+    : { host, advice: 'anyone who can reach this port can read /metrics: set http.token' }
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i

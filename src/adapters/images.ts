@@ -47,7 +47,7 @@ async function fetched(first: string, settings: ImageSettings, signal: AbortSign
     if (status >= 500 || status === 408 || status === 429)
       throw new RetryLaterError('unavailable', `the image's server answers with status ${status}`)
     if (!REDIRECTS.has(status) || response.headers.location === undefined)
-      throw imageError(`the image can't be had (status ${status})`)
+      throw imageError(`image download failed (status ${status})`)
     url = addressOf(response.headers.location, url)
   }
   throw imageError(`more than ${settings.maxRedirects} redirects`)

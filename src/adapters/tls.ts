@@ -21,7 +21,7 @@ export interface Address {
 
 /** The longest that a handshake is waited for when somebody asks why there was none, in ms. */
 const SHAKE_MS = 3_000
-/** In TLS 1.3 a server that wants a certificate of the client's says so after the handshake. */
+/** In TLS 1.3 a server that requires a client certificate says so only after the handshake. */
 const OBJECTION_MS = 300
 
 /**
@@ -36,9 +36,9 @@ export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
     ...(tls.serverName === '' ? {} : { servername: tls.serverName }),
     rejectUnauthorized: true,
   }
-  // Node passes over an authority that it can't read, and then trusts nobody.
+  // Node ignores an authority that it can't parse, and then trusts no certificate.
   if (options.ca !== undefined && !String(options.ca).includes('-----BEGIN'))
-    throw new OperatorError(`${path}.ca: ${tls.ca} is no PEM file.`)
+    throw new OperatorError(`${path}.ca: ${tls.ca} is not a PEM file.`)
   try {
     createSecureContext(options)
   } catch (error) {
@@ -60,9 +60,9 @@ export async function tlsTrouble(
   path: string,
 ): Promise<string | null> {
   if (options === undefined) {
-    // Whether TLS is spoken there is all that is asked: who speaks it does not matter, as nothing is sent.
+    // This only asks whether the server uses TLS: the certificate does not matter, as nothing is sent.
     const refused = await shakeHands(address, { rejectUnauthorized: false })
-    return refused === null ? `TLS is spoken there: set ${path}.enabled to true.` : null
+    return refused === null ? `The server uses TLS: set ${path}.enabled to true.` : null
   }
   const refused = await shakeHands(address, options)
   return refused === null ? null : meaning(refused, path)
@@ -75,10 +75,10 @@ function meaning(error: NodeJS.ErrnoException, path: string): string | null {
     return `Its certificate is for another name: use that name, or set ${path}.serverName to it.`
   if (code === 'CERT_HAS_EXPIRED') return 'Its certificate has expired: the server needs a new one.'
   if (UNKNOWN_AUTHORITY.has(code))
-    return `Its certificate is not signed by an authority that is known here: set ${path}.ca to that authority's PEM file.`
+    return `Its certificate is not signed by a trusted authority: set ${path}.ca to that authority's PEM file.`
   if (/ALERT_/.test(code))
-    return `It refuses the TLS handshake (${code}), as a server does that wants a certificate of the client's: set ${path}.cert and ${path}.key.`
-  if (NO_TLS.has(code)) return `No TLS is spoken there: set ${path}.enabled to false.`
+    return `It refused the TLS handshake (${code}); it probably requires a client certificate: set ${path}.cert and ${path}.key.`
+  if (NO_TLS.has(code)) return `The server does not use TLS: set ${path}.enabled to false.`
   return `The TLS handshake failed (${code || reason(error)}).`
 }
 

@@ -40,11 +40,13 @@ export function openerOf(
 }
 export type Opener = ReturnType<typeof openerOf>
 
-/** The dead letter of a comment whose post never came. */
+/** The dead letter of a comment whose post never arrived. */
 function orphanLetter(report: Report) {
   return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
     const detail =
-      raw === '' ? 'no post came for this comment, one of more than are kept' : 'no post came for this comment'
+      raw === ''
+        ? "the post never arrived; comment was over the thread's cap, content not stored"
+        : 'the post never arrived'
     report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
     const value = Buffer.from(raw, 'base64')
     const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }

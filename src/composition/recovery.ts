@@ -45,8 +45,8 @@ export function recoveryParts(
       store: { restore: store.restore, end: store.forget, settle: store.settle },
       hold: {
         hold: incarnation.suspend,
-        vouch: incarnation.setComplete,
-        release: (progress) => incarnation.found(positionsOf(progress)),
+        setRevisionsComplete: incarnation.setComplete,
+        release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
       },
       intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock }),
       retraction: retractionOf(protocols, clock),

@@ -59,7 +59,7 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
     httpPort,
     gateway,
     async stop() {
-      report('service:stopping', { reason: 'asked to' })
+      report('service:stopping', { reason: 'stop requested' })
       await close()
       report('service:stopped', {})
     },
@@ -120,8 +120,8 @@ async function assemble(
   })
   if (roles.includes('intake')) {
     const subjects = { threads, cases, queues, protocols, routes, library, memo: stores.memo, samplingRank, clock }
-    const way = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
-    downSince = keep(await intakePart(settings, { ...subjects, ...way })).downSince
+    const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   loops.start('backlog', 1_000, state.look)
   keep(loops)

@@ -4,7 +4,7 @@ import { type FailureCode, PermanentError, RetryLaterError } from '../domain/err
 import { type ChatMessage, noUsage, undecided, type Verdict, type Versions } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
-import { type CaseStore, type LostCall, StandsStill, type TakenCase } from '../ports/cases.ts'
+import { type CaseStore, type LostCall, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
@@ -49,7 +49,7 @@ export function judge(deps: {
     try {
       return await advanceNow(caseId)
     } catch (error) {
-      if (error instanceof StandsStill) return { next: 'later', delayMs: 1_000 }
+      if (error instanceof StoreSuspended) return { next: 'later', delayMs: 1_000 }
       throw error
     }
   }

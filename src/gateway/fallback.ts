@@ -34,7 +34,7 @@ export function avoided(
 ): (retryInMs: number) => never {
   return (retryInMs) => {
     const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt).retryInMs)
-    const why = `no model of the role ${role} answers at present`
+    const why = `no model available for role ${role} (circuit breakers open)`
     throw new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
   }
 }

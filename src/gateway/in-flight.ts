@@ -46,7 +46,7 @@ export function callsInFlight(deps: {
       attempt: context.attempt,
       last: context.last,
       cut(afterMs) {
-        const why = `no answer within ${afterMs} ms, where nearly all of the stage take a third of it`
+        const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
         tooLong = new RetryLaterError('timeout', why)
         stopping.abort(tooLong)
       },

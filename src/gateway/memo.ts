@@ -208,7 +208,7 @@ async function waitForOthers(
   const ended = Promise.all(others.map(({ key }) => waiter.flightOf(key)?.ended ?? null))
   const entries = await withTimeout(ended, patienceMs, context.signal)
   if (entries === null)
-    throw new RetryLaterError('unavailable', 'somebody else is asking the same question', {
+    throw new RetryLaterError('unavailable', 'another worker already has this question in flight', {
       delayMs: Math.round(settings.patienceMs * (1 + Math.random())),
       costsAttempt: false,
     })

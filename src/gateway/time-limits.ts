@@ -23,11 +23,11 @@ export interface WatchedCall {
 /** Fewest answers from which a limit is derived, and how many of the latest count. */
 const ENOUGH = 8
 const LATEST = 128
-/** The limit is this quantile of the answers' times, multiplied. */
-const SHARE = 0.9
-const TIMES = 3
+/** The limit is this quantile of the answers' times, multiplied by this. */
+const QUANTILE = 0.9
+const MULTIPLIER = 3
 /** Each further try may take this many times as long as the one before, and the last as long as any call: slow is not hung. */
-const NEXT_TRY_TIMES = 4
+const NEXT_TRY_MULTIPLIER = 4
 const TICK_MS = 100
 
 /**
@@ -46,7 +46,7 @@ export function timeLimits({ leastMs }: { leastMs: number | null }, clock: Clock
   function limitOf({ kind, attempt, last }: WatchedCall): number {
     const known = times.get(kind)
     if (leastMs === null || last || known === undefined || known.count < ENOUGH) return Number.POSITIVE_INFINITY
-    return Math.max(leastMs, TIMES * quantile(known.sorted(), SHARE)) * NEXT_TRY_TIMES ** (attempt - 1)
+    return Math.max(leastMs, MULTIPLIER * quantile(known.sorted(), QUANTILE)) * NEXT_TRY_MULTIPLIER ** (attempt - 1)
   }
 
   function passed(): number {

@@ -18,10 +18,10 @@ export interface LostCall extends Call {
 }
 
 /** The store lets no case be taken over now: it has lost data, or has only just started and may have. */
-export class StandsStill extends Error {
+export class StoreSuspended extends Error {
   constructor() {
-    super('the store stands still')
-    this.name = 'StandsStill'
+    super('store suspended: data lost or just restarted')
+    this.name = 'StoreSuspended'
   }
 }
 
@@ -49,7 +49,7 @@ export interface CaseRestart {
 export interface CaseStore {
   /**
    * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). A caller
-   * that has the record of a run (`known`) is not sent it again. Throws {@link StandsStill}.
+   * that has the record of a run (`known`) is not sent it again. Throws {@link StoreSuspended}.
    */
   take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
@@ -91,7 +91,7 @@ export interface CaseStore {
    * Sets cases of all protocols but `worked` apart, as unworked: they stay open, and take no place from others. Those of
    * `worked` come back. Returns the ids of these, and of all that are unworked now.
    */
-  part(worked: readonly string[]): Promise<{ back: string[]; unworked: string[] }>
+  partitionByProtocol(worked: readonly string[]): Promise<{ back: string[]; unworked: string[] }>
 }
 
 /** What waits for Kafka. */

@@ -35,7 +35,7 @@ export interface StoreHold {
   /** True if they had been kept from it before. */
   hold(): Promise<boolean>
   /** While it is held: whether all revisions that were ever published are known, so that an unknown post has had none. */
-  vouch(knowsAll: boolean): Promise<void>
+  setRevisionsComplete(knowsAll: boolean): Promise<void>
   /** All go on, on a store that holds the effects of everything that the service's group has come past. */
   release(durable: GroupProgress): Promise<void>
 }

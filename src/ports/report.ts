@@ -142,15 +142,15 @@ export type Report = <Name extends keyof Events>(name: Name, event: Events[Name]
 
 export type Listener = Report
 
-/** One report for many listeners. What a listener throws goes to `complain`, and the others still hear the event. */
-export function broadcast(listeners: readonly Listener[], complain: (error: unknown) => void): Report {
+/** One report for many listeners. What a listener throws goes to `onListenerError`, and the others still receive the event. */
+export function broadcast(listeners: readonly Listener[], onListenerError: (error: unknown) => void): Report {
   return (name, event) => {
     for (const listen of listeners) {
       try {
         listen(name, event)
       } catch (error) {
         try {
-          complain(error)
+          onListenerError(error)
         } catch {
           // There is nobody left to tell.
         }

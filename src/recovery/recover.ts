@@ -45,7 +45,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
     await endThreads(run, published, over)
-    await hold.vouch(await holdsAllVerdicts(run))
+    await hold.setRevisionsComplete(await holdsAllVerdicts(run))
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {

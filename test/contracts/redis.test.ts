@@ -153,7 +153,7 @@ describe('a connection that is told to end', () => {
   })
 })
 
-describe('the key of fences and draws', () => {
+describe('the key of fences and sampling', () => {
   const start = async (keys: ReturnType<typeof keysUnder>, set = '') => {
     const told: string[] = []
     const secret = await secretOf(client, keys, set, (name) => void told.push(name))

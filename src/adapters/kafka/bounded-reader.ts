@@ -212,7 +212,7 @@ function holds({ from, to }: Range, offset: string): boolean {
 }
 
 function silence(topic: string, left: number): string {
-  return `Of the topic ${topic} nothing came for ${QUIET_MS / 1000} s, and ${left} of its partitions were not at their end. Try again when each of them has a leader.`
+  return `No records from topic ${topic} for ${QUIET_MS / 1000} s, with ${left} of its partitions not read to the end. Try again when each of its partitions has a leader.`
 }
 
 /** The group was there for one reading. A broker forgets it by itself as well. */

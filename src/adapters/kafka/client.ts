@@ -97,7 +97,7 @@ export async function ensureTopics(
     await touch(kafka, absent)
     const left = (await missing()).map(({ name }) => name)
     if (left.length > 0)
-      throw new OperatorError(`The topics ${left.join(', ')} are absent and could not be made: ${String(error)}`, {
+      throw new OperatorError(`The topics ${left.join(', ')} do not exist and could not be created: ${String(error)}`, {
         cause: error,
       })
   }
@@ -161,7 +161,7 @@ function refusal(said: string, { sasl }: KafkaSettings): string | null {
   if (/mechanism is not supported|not support the requested SASL mechanism/.test(said))
     return `It has not enabled the SASL mechanism ${sasl?.mechanism}: set kafka.sasl.mechanism to one that it has.`
   if (/not valid given the current SASL state/.test(said))
-    return 'It asks for no user and password at this port: set kafka.sasl.mechanism to none, or use its SASL port.'
+    return 'This port does not use SASL: set kafka.sasl.mechanism to none, or use its SASL port.'
   if (/SASL.*failed|SASLAuthentication/.test(said))
     return 'It refuses user and password: set kafka.sasl.username and kafka.sasl.password (GAVEL_KAFKA_SASL_PASSWORD).'
   return null
@@ -180,6 +180,6 @@ async function tlsRefusal({ brokers, tls }: KafkaSettings): Promise<string | nul
 /** A broker that requires a user and password closes the connection of a client that has none. */
 function silence(said: string, { sasl }: KafkaSettings): string {
   if (/Closed connection/.test(said) && (sasl === undefined || sasl.mechanism === 'none'))
-    return 'It hangs up, as a broker does that asks for a user and password: set kafka.sasl.mechanism, username and password.'
+    return 'It closed the connection; it probably requires SASL: set kafka.sasl.mechanism, username and password.'
   return 'Set KAFKA_BROKERS to a running cluster, or start a local one with "gavel stack".'
 }

@@ -33,7 +33,7 @@ const zstdPack: Pack = {
 const lz4Pack: Pack = {
   compress: (data) => compressFrame(data),
   async decompress(data) {
-    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('it would unpack to too much')
+    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('decompressed size exceeds 64 MiB')
     return decompressFrame(data)
   },
 }
@@ -95,12 +95,12 @@ function codec(pack: Pack) {
     compress: (encoder: { buffer: Buffer }) => pack.compress(encoder.buffer),
     async decompress(data: Buffer): Promise<Buffer> {
       const count = recordCount(data)
-      // kafkajs wants as many records as the batch promises, stand-ins or not: so many end the consumer, not the process.
+      // kafkajs expects as many records as the batch declares, placeholders included: too many fail the consumer, not the process.
       if (count !== null && count > MAX_RECORDS)
-        throw new Error(`a batch of ${count} records, at most ${MAX_RECORDS} are taken: skip its offset`)
+        throw new Error(`a batch of ${count} records exceeds the limit of ${MAX_RECORDS}; skip its offset`)
       try {
         const records = await pack.decompress(data)
-        if (!holdsRecords(records, count)) throw new Error('what came out is no batch of records')
+        if (!holdsRecords(records, count)) throw new Error('the decompressed data is not a batch of records')
         return records
       } catch (error) {
         const why = error instanceof Error ? error.message : 'unknown'

@@ -25,7 +25,7 @@ export function passEmptiedBatches(): void {
   const require = createRequire(import.meta.url)
   const decode = require(DECODER) as DecodeBatch
   const loaded = entryOf(require.cache, require.resolve(DECODER))
-  if (loaded === undefined) throw new Error('kafkajs keeps its decoder elsewhere')
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
   loaded.exports = async (bytes: unknown): Promise<DecodedBatch> => {
     const batch = await decode(bytes)
     const { firstOffset, lastOffsetDelta, maxTimestamp, records } = batch

@@ -49,7 +49,7 @@ export async function onceTopicSettled<Value>(
     if (why === null) throw error
     throw new OperatorError(
       causes(error).some((each) => 'type' in each && each.type === 'UNKNOWN_TOPIC_OR_PARTITION')
-        ? `There is no topic ${topic}. Is kafka.topicPrefix that of the service? "gavel run" makes the topics that are absent.`
+        ? `There is no topic ${topic}. Check that kafka.topicPrefix matches the service; "gavel run" creates missing topics.`
         : `The topic ${topic} can't be read: ${why} Try again when each of its partitions has a leader.`,
       { cause: error },
     )

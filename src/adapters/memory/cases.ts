@@ -87,7 +87,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
         .map(([id]) => id)
     },
     countOpen: async () => [...cases.values()].filter(isWorked).length,
-    async part(worked) {
+    async partitionByProtocol(worked) {
       const back: string[] = []
       for (const [id, kept] of cases) {
         if (kept.status !== 'open') continue

@@ -52,7 +52,7 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings):
     template ??= makeTemplate()
     const { status, heads, text } = await exchange(await template, body, posting, maxBytes)
     if (!succeeded(status)) throw failureOf(status, heads, text ?? '')
-    if (text === null) throw new RetryLaterError('unavailable', 'the endpoint sent too much')
+    if (text === null) throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     return parsed(text) ?? null
   }
 }

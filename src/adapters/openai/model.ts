@@ -88,7 +88,7 @@ function replyOf(data: unknown): ModelReply {
   const read = completion.safeParse(data)
   const choice = read.success ? read.data.choices[0] : undefined
   if (!read.success || choice === undefined)
-    throw new RetryLaterError('unavailable', 'the endpoint sent something that is no completion')
+    throw new RetryLaterError('unavailable', 'the response is not a chat completion')
   const { content, refusal } = choice.message
   const tooLong = (content ?? '').length > MAX_TEXT_CHARS
   return {

@@ -52,7 +52,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   const client: Redis | Cluster =
     cluster.length > 0
       ? clusterClient(cluster.map(addressOf), access, kind, retry)
-      : mended(
+      : withIoredisFixes(
           new Redis({
             ...access,
             ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
@@ -65,10 +65,10 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   return client as Redis
 }
 
-/** Mends what ioredis lacks, for a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
-function mended(client: Redis): Redis {
+/** Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
+function withIoredisFixes(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
-  client.duplicate = (override) => mended(duplicate(override))
+  client.duplicate = (override) => withIoredisFixes(duplicate(override))
   return withCleanEnd(withEarlyCommands(withOneWrite(client)))
 }
 
@@ -255,8 +255,8 @@ function placeOf(url: string) {
     port: Number(port || 6379),
     db: Number(pathname.slice(1) || 0),
   }
-  const [user, word] = [decodeURIComponent(username), decodeURIComponent(password)]
-  return { address, username: user, password: word, tls: protocol === 'rediss:' }
+  const credentials = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
+  return { address, ...credentials, tls: protocol === 'rediss:' }
 }
 
 function addressOf(text: string): Address {

@@ -35,7 +35,7 @@ const advance = script('incarnation/advance', {
 })
 const suspend = script('incarnation/suspend', { keys: ['incarnation'] })
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
-const found = script('incarnation/found', {
+const createIncarnation = script('incarnation/create', {
   keys: ['incarnation'],
   args: ['freshId', 'durable[].partition', 'durable[].offset'],
 })
@@ -77,7 +77,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       return lost
     },
     /**
-     * Adopts the data, or founds an incarnation where nothing was ever accepted. `committed` is how far the group has come in
+     * Adopts the data, or creates an incarnation where nothing was ever accepted. `committed` is how far the group has come in
      * Kafka; with `alone`, no other process may have brought it there a moment ago.
      */
     begin: async (committed: Positions, alone: boolean): Promise<Loss | null> =>
@@ -88,7 +88,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
     advance: async (durable: Positions = new Map()): Promise<Loss | null> =>
       learn(await advance(client, { incarnation, ...token, durable: partitionsOf(durable) })),
     /**
-     * Every process stops opening and concluding cases, and at its next heartbeat its intake, until `found`; true if they
+     * Every process stops opening and concluding cases, and at its next heartbeat its intake, until `createIncarnation`; true if they
      * had.
      */
     suspend: async (): Promise<boolean> => (await suspend(client, { incarnation })) === 1,
@@ -97,8 +97,8 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       await setComplete(client, { incarnation, complete })
     },
     /** A new incarnation, which holds the effects of everything before these offsets. */
-    found: async (durable: Positions): Promise<void> => {
-      await found(client, { incarnation, freshId: randomUUID(), durable: partitionsOf(durable) })
+    createIncarnation: async (durable: Positions): Promise<void> => {
+      await createIncarnation(client, { incarnation, freshId: randomUUID(), durable: partitionsOf(durable) })
     },
   }
 }

@@ -17,7 +17,7 @@ const restoreRevisions = script('recovery/restore-revisions', {
     'allAgain',
     'published[].protocol',
     'published[].revision',
-    'published[].last',
+    'published[].final',
     'published[].deleted',
   ],
 })
@@ -64,7 +64,7 @@ export function redisRecovery(
       const verdicts = [...published].map(({ protocol, revision, final, deleted }) => ({
         protocol,
         revision,
-        last: final,
+        final,
         deleted,
       }))
       const touched = { ...threadKeys(keys, member), ...cases, outbox: keys.outbox }

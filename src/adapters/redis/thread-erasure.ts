@@ -112,7 +112,7 @@ export function threadErasure({
       const result = await attempt()
       if (result !== null) return result
     }
-    throw new Error(`the thread ${memberOf(ref)} changes again and again while something is being erased from it`)
+    throw new Error(`the thread ${memberOf(ref)} kept changing during erasure; gave up`)
   }
 
   return {

@@ -36,7 +36,7 @@ const openCases = script('threads/open-cases', {
     'cases[].id',
     'cases[].revision',
     'cases[].seen',
-    'cases[].last',
+    'cases[].final',
     'cases[].record',
   ],
 })
@@ -103,7 +103,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
           id: record.id,
           revision: record.revision,
           seen,
-          last: record.final,
+          final: record.final,
           record: JSON.stringify(record),
         })),
       })
