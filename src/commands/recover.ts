@@ -74,7 +74,7 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
   terminal.out(
     `${counted(done.subjects, 'subject')} with verdicts, ${done.over} of them expired; ${counted(done.revisions, 'revision')} ${would}restored`,
   )
-  if (done.givenUp > 0) terminal.out(`${counted(done.givenUp, 'open case')} ${would}dropped: already published`)
+  if (done.givenUp > 0) terminal.out(`${counted(done.givenUp, 'open case')} dropped: already published`)
   const outcomes = Object.entries(done.outcomes).map(([outcome, count]) => `${count} ${outcome}`)
   terminal.out(
     `${counted(done.messages, 'message')} ${would}read again${outcomes.length === 0 ? '' : `: ${outcomes.join(', ')}`}`,

@@ -503,7 +503,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
           'ann',
           signal,
         ),
-      ).rejects.toThrow('one tenant after the other')
+      ).rejects.toThrow('one tenant at a time')
     })
 
     it('shows what was loaded on a shared shelf to all, and what is learnt on it to its tenant, whose label counts', async () => {
