@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorPlace, Report } from '../ports/report.ts'
 
-/** A task that runs again and again until it is stopped. */
+/** A task that runs repeatedly until it is stopped. */
 export interface Loop {
-  /** Runs the task now, or once more when the run that is under way has ended. */
+  /** Runs the task now, or once more after the current run. */
   wake(): void
-  /** Resolves when the run that is under way has ended. */
+  /** Resolves when the current run has ended. */
   stop(): Promise<void>
 }
 
@@ -44,11 +44,11 @@ function every(ms: number, task: () => Promise<unknown>, onError: (error: unknow
   }
 }
 
-/** Tasks that run again and again, by name. */
+/** Named tasks that run repeatedly. */
 export interface Loops {
-  /** Runs `task` every `ms` until all loops are closed; a failing run is reported under the name. */
+  /** Runs `task` every `ms` until all loops are closed; a failed run is reported under the name. */
   start(name: ErrorPlace, ms: number, task: () => Promise<unknown>): Loop
-  /** A run that hangs keeps nobody from finishing what is in flight; it is reported and left behind. */
+  /** Stops all loops. A run that hangs delays no one else's shutdown: it is reported and abandoned. */
   close(): Promise<void>
 }
 

@@ -8,7 +8,7 @@ import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, ThreadStore } from '../ports/threads.ts'
 
-/** Opens cases for threads that come due. `clock` of the settings may be replaced, where no stream goes on. */
+/** Opens cases for threads that become due. The settings' `clock` may be replaced where there is no stream. */
 export function openerOf(
   settings: Settings,
   parts: {
@@ -19,7 +19,7 @@ export function openerOf(
     queues: StageQueues
     clock: Clock
     report: Report
-    /** The partitions that drive the stream's clock; null where all that have been seen do. */
+    /** The partitions that drive the stream's clock; null: all that have been seen. */
     partitions: OpenerSettings['partitions']
     streamClock?: OpenerSettings['clock']
   },

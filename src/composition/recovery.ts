@@ -15,8 +15,8 @@ import { commandRedis, keepTimes } from './redis.ts'
 import { inputsOf, topicsOf } from './topics.ts'
 
 /**
- * What a recovery works with. Throws an `OperatorError` if Redis or Kafka is not there. `allAgain`: it takes every message
- * again that the topics hold.
+ * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
+ * message in the topics again.
  */
 export function recoveryParts(
   settings: Settings,
