@@ -3,8 +3,8 @@ import { type ConnectionOptions, connect, createSecureContext } from 'node:tls'
 import { OperatorError } from '../domain/errors.ts'
 
 /**
- * TLS of connections, as the settings give it. `ca`, `cert` and `key` are paths of PEM files; an empty one means the
- * authorities that Node knows, or no certificate of one's own. An empty `serverName` is the host that is connected to.
+ * TLS settings of a connection. `ca`, `cert` and `key` are paths of PEM files; an empty one means Node's default
+ * authorities, or no client certificate. An empty `serverName` means the host that is connected to.
  */
 export interface TlsSettings {
   readonly enabled: boolean
@@ -19,14 +19,14 @@ export interface Address {
   readonly port: number
 }
 
-/** The longest that a handshake is waited for when somebody asks why there was none, in ms. */
+/** Longest wait for a diagnostic handshake, in ms. */
 const SHAKE_MS = 3_000
 /** In TLS 1.3 a server that requires a client certificate says so only after the handshake. */
 const OBJECTION_MS = 300
 
 /**
- * Node's options for these settings, which stand at `path`. Certificates are always checked: nothing turns that off. Throws
- * an `OperatorError` that names the setting whose file can't be used.
+ * Node's options for the settings at `path`. Certificates are always checked: nothing turns that off. Throws an
+ * `OperatorError` that names the setting whose file can't be used.
  */
 export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
   const options: ConnectionOptions = {
@@ -51,8 +51,8 @@ export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
 }
 
 /**
- * What stands between a client with these options (undefined: without TLS) and this address, as one sentence that says what
- * to set under `path`; null where it is not TLS. Shakes hands once, and sends nothing.
+ * Why a client with these options (undefined: without TLS) can't connect to this address, as one sentence with what to
+ * set under `path`; null if TLS is not the reason. Does one handshake, and sends nothing.
  */
 export async function tlsTrouble(
   address: Address,
@@ -104,7 +104,7 @@ const NO_TLS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-/** Null when hands were shaken and nobody objected. */
+/** Null if the handshake succeeded and the server did not object. */
 function shakeHands(address: Address, options: ConnectionOptions): Promise<NodeJS.ErrnoException | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: address.host, port: address.port, ...options })
@@ -116,7 +116,7 @@ function shakeHands(address: Address, options: ConnectionOptions): Promise<NodeJ
     socket.on('error', end)
     socket.once('secureConnect', () => {
       setTimeout(() => end(null), OBJECTION_MS)
-      // Without a reader the objection would not be read.
+      // Without a reader the server's objection would not be read.
       socket.resume()
     })
     socket.once('close', () => end(null))

@@ -7,15 +7,15 @@ export const SETTLED_WITHIN_MS = 15_000
 const ASK_AGAIN_MS = 250
 
 interface SettleLimits {
-  /** How long to ask again, in ms; `Infinity` for as long as it takes. */
+  /** How long to retry, in ms; `Infinity`: as long as it takes. */
   readonly withinMs: number
-  /** Aborted, the wait ends and the promise rejects with the signal's reason. */
+  /** When aborted, the wait ends and the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Told once, when the first answer is that Kafka is not ready. */
+  /** Called once, if the first answer is that Kafka is not ready. */
   readonly waiting?: (why: string) => void
 }
 
-/** Asks Kafka again while its errors are retriable, up to the time limit; rejects with the last error. */
+/** Retries while Kafka's errors are retriable, up to the time limit; rejects with the last error. */
 async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimits): Promise<Value> {
   const { withinMs, signal, waiting } = limits
   const deadline = performance.now() + withinMs

@@ -181,7 +181,7 @@ async function unpublishedCase(client: Redis, keys: Keys, id: string): Promise<U
   }
 }
 
-/** What of a case is kept beside its record. */
+/** What is stored of a case besides its record. */
 function journalOf(journal: readonly string[], lost: readonly string[]): Pick<TakenCase, 'journal' | 'lostCalls'> {
   return {
     journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),
