@@ -8,24 +8,25 @@ import type { TopicReader } from '../src/ports/topic.ts'
 export interface BackpressureSettings {
   /** Most threads due and not yet opened. */
   readonly pauseAtDue: number
-  /** Most verdicts and dead letters that wait for Kafka. */
+  /** Most verdicts and dead letters that have not been published. */
   readonly pauseAtOutbox: number
-  /** Longest wait of what is due, of a verdict for Kafka and of an ask for a worker, in ms. */
+  /** Longest time, in ms, that a due thread, an unpublished verdict or a waiting ask may be old. */
   readonly pauseAtAge: number
   readonly resumeAtShare: number
 }
 
-/** How near something is to the most that is allowed of it (`share`: 1 is the most), and that in words. */
+/** How close a measure is to its limit (`share`: 1 is the limit), and the same in words. */
 export interface PressureSignal {
-  /** Of which kind it is, for metrics. */
+  /** The kind of measure, for metrics. */
   readonly by: PressureKind
   readonly share: number
   readonly says: string
 }
 
 /**
- * Pauses intake while any part of the backlog is too deep or too old, so that both stay bounded; Kafka holds the rest. It
- * goes on by itself when all are below `resumeAtShare`. If one can't be measured, everything stays as it is.
+ * Pauses intake while any part of the backlog is too deep or too old, so that both stay bounded; what was not read yet
+ * waits in Kafka. Intake resumes when all signals are below `resumeAtShare`. If a signal can't be measured, nothing
+ * changes.
  */
 export function backpressure(deps: {
   reader: Pick<TopicReader, 'setPaused'>
@@ -50,7 +51,7 @@ export function backpressure(deps: {
   }
 }
 
-/** The depths and ages that intake is paused by. */
+/** The depths and ages that intake is paused for. */
 export function backlogSignals(deps: {
   countDue: () => Promise<number>
   nextDueAgeMs: () => Promise<number>
@@ -73,10 +74,10 @@ export function backlogSignals(deps: {
   return [
     async () => depth('due-depth', await countDue(), settings.pauseAtDue, 'threads due'),
     async () => depth('outbox-depth', await outbox.size(), settings.pauseAtOutbox, 'verdicts unpublished'),
-    async () => age('due-age', await nextDueAgeMs(), 'the next thread that is due'),
+    async () => age('due-age', await nextDueAgeMs(), 'the next due thread'),
     async () => {
       const oldest = await outbox.oldest()
-      return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest verdict for Kafka')
+      return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
     },
     async () => {
       const oldest = stages().reduce<StageBacklog | undefined>(
@@ -93,9 +94,10 @@ export function backlogSignals(deps: {
 }
 
 /**
- * How long the thread that is opened next has waited, in ms. One for which no case may be opened, because those that are open
- * take all places (their calls may be deferred by a budget or a Retry-After), is not next; nor is one of a paused protocol. Where only
- * stream time made it due, its wait counts from when it was first seen here: a replay's minutes are no wait.
+ * How long the next thread to be opened has been due, in ms. A thread doesn't count while no case may be opened for it:
+ * its tenant or the service has too many open cases (perhaps deferred by a budget or a Retry-After), or its protocol is
+ * paused. A thread that became due by stream time alone is measured from when this process first saw it due, so that a
+ * fast replay does not look like a long wait.
  */
 export function ageOfNextDue(deps: {
   threads: Pick<ThreadStore, 'due' | 'read'>

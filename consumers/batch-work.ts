@@ -7,20 +7,23 @@ import type { OffsetCommits } from './offset-commits.ts'
 export type Handle = Parameters<TopicReader['start']>[0]
 type Payload = Pick<EachBatchPayload, 'batch' | 'heartbeat' | 'isRunning' | 'isStale' | 'resolveOffset'>
 
-/** Hands a consumer's batches to `handle`, and notes for the next commit what has been handled. */
+/** Passes a consumer's batches to `handle`, and notes the handled offsets for the next commit. */
 export function batchWork(deps: {
   handle: Handle
   commits: OffsetCommits
-  /** Whether the consumer takes batches: it is neither dead nor closing. */
+  /** Whether the consumer still accepts batches: it is neither dead nor closing. */
   takesBatches: () => boolean
-  /** Told when offsets without records could not be handled. */
+  /** Called when offsets without records could not be handled. */
   failed: (error: unknown) => void
-  /** Batches in work of every consumer that there was: this one adds its own. */
+  /** Unfinished batches of all consumers so far; this one adds its own. */
   inWorkOfAll: Set<Promise<void>>
 }) {
   const { handle, commits, takesBatches, failed, inWorkOfAll } = deps
   const inWork = new Set<Promise<void>>()
-  /** By topic and partition: what holds no record and is being noted. Its next batch waits for it, and sends the heartbeats. */
+  /**
+   * By topic and partition: a range without records that is being noted. The partition's next batch waits for it, and
+   * sends heartbeats.
+   */
   const passing = new Map<string, { done: Promise<void>; heartbeat: () => Promise<void> }>()
 
   async function noted(working: Promise<void>): Promise<void> {
@@ -33,7 +36,7 @@ export function batchWork(deps: {
   }
 
   return {
-    /** Batches that are being handled; they may outlive the consumer. */
+    /** Unfinished batches; they may outlive the consumer. */
     inWork: inWork as ReadonlySet<Promise<void>>,
     async consume({ batch, heartbeat, isRunning, isStale, resolveOffset }: Payload): Promise<void> {
       const { topic, partition } = batch
@@ -56,7 +59,7 @@ export function batchWork(deps: {
       }
       await noted(work())
     },
-    /** What holds no record is handled as a batch without messages: otherwise the end of its partition is never reached. */
+    /** Handles a range without records as a batch without messages; otherwise the partition's end is never reached. */
     passOver({ topic, partition, next, atEnd }: PassedOver): void {
       if (!takesBatches()) return
       const key = `${topic}/${partition}`
@@ -69,7 +72,7 @@ export function batchWork(deps: {
         if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: next })
       }
       current.done = noted(work())
-        // As after a batch that could not be handled: the next consumer reads these offsets again.
+        // As after a batch that failed: the next consumer reads these offsets again.
         .catch(failed)
         .finally(() => {
           if (passing.get(key) === current) passing.delete(key)

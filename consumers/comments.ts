@@ -6,14 +6,14 @@ import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Comments of one thread that are written in one atomic step: enough to be fast, few enough not to block Redis. */
+/** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
 
-/** Takes comments into the thread store, all of a thread's in a batch at once. */
+/** Writes comments to the thread store, all of one thread's in a batch together. */
 export function comments(deps: {
   threads: ThreadStore
   rules: ThreadRules
-  /** Erases deleted comments from what was made of the post's thread. */
+  /** Erases deleted comments from everything that was derived from the post's thread. */
   erase: (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
   clock: Clock
 }): Intake<CommentMessage> {
@@ -36,13 +36,13 @@ export function comments(deps: {
             const changes = chunk.map(({ message, from }) => changeOf(message, from, rules))
             const given = await threads.putComments(ref, changes, clock(), rules)
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
-            // Also for a repeated deletion: the first one may have been interrupted between the two.
+            // Also for a repeated deletion: the first may have been interrupted between the two steps.
             if (deleted.length > 0) await erase(ref, new Set(deleted))
-            for (const [index, one] of chunk.entries()) outcomes.set(one, known(given[index]))
+            for (const [index, one] of chunk.entries()) outcomes.set(one, requireOutcome(given[index]))
           }
         }),
       )
-      return read.map((one) => known(outcomes.get(one)))
+      return read.map((one) => requireOutcome(outcomes.get(one)))
     },
   }
 }
@@ -51,8 +51,8 @@ function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {
   return { tenant, postId, kind: 'post' }
 }
 
-function known(outcome: Outcome | undefined): Outcome {
-  if (outcome === undefined) throw new Error('a comment was taken without an outcome')
+function requireOutcome(outcome: Outcome | undefined): Outcome {
+  if (outcome === undefined) throw new Error('the thread store returned no outcome for a comment')
   return outcome
 }
 

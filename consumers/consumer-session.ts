@@ -9,34 +9,37 @@ export interface ReaderSettings {
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
   readonly maxBytesPerPartition: number
-  /** A fetch returns when this many bytes are there or this much time has passed: many small batches cost more than few. */
+  /**
+   * A fetch returns when this many bytes are available or this much time has passed: a few large batches cost less than
+   * many small ones.
+   */
   readonly fetchBytes: number
   readonly fetchWaitMs: number
   readonly partitionsAtOnce: number
 }
 
-/** Partitions that a topic gets while it is read are known after this at the latest. */
+/** New partitions of a topic are noticed within this time. */
 const METADATA_MS = 30_000
 
 export type ConsumerSession = ReturnType<typeof consumerSession>
 
-/** Longest time that the group may take to form again, in ms. */
+/** Longest time that a rebalance may take, in ms. */
 export function rebalanceMs({ sessionTimeoutMs }: ReaderSettings): number {
   return Math.max(sessionTimeoutMs, 10_000)
 }
 
 /**
- * One consumer, from its making until it dies: it hands batches to `handle` and commits behind what has been handled. It is
- * never mended; `died` is told of its death once, and it has let go of its partitions by then.
+ * One consumer, from its creation until it dies: it passes batches to `handle` and commits what has been handled. Never
+ * reused after a failure; calls `died` exactly once, after it has given up its partitions.
  */
 export function consumerSession(deps: {
   kafka: Kafka
   settings: ReaderSettings
   handle: Handle
   report: Report
-  /** Batches in work of every consumer that there was: this one adds its own. */
+  /** Unfinished batches of all consumers so far; this one adds its own. */
   inWorkOfAll: Set<Promise<void>>
-  /** The group has given it partitions. A new consumer knows nothing of what was paused. */
+  /** The group has assigned it partitions. A new consumer does not know what was paused. */
   joined: () => void
   /** The group has answered a heartbeat. */
   answered: () => void
@@ -72,7 +75,7 @@ export function consumerSession(deps: {
 
   consumer.on(events.CRASH, ({ payload }) => fail(payload.error))
   consumer.on(events.GROUP_JOIN, ({ payload }) => {
-    // Given up while it was joining: it must not hold partitions that nobody reads.
+    // It was discarded while joining: it must not keep partitions that nobody reads.
     if (state !== 'current') return disconnect()
     assigned = payload.memberAssignment
     commits.beginGeneration()
@@ -87,7 +90,7 @@ export function consumerSession(deps: {
 
   return {
     inWork: batches.inWork,
-    /** Partitions that it reads, by topic. */
+    /** Its assigned partitions, by topic. */
     get assigned() {
       return assigned
     },
@@ -108,16 +111,16 @@ export function consumerSession(deps: {
         if (paused) consumer.pause(topics)
         else consumer.resume(topics)
       } catch {
-        // It has just ended by itself: there is nothing to pause, and its end is told.
+        // The consumer has just stopped by itself: there is nothing to pause, and its death is reported elsewhere.
       }
     },
-    /** To be called at each tick; returns for how many neither the group nor a fetch has been answered. */
+    /** Call it at each tick; returns the number of ticks since the last response to a heartbeat or fetch. */
     tick: silence.tick,
     fail,
-    /** Takes nothing more, finishes and commits what is in work, and leaves the group. */
+    /** Accepts no more batches, finishes and commits the current ones, and leaves the group. */
     async close(): Promise<void> {
       if (state === 'current') state = 'closing'
-      // Once a consumer has begun to stop, it commits nothing.
+      // A consumer that has begun to stop can't commit any more.
       await Promise.allSettled(batches.inWork)
       await commits.close()
       await consumer.disconnect()
@@ -125,7 +128,7 @@ export function consumerSession(deps: {
   }
 }
 
-/** What a consumer does to begin, one after the other. */
+/** The steps that start a consumer, in order. */
 function stepsOf(
   consumer: Consumer,
   { topics, partitionsAtOnce }: ReaderSettings,
@@ -144,7 +147,7 @@ function stepsOf(
   ]
 }
 
-/** Counts ticks since the group last answered, and, by broker, since a fetch from it began that has not ended. */
+/** Counts ticks since the last heartbeat response and, by broker, since the start of a fetch that is still pending. */
 function silenceOf(consumer: Consumer) {
   const { FETCH_START, FETCH } = consumer.events
   let unanswered = 0

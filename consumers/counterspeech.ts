@@ -9,8 +9,8 @@ import { arrivalOf, type EraseSubject } from './posts.ts'
 import { placeOf, shortened } from './read-message.ts'
 
 /**
- * Takes counterspeech into the thread store: each reply is a subject by itself, apart from posts of the same id. A deleted one
- * is erased.
+ * Writes counterspeech to the thread store: each reply is a subject of its own, separate from a post with the same id. A
+ * deleted reply is erased.
  */
 export function counterspeech(deps: {
   threads: ThreadStore
@@ -28,7 +28,7 @@ export function counterspeech(deps: {
     const { tenant, postId } = message
     const ref = subjectOf(message)
     if (message.deleted === true) return erase(ref)
-    // Noted before it is kept: whoever deletes the post in between finds it.
+    // Link first, so that a concurrent deletion of the post also deletes this reply.
     if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
     const reply = replyOf(message, rules)
     const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
@@ -37,13 +37,13 @@ export function counterspeech(deps: {
 
   return {
     schema: counterspeechMessage,
-    // A reply waits for nothing in the stream, and must not hold up the threads that do.
+    // A reply does not depend on the stream's clock, and must not delay the threads that do.
     clocked: false,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : replyOf(message, rules)),
     async take(read) {
       const outcomes: Outcome[] = []
-      // One reply after the other: two versions of the same reply must keep their order.
+      // One reply at a time: two versions of the same reply must keep their order.
       for (const one of read) outcomes.push(await take(one))
       return outcomes
     },

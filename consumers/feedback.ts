@@ -9,22 +9,25 @@ import type { Incoming } from '../src/ports/topic.ts'
 export interface ReadToEndSettings {
   readonly group: string
   readonly topic: string
-  /** Most messages, and bytes of them, in one chunk. */
+  /** Most messages, and bytes, in one chunk. */
   readonly atOnce: number
   readonly atOnceBytes: number
-  /** How long a reader that died keeps its partitions from others, in ms. */
+  /** How long a dead reader keeps its partitions from others, in ms. */
   readonly sessionTimeoutMs: number
-  /** Told when the reading waits for its topic. */
+  /** Called while reading waits for its topic. */
   readonly say?: (line: string) => void
 }
 
-/** After this long without a message the reading ends: what is left can't be read now, a partition without a leader say. */
+/**
+ * Reading ends after this long without a message: the rest can't be read now, for instance because a partition has no
+ * leader.
+ */
 const QUIET_MS = 15_000
 
 /**
- * Reads a topic as a member of a group, from where the group stands to where the topic ended when the reading began. Offsets
- * are committed after `handle` has resolved to true and not before: what is cut off comes again. Ends early when `handle`
- * resolves to false or the signal is aborted. Waits some seconds for a topic that is just being made.
+ * Reads a topic as a member of a group, from the group's offsets to where the topic ended when reading began. Offsets
+ * are committed only after `handle` has resolved to true: anything interrupted is read again. Ends early when `handle`
+ * resolves to false or the signal is aborted. Waits some seconds for a topic that is being created.
  */
 export async function readToEnd(
   kafka: Kafka,
@@ -63,13 +66,13 @@ export async function readToEnd(
   }
 }
 
-/** Fails where the partitions have meanwhile become another member's, who reads them again. */
+/** Fails if the partitions have been reassigned meanwhile; the new owner reads them again. */
 async function commit(consumer: Consumer, offsets: Chunk['offsets']): Promise<void> {
   try {
     await consumer.commitOffsets(offsets)
   } catch (error) {
     throw new OperatorError(
-      'What was read has been handled, but Kafka did not take its offsets. Run it again: it comes again, and counts once.',
+      'The messages were handled, but Kafka did not accept their offsets. Run again: messages are re-read but not counted twice.',
       { cause: error },
     )
   }
@@ -77,12 +80,12 @@ async function commit(consumer: Consumer, offsets: Chunk['offsets']): Promise<vo
 
 interface Chunk {
   readonly messages: readonly Incoming[]
-  /** What to commit once they are handled. */
+  /** What to commit once the messages are handled. */
   readonly offsets: { topic: string; partition: number; offset: string }[]
   readonly last: boolean
 }
 
-/** The next offset of each partition in which the group has not come to the end, with that end. */
+/** For each partition that the group has not read to the end: the next offset and the end. */
 async function behind(
   kafka: Kafka,
   { group, topic, say }: ReadToEndSettings,
@@ -98,7 +101,7 @@ async function behind(
     return new Map(
       (await settled(() => admin.fetchTopicOffsets(topic))).flatMap(({ partition, low, high }): [number, bigint][] => {
         const at = come.get(partition) ?? -1n
-        // Behind the end: the topic was made anew, and is read from its beginning.
+        // Beyond the end: the topic was recreated, and is read from its beginning.
         const next = at > BigInt(low) && at <= BigInt(high) ? at : BigInt(low)
         return next < BigInt(high) ? [[partition, BigInt(high)]] : []
       }),
@@ -108,7 +111,7 @@ async function behind(
   }
 }
 
-/** Gathers what the consumer fetches into chunks; while one is handled the consumer is paused, and stays in its group. */
+/** Collects fetched messages into chunks; while a chunk is handled the consumer is paused, but stays in its group. */
 function gathering(
   consumer: Consumer,
   { topic, atOnce, atOnceBytes }: ReadToEndSettings,
@@ -119,7 +122,7 @@ function gathering(
   let joined = false
   let quiet = false
   let failure: unknown
-  /** Next offset by partition: gathered, whether handled or not. */
+  /** Next offset by partition: collected, handled or not. */
   const next = new Map<number, bigint>()
   let messages = new Map<string, Incoming>()
   let bytes = 0
@@ -158,7 +161,7 @@ function gathering(
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     own = new Set(entryOf(payload.memberAssignment, topic))
     joined = true
-    // A rebalance forgets what was paused.
+    // A rebalance clears the paused state.
     if (!gatheringNow) consumer.pause([{ topic }])
     look()
   })
@@ -171,7 +174,7 @@ function gathering(
         eachBatch: async ({ batch, resolveOffset, isRunning, isStale }) => {
           const { partition } = batch
           for (const message of batch.messages) {
-            // What is left of the batch is fetched again, for the next chunk.
+            // The rest of the batch is fetched again, for the next chunk.
             if (!gatheringNow || full() || !isRunning() || isStale()) break
             messages.set(`${partition}@${message.offset}`, incomingOf(topic, partition, message))
             bytes += message.value?.length ?? 0
@@ -196,7 +199,7 @@ function gathering(
       gatheringNow = false
       clearTimeout(watch)
       if (failure !== undefined)
-        throw new OperatorError(`Kafka was lost while the topic was read: ${String(failure)}. Run it again to go on.`, {
+        throw new OperatorError(`Lost connection to Kafka while reading: ${String(failure)}. Run again to continue.`, {
           cause: failure,
         })
       if (joined) consumer.pause([{ topic }])

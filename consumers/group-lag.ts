@@ -4,10 +4,10 @@ import { entryOf } from '../src/domain/entry-of.ts'
 import type { Position } from '../src/ports/topic.ts'
 import type { ConsumerSession } from './consumer-session.ts'
 
-/** Longest wait for the group's positions. */
+/** Longest wait for Kafka's answer about the group's positions. */
 const POSITIONS_MS = 5_000
 
-/** Asks how much is left in the partitions that a consumer of the group reads. */
+/** Returns how many messages are left in the partitions that a consumer of the group reads. */
 export function groupLag(kafka: Kafka, group: string) {
   let admin: Admin | undefined
 
@@ -24,7 +24,7 @@ export function groupLag(kafka: Kafka, group: string) {
     const { assigned } = session
     const topics = Object.keys(assigned)
     if (topics.length === 0) return []
-    // As it was before the ends are asked for: what is handled meanwhile may lie behind them.
+    // Read before the ends are fetched: messages handled meanwhile may lie beyond those ends.
     const handled = session.handled()
     const ask = await connected()
     const committed = await ask.fetchOffsets({ groupId: group, topics })
@@ -37,7 +37,7 @@ export function groupLag(kafka: Kafka, group: string) {
         .filter(({ partition }) => entryOf(assigned, topic)?.includes(partition))
         .map(({ partition, high, low }) => {
           const at = Number(handled.get(`${topic}/${partition}`) ?? come.get(partition) ?? -1)
-          // Behind the end: the topic was made anew, and is read from its beginning.
+          // Beyond the end: the topic was recreated, and is read from its beginning.
           const next = at > Number(high) ? Number(low) : Math.max(at, Number(low))
           return { topic, partition, lag: Number(high) - next }
         })
@@ -45,12 +45,15 @@ export function groupLag(kafka: Kafka, group: string) {
   }
 
   return {
-    /** What is left up to the last stable offset: what an open transaction holds back can't be worked off. */
+    /**
+     * What is left up to the last stable offset: messages of an open transaction can't be processed yet, so they don't
+     * count.
+     */
     async positions(session: Pick<ConsumerSession, 'assigned' | 'handled'>): Promise<Position[]> {
       try {
         return await withTimeout(POSITIONS_MS, positionsOf(session))
       } catch (error) {
-        // Its connections may be dead without knowing: the next one makes its own.
+        // The connections may be dead without an error: the next call opens new ones.
         const silent = admin
         admin = undefined
         void silent?.disconnect().catch(() => undefined)

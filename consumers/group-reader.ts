@@ -6,23 +6,23 @@ import type { Handle } from './batch-work.ts'
 import { type ConsumerSession, consumerSession, type ReaderSettings, rebalanceMs } from './consumer-session.ts'
 import { groupLag } from './group-lag.ts'
 
-/** A dead consumer is replaced after this, and then after as long again each time up to the most. */
-const REVIVE_MS = { first: 500, most: 10_000 }
+/** Wait before a dead consumer is replaced, in ms: doubles with each death in a row, up to `max`. */
+const RESTART_BACKOFF_MS = { initial: 500, max: 10_000 }
 /**
- * A consumer whose group has not answered for this long, or one fetch of it, is dead, whatever it says itself. Longer than a
- * group may take to form again; short enough that every death is noticed within 30 s.
+ * A consumer counts as dead, whatever it reports, when no heartbeat or fetch has been answered for this long. Longer
+ * than a rebalance may take; short enough that every death is noticed within 30 s.
  */
 const SILENT_MS = 20_000
-/** Silence is counted in ticks, so that neither a jump of the clock nor a process that stood still looks like one. */
+/** Silence is counted in ticks, so that neither a clock jump nor a suspended process looks like silence. */
 const TICK_MS = 1_000
 /** Longest wait for a consumer to finish its work and leave its group. */
 const CLOSE_TIMEOUT_MS = 5_000
 
 /**
- * Reads topics as a member of a Kafka group. kafkajs consumers can die for good while their process lives: by an event (CRASH
- * without restart), by a promise that rejects, or in silence, on a connection that takes everything and answers nothing. Each
- * death is noticed, the last kind because no heartbeat is answered or a fetch does not end, and the consumer is replaced by a
- * new one with connections of its own, for as long as it takes.
+ * Reads topics as a member of a Kafka group. A kafkajs consumer can die for good while its process lives: by an event
+ * (CRASH without restart), by a rejected promise, or silently, on a connection that accepts everything and answers
+ * nothing. Each death is noticed (the silent kind by a heartbeat or fetch without an answer), and the consumer is
+ * replaced by a new one on new connections, as often as needed.
  */
 export function groupReader(deps: {
   kafka: Kafka
@@ -38,22 +38,22 @@ export function groupReader(deps: {
   let closing = false
   let downSince: number | null = clock()
   let watchdog: NodeJS.Timeout | undefined
-  /** Batches in work of every consumer that there was. */
+  /** Unfinished batches of all consumers so far. */
   const inWork = new Set<Promise<void>>()
 
   function applyPause(): void {
     if (downSince === null) session?.setPaused(paused || closing)
   }
 
-  async function begin(handle: Handle, reviveMs: number): Promise<void> {
+  async function begin(handle: Handle, backoffMs: number): Promise<void> {
     if (closing) return
-    let wait = reviveMs
+    let wait = backoffMs
     session = consumerSession({
       ...{ kafka, settings, handle, report },
       inWorkOfAll: inWork,
       joined() {
         downSince = null
-        wait = REVIVE_MS.first
+        wait = RESTART_BACKOFF_MS.initial
         applyPause()
       },
       answered() {
@@ -64,7 +64,7 @@ export function groupReader(deps: {
         downSince ??= clock()
         report('error', { where: 'kafka consumer', error })
         setTimeout(() => {
-          void begin(handle, Math.min(wait * 2, REVIVE_MS.most))
+          void begin(handle, Math.min(wait * 2, RESTART_BACKOFF_MS.max))
         }, wait)
       },
     })
@@ -75,7 +75,7 @@ export function groupReader(deps: {
   function watch(): void {
     if (session === undefined || session.tick() < silentTicks) return
     downSince ??= clock() - silentTicks * TICK_MS
-    // Batches that hang outside Kafka would hang again: one consumer's worth of them in memory is enough.
+    // Batches that hang outside Kafka would hang again: keep at most one consumer's worth of them in memory.
     if (inWork.size === session.inWork.size)
       session.fail(new Error(`no heartbeat or fetch was answered for ${(silentTicks * TICK_MS) / 1000} s`))
   }
@@ -83,7 +83,7 @@ export function groupReader(deps: {
   return {
     start(handle) {
       watchdog ??= setInterval(watch, TICK_MS)
-      return begin(handle, REVIVE_MS.first)
+      return begin(handle, RESTART_BACKOFF_MS.initial)
     },
     positions: async () => (session === undefined ? [] : lag.positions(session)),
     setPaused(value) {

@@ -15,58 +15,58 @@ export interface ReadOk<Message> {
   readonly from: Incoming
 }
 
-/** What one topic's messages are, what they are about and what is done with them. */
+/** How one topic's messages are parsed, which subjects they belong to, and how they are processed. */
 export interface Intake<Message extends { createdAt: number }> {
   readonly schema: z.ZodType<Message>
-  /** Whether its messages are what the stream's clock goes by. */
+  /** Whether its messages drive the stream's clock. */
   readonly clocked: boolean
-  /** Whose thread the message belongs to. */
+  /** The thread that the message belongs to. */
   subjectOf(message: Message): ThreadRef
-  /** The post or reply as its thread keeps it; null for a comment and for a deletion. */
+  /** The post or reply as its thread stores it; null for a comment and for a deletion. */
   postOf(message: Message): Post | null
   /** Makes the messages' effects durable; resolves to their outcomes, in order. */
   take(read: readonly ReadOk<Message>[]): Promise<Outcome[]>
 }
 
-/** The intake of one topic, whose messages only it understands: they go in as Kafka's bytes, and come out as effects. */
+/** The intake of one topic, with its message type hidden: Kafka's bytes go in, effects come out. */
 export interface TopicIntake {
   readonly clocked: boolean
   read(incoming: readonly Incoming[], limits: ReadLimits, now: number): ReadBatch
 }
 
-/** Messages that were read at the edge, and nothing done yet. */
+/** Messages that have been parsed but not processed. */
 export interface ReadBatch {
   readonly good: readonly GoodMessage[]
   readonly bad: readonly BadMessage[]
-  /** Makes the effects of the good ones durable that are `wanted`; resolves to their outcomes, in order. */
+  /** Makes the effects of the wanted good messages durable; resolves to their outcomes, in order. */
   take(wanted?: (one: GoodMessage) => boolean): Promise<Outcome[]>
 }
 
-/** A message that could be read, as whoever does not know its topic sees it. */
+/** A parsed message, as seen by code that does not know its topic. */
 export interface GoodMessage {
   readonly from: Incoming
   /** ms since 1970 */
   readonly createdAt: number
-  /** As of {@link Intake}. */
+  /** As in {@link Intake}. */
   subject(): ThreadRef
   post(): Post | null
 }
 
 export type BadMessage = Extract<Read<never>, { ok: false }>
 
-/** The intake of a topic, with the type of its messages closed in. */
+/** Hides an intake's message type behind `TopicIntake`. */
 export function topicIntake<Message extends { createdAt: number }>(intake: Intake<Message>): TopicIntake {
   const { schema, clocked } = intake
   return {
     clocked,
     read(incoming, limits, now) {
       const all = incoming.map((from) => readMessage(from, schema, limits, now))
-      const read = all.flatMap((one) => (one.ok ? [{ one, seen: seen(one, intake) }] : []))
+      const read = all.flatMap((one) => (one.ok ? [{ one, message: toGoodMessage(one, intake) }] : []))
       return {
-        good: read.map((each) => each.seen),
+        good: read.map(({ message }) => message),
         bad: all.flatMap((one) => (one.ok ? [] : [one])),
         async take(wanted) {
-          const taken = wanted === undefined ? read : read.filter((each) => wanted(each.seen))
+          const taken = wanted === undefined ? read : read.filter((each) => wanted(each.message))
           return taken.length === 0 ? [] : intake.take(taken.map(({ one }) => one))
         },
       }
@@ -74,7 +74,7 @@ export function topicIntake<Message extends { createdAt: number }>(intake: Intak
   }
 }
 
-function seen<Message extends { createdAt: number }>(
+function toGoodMessage<Message extends { createdAt: number }>(
   { message, from }: ReadOk<Message>,
   intake: Pick<Intake<Message>, 'subjectOf' | 'postOf'>,
 ): GoodMessage {
@@ -82,12 +82,12 @@ function seen<Message extends { createdAt: number }>(
   return { from, createdAt, subject: () => intake.subjectOf(message), post: () => intake.postOf(message) }
 }
 
-/** Messages, and bytes of them, handled between two heartbeats: a small batch can unpack to large ones. */
+/** Most messages, and bytes, handled between two heartbeats: a small batch can decompress to large messages. */
 const HANDLED_AT_ONCE = { messages: 2_000, bytes: 4 * 2 ** 20 }
 
 /**
- * From a batch of messages to durable effects: each message is read at the edge, taken by its topic's intake or put among
- * the dead letters, the stream's clock is moved, and only then is the batch done and its offset committed.
+ * From a batch of messages to durable effects: each message is parsed and passed to its topic's intake, or becomes a
+ * dead letter; the stream's clock is advanced; only then is the batch done and its offset committed.
  */
 export function intake(deps: {
   reader: TopicReader
@@ -96,7 +96,7 @@ export function intake(deps: {
   outbox: Outbox
   marks: StreamMarks
   limits: ReadLimits
-  /** Told after each batch: something may have come due. */
+  /** Called after each batch: something may have become due. */
   taken?: () => void
   clock: Clock
   report: Report
@@ -104,11 +104,11 @@ export function intake(deps: {
   const { reader, intakes, outbox, marks, limits, clock, report } = deps
   const known = knownMarks(marks)
   const lastTimestamp = new Map<string, number>()
-  /** By partition the number of the last beginning or end of a batch. */
+  /** By partition: the sequence number of the last start or end of a batch. */
   const handled = new Map<string, number>()
   let batches = 0
 
-  /** Makes what a chunk of a batch brings durable, dead letters included; returns the good messages' times. */
+  /** Makes the effects of one chunk durable, dead letters included; returns the creation times of the good messages. */
   async function settle(topic: string, chunk: readonly Incoming[], own: TopicIntake): Promise<number[]> {
     const { good, bad, take } = own.read(chunk, limits, clock())
     const outcomes = await take()
@@ -123,14 +123,14 @@ export function intake(deps: {
 
   async function handle(batch: Batch, heartbeat: () => Promise<void>): Promise<void> {
     const own = intakes.get(batch.topic)
-    if (own === undefined) throw new Error(`nobody takes the topic ${batch.topic}`)
+    if (own === undefined) throw new Error(`no handler for topic ${batch.topic}`)
     const partition = partitionKey(batch)
     handled.set(partition, ++batches)
     const before = await known.of(partition)
     const last = batch.messages.at(-1)
-    // What holds no message brings nothing that the clock would wait for.
+    // A batch without messages holds nothing that the clock would have to wait for.
     let mark: StreamMark = last === undefined ? before : { ...before, endSince: null }
-    // Before its first effect: a clock that takes the partition for read would go on without the rest.
+    // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
     if (own.clocked && mark !== before && before.endSince !== null) await known.write(new Map([[partition, mark]]))
     for (const chunk of chunks(batch.messages)) {
       for (const createdAt of await settle(batch.topic, chunk, own)) mark = advanceMark(mark, createdAt)
@@ -146,9 +146,9 @@ export function intake(deps: {
     lastTimestamp.set(batch.topic, last.timestamp)
   }
 
-  /** Notes which partitions have been read to their end, also those that never had a message, and tells the lag. */
+  /** Notes which partitions have been read to the end, empty ones included, and reports the lag. */
   async function watch(): Promise<void> {
-    // What comes while Kafka is asked is not in its answer.
+    // Messages that arrive while Kafka is asked are not in its answer.
     const [asked, before] = [clock(), batches]
     const positions = await reader.positions()
     const changed = new Map<string, StreamMark>()
@@ -174,7 +174,7 @@ export function intake(deps: {
   return { start: () => reader.start(handle), watch }
 }
 
-/** The stream's marks by partition, as they were last written or read here. */
+/** The stream's marks by partition, as last read or written by this process. */
 function knownMarks(marks: StreamMarks) {
   const known = new Map<string, StreamMark>()
   return {
@@ -186,24 +186,24 @@ function knownMarks(marks: StreamMarks) {
       return stored
     },
     async write(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
-      // Whoever writes next begins with these: writes reach the store in their order.
+      // The next write builds on these, so writes must reach the store in order.
       for (const [partition, mark] of changed) known.set(partition, mark)
       try {
         await marks.write(changed)
       } catch (error) {
-        // It may have been written all the same: the next one looks.
+        // The write may have succeeded all the same: read the mark again next time.
         for (const partition of changed.keys()) known.delete(partition)
         throw error
       }
     },
-    /** Other processes write the marks of other partitions. */
+    /** Other processes write the marks of the other partitions. */
     forgetBut(partitions: ReadonlySet<string>): void {
       for (const partition of known.keys()) if (!partitions.has(partition)) known.delete(partition)
     },
   }
 }
 
-/** The messages in their order, in chunks that are handled at once. */
+/** The messages in order, in chunks that are handled together. */
 function* chunks(messages: readonly Incoming[]): Generator<Incoming[]> {
   let [chunk, bytes]: [Incoming[], number] = [[], 0]
   for (const message of messages) {

@@ -1,14 +1,14 @@
 import type { Consumer } from 'kafkajs'
 import type { Report } from '../src/ports/report.ts'
 
-/** What has been handled is committed this often: each commit is a request, and a batch may be a single message. */
+/** Handled offsets are committed this often: each commit is a request, and a batch may be a single message. */
 const COMMIT_EVERY_MS = 250
-/** Wait before a commit that failed is tried again. */
+/** Wait before a failed commit is retried. */
 const COMMIT_AGAIN_MS = 1_000
 
 export type OffsetCommits = ReturnType<typeof offsetCommits>
 
-/** Commits behind what one consumer has handled, soon and one commit after the other. */
+/** Commits what one consumer has handled, soon, one commit at a time. */
 export function offsetCommits(consumer: Pick<Consumer, 'commitOffsets'>, report: Report) {
   let state: 'open' | 'closing' | 'ended' = 'open'
   let generation = 0
@@ -40,33 +40,36 @@ export function offsetCommits(consumer: Pick<Consumer, 'commitOffsets'>, report:
   }
 
   return {
-    /** How often the group has given the consumer partitions. */
+    /** How often the group has assigned partitions to the consumer. */
     get generation() {
       return generation
     },
     /**
-     * The group has given it partitions. Others may have come further meanwhile: to commit what was handled before would take
-     * the group back. What was not committed is read again.
+     * The group has reassigned partitions. Other members may have read further meanwhile, and a commit of earlier work
+     * would move the group back. What was not committed is read again.
      */
     beginGeneration(): void {
       generation++
       handled.clear()
     },
-    /** Whether what was begun in this generation may be committed still: whoever reads the partition now has begun before it. */
+    /**
+     * Whether work begun in this generation may still be committed; if not, the new owner started from an earlier offset
+     * and re-reads it.
+     */
     takes: (begunIn: number): boolean => state !== 'ended' && begunIn === generation,
     handledUpTo(at: { topic: string; partition: number; offset: string }): void {
       handled.set(`${at.topic}/${at.partition}`, at)
       commitSoon(COMMIT_EVERY_MS)
     },
-    /** Next offset by `topic/partition` of what has been handled and is not yet known to be committed, as it is now. */
+    /** A copy of the next offsets by `topic/partition` that are handled and not yet known to be committed. */
     handled: (): ReadonlyMap<string, string> => new Map([...handled].map(([key, { offset }]) => [key, offset])),
     commit,
-    /** Commits once more, and no more after that. */
+    /** Commits once more, then never again. */
     close(): Promise<void> {
       state = 'closing'
       return commit()
     },
-    /** The consumer is dead: nothing is committed any more. */
+    /** The consumer is dead: nothing more is committed. */
     end(): void {
       state = 'ended'
       clearTimeout(timer)

@@ -7,15 +7,15 @@ import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts
 import type { Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Replies to a deleted post that are erased side by side. */
+/** Replies to a deleted post that are erased in parallel. */
 const ERASED_AT_ONCE = 50
-/** As if every protocol had judged the post before: none is left out by its sample. */
+/** Routes as if every protocol had judged the post before: sampling leaves none out. */
 const EVERYBODY = { has: () => true }
 
 /** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
 export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
 
-/** Takes posts into the thread store. A post sets its thread's first due time; a deleted one erases the thread. */
+/** Writes posts to the thread store. A post sets its thread's first due time; a deleted post erases the thread. */
 export function posts(deps: {
   threads: ThreadStore
   routes: Routes
@@ -24,14 +24,17 @@ export function posts(deps: {
   checkpoints: CheckpointSettings
   clock: Clock
   /**
-   * What a vision model saw in a post's images, in place of the author's words, for whoever reads posts from a data set. It is
-   * handed in here because no message may hold it: on a topic nobody speaks as the vision model.
+   * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It
+   * is passed in here and never read from a message, so that nobody on a topic can pose as the vision model.
    */
   descriptions?: (post: ThreadRef) => readonly string[]
 }): Intake<PostMessage> {
   const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
 
-  /** Who judges a post. Whoever has judged it does so under another key as well: else a thread's comments would go. */
+  /**
+   * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments
+   * would be dropped.
+   */
   async function judgesOf(ref: ThreadRef, post: Post): Promise<readonly Judging[]> {
     const drawn = routes.of(ref, post)
     if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
@@ -46,7 +49,7 @@ export function posts(deps: {
     const ref = subjectOf(message)
     if (message.deleted === true) {
       const outcome = await erase(ref)
-      // What replies to it quotes it. Looked for once no reply can be linked to it any more.
+      // Replies to it quote it. Look for them only now, when no more replies can be linked to it.
       const replies = await threads.repliesTo(ref)
       for (let start = 0; start < replies.length; start += ERASED_AT_ONCE)
         await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(erase))
@@ -64,14 +67,14 @@ export function posts(deps: {
     postOf: (message) => (message.deleted === true ? null : keptOf(message)),
     async take(read) {
       const outcomes: Outcome[] = []
-      // One post after the other: an edit and a deletion of the same post must keep their order.
+      // One post at a time: an edit and a deletion of the same post must keep their order.
       for (const one of read) outcomes.push(await take(one))
       return outcomes
     },
   }
 }
 
-/** What its routes mean for a post's thread. */
+/** What the routes of a post mean for its thread. */
 export function arrivalOf(
   routed: readonly Judging[],
   { createdAt }: Post,
@@ -102,7 +105,7 @@ function postOf(
   }
 }
 
-/** Longest description of an image that is kept, in characters: longer than networks allow, and a post may have sixteen. */
+/** Longest image description that is kept, in characters: longer than social networks allow, and a post may have sixteen. */
 const MAX_ALT_CHARS = 4_000
 
 function mediumOf(

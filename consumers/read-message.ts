@@ -9,7 +9,7 @@ import type { Incoming } from '../src/ports/topic.ts'
 export interface ReadLimits {
   /** Longest message value, in bytes. */
   readonly maxBytes: number
-  /** A `createdAt` further ahead of the wall clock than this is a mistake or an attack, in ms. */
+  /** A `createdAt` further in the future than this, by the wall clock, is a mistake or an attack, in ms. */
   readonly maxAheadMs: number
 }
 
@@ -19,7 +19,7 @@ export type Read<Message> =
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads one message against its schema. A fault is named by what is wrong and where, never by the text that is there. */
+/** Parses one message against its schema. An error names what is wrong and where, and never quotes the message. */
 export function readMessage<Message extends { createdAt: number }>(
   from: Incoming,
   schema: z.ZodType<Message>,
@@ -49,11 +49,14 @@ export function readMessage<Message extends { createdAt: number }>(
   return { ok: true, message: parsed.data, from }
 }
 
-/** Far more than any message needs. V8 takes a tenth of a second for a megabyte of brackets, a hundred times its usual. */
+/**
+ * Far more than any message needs. V8 takes a tenth of a second to parse a megabyte of brackets, a hundred times longer
+ * than usual.
+ */
 const MAX_DEPTH = 1_000
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...Buffer.from('"\\[]{}')]
 
-/** How deep the lists and objects of this JSON are nested; of what is no JSON, any number. */
+/** The nesting depth of this JSON; any number if it is not JSON. */
 function depthOf(json: Buffer): number {
   let [depth, deepest, quoted] = [0, 0, false]
   for (let at = 0; at < json.length; at++) {
@@ -68,12 +71,12 @@ function depthOf(json: Buffer): number {
   return deepest
 }
 
-/** Where a message stands in its topic, for the thread that takes it. */
+/** A message's position in its topic, which the thread store remembers. */
 export function placeOf({ partition, offset, timestamp }: Incoming): Place {
   return { partition, offset, timestamp }
 }
 
-/** A text in at most so many characters, and, where any are left out, how many of how many. */
+/** A text in at most so many characters, with the numbers of characters left out and in all, if any are left out. */
 export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {
   const { text: kept, left } = cut(text, characters)
   return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }

@@ -5,9 +5,9 @@ import type { Report } from '../src/ports/report.ts'
 import type { TopicReader } from '../src/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
-/** Intake goes on when the share of memory in use has fallen this far below where it paused. */
+/** Intake resumes when memory use has fallen this far (as a share) below where it paused. */
 const HYSTERESIS = 0.05
-/** Wait before a write that Redis had no memory for is tried again, in ms. */
+/** Wait before a write that Redis had no memory for is retried, in ms. */
 const RETRY_MS = 1_000
 
 const WHAT_TO_DO = {
@@ -20,8 +20,8 @@ const FULL =
   'Redis is at its maxmemory and refuses writes: raise it (CONFIG SET maxmemory); the service then continues by itself'
 
 /**
- * Watches whether Redis still has what was written there, and memory for more. While it has not, intake is paused; a batch
- * that Redis had no memory for is tried again until it is stored.
+ * Watches whether Redis still has the data written to it, and memory for more. If data or memory is missing, intake
+ * pauses; a batch that Redis had no memory for is retried until it is stored.
  */
 export function storeWatch(deps: {
   incarnation: Incarnation
@@ -66,19 +66,19 @@ export function storeWatch(deps: {
   }
 
   return {
-    /** Why no case is opened and no message taken in now; null while nothing is wrong. */
+    /** Why no case is opened and no message accepted now; null if nothing is wrong. */
     get problem(): string | null {
       if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
       return isRefused ? FULL : null
     },
-    /** Whether intake is to wait, and why: a share above 1 pauses it. */
+    /** Whether intake must wait, and why: a share above 1 pauses it. */
     async pressure(): Promise<PressureSignal> {
       if (incarnation.lost !== null)
         return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[incarnation.lost] }
       if (isRefused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
       return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
-    /** To be run every second. */
+    /** Run it every second. */
     async look(): Promise<void> {
       const share = await memoryShare()
       isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
@@ -92,7 +92,7 @@ export function storeWatch(deps: {
       reportLoss()
       report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
     },
-    /** A reader whose batches are noted as durable in Redis before their offsets are committed to Kafka. */
+    /** Wraps a reader so that its batches are noted as durable in Redis before their offsets are committed to Kafka. */
     over(reader: TopicReader): TopicReader {
       return {
         start: (handle) =>

@@ -3,13 +3,13 @@ import { jsonOf } from '../src/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/domain/messages.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
-/** Longest part of a message that a dead letter carries, in bytes: base64 of it fits a broker's default limit. */
+/** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
 const MAX_RAW_BYTES = 256 * 1024
 
 /**
- * A dead letter for the message, which was `bytes` long where less of it was kept. The message's bytes stand in it as base64,
- * so that nothing in them is text to whoever reads it. It is dated by the broker: a message that is read again has the same
- * dead letter, byte for byte.
+ * A dead letter for the message; `bytes` is the message's full length if only part of it was kept. The message's bytes
+ * are in it as base64, so that no reader takes them for text. It has the broker's timestamp, so that a message that is
+ * read again gets the same dead letter, byte for byte.
  */
 export function deadLetterOf(
   from: Pick<Incoming, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value' | 'timestamp'>,
@@ -42,10 +42,10 @@ export function deadLetterOf(
   }
 }
 
-/** The last ms that four digits of a year can write. What a producer sets as its record's time may be any number. */
+/** The last ms of the year 9999. A producer may set any number as a record's time. */
 const LATEST_MS = Date.UTC(10_000, 0) - 1
 
-/** A record's time as its dead letter tells it. */
+/** A record's time as its dead letter gives it. */
 export function dateOf(timestamp: number): string {
   return new Date(Math.min(Math.max(timestamp, 0), LATEST_MS)).toISOString()
 }
@@ -55,8 +55,8 @@ const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256
 
 /**
- * A dead letter with less of the message's bytes; then without its headers and its key as well. Null where another version
- * wrote it, which this one can't read.
+ * A dead letter with fewer of the message's bytes, then also without its headers and key. Null if another version wrote
+ * it in a form that this one can't read.
  */
 export function shortenedLetter(json: string, bytes: number): string | null {
   const read = deadLetter.safeParse(jsonOf({ value: json }))

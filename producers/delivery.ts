@@ -12,19 +12,22 @@ export interface PublishedTopics {
   readonly deadLetters: string
 }
 
-/** An entry of the outbox on its way: its records in the order in which they are to stand, and those that are known to. */
+/**
+ * An outbox entry to be sent: its records, in the order in which they must be on their topics, and those known to be
+ * there.
+ */
 export interface Parcel {
   readonly entry: OutboxEntry
   readonly records: readonly Outgoing[]
   readonly sent: Set<Outgoing>
-  /** Absent where another version wrote it. */
+  /** Absent if another version wrote it. */
   readonly verdict?: Verdict
 }
 
-/** Puts a record among the dead letters, for the reason `refused`. */
+/** Turns a record into a dead letter with the reason `refused`. */
 export type Park = (record: Outgoing, detail: string) => Promise<void>
 
-/** A revision's number is used also where its verdict was put among the dead letters. */
+/** A revision's number counts as used even if its verdict became a dead letter. */
 export function parking({ outbox, clock, report }: { outbox: Outbox; clock: Clock; report: Report }): Park {
   return async ({ topic, key, value }, detail) => {
     const place = { topic, partition: -1, offset: '-1' }
@@ -35,12 +38,12 @@ export function parking({ outbox, clock, report }: { outbox: Outbox; clock: Cloc
   }
 }
 
-/** What is refused is halved until it is taken, down to this, in bytes. */
+/** A refused record is halved until it is accepted, down to this, in bytes. */
 const SMALLEST_BYTES = 512
 
 /**
- * Sends parcels, and notes in each which of its records stand on their topic. A record that a broker refuses for good is
- * shortened where it can be, and else parked. Rejects where a topic takes nothing.
+ * Sends parcels, and marks in each the records that are on their topic. A record that a broker permanently refuses is
+ * shortened if possible, and otherwise parked. Rejects if a topic accepts nothing.
  */
 export function delivery({ writer, park, topics }: { writer: TopicWriter; park: Park; topics: PublishedTopics }) {
   async function deliverTo(all: readonly { parcel: Parcel; record: Outgoing }[]): Promise<void> {
@@ -68,12 +71,12 @@ export function delivery({ writer, park, topics }: { writer: TopicWriter; park: 
         if (!(error instanceof RefusedRecord)) throw error
       }
     }
-    // A topic that refuses the shortest dead letter refuses all of them: that is its fault, and not the letter's.
+    // A topic that refuses even the shortest dead letter refuses them all: the topic is at fault, not the letter.
     if (parcel.entry.kind === 'dead-letter' && shortened(parcel.entry, record, SMALLEST_BYTES) !== null) throw refusal
     await park(record, refusal.message)
   }
 
-  /** Null for a record that can't be shortened: a verdict, or what another version wrote. */
+  /** Null for a record that can't be shortened: a verdict, or an entry of another version. */
   function shortened(entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
     const { value } = record
     if (typeof value !== 'string') return null
@@ -86,7 +89,10 @@ export function delivery({ writer, park, topics }: { writer: TopicWriter; park: 
     return shorter === null ? null : { ...record, value: shorter }
   }
 
-  /** With `atOnce` all goes in one request first; else topic by topic, so that what stands is not sent again and again. */
+  /**
+   * With `atOnce` everything is first sent in one request; otherwise topic by topic, so that delivered records are not
+   * sent again.
+   */
   return async function deliver(parcels: readonly Parcel[], atOnce: boolean): Promise<void> {
     const unsent = parcels.flatMap(({ records, sent }) => records.filter((record) => !sent.has(record)))
     if (atOnce) {

@@ -12,21 +12,21 @@ const TYPES: Record<Compression, number> = {
 }
 
 /**
- * Most bytes of records in one request. The records of a partition go as one batch, and a broker takes batches of 1 MiB by
- * default: what waited together would else be refused together, again and again.
+ * Most bytes of records in one request. The records of a partition are sent as one batch, and a broker accepts batches
+ * up to 1 MiB by default: a larger backlog would be refused as a whole, again and again.
  */
 const REQUEST_BYTES = 900_000
 
 /**
- * A request that has no answer after this long went into a dead connection that nobody has noticed: kafkajs would try again on
- * the same one.
+ * A request without a response for this long was sent on a connection that died unnoticed; kafkajs would retry on the
+ * same one.
  */
 const SILENT_MS = 20_000
 
 /**
- * Writes with acknowledgement by all in-sync replicas; after a silence with a new producer, on connections of its own. Not
- * idempotent on purpose: kafkajs reuses sequence numbers once it has given up on a batch, and the broker would then drop the
- * next one in silence. A repeat is healed by its id.
+ * Writes with acknowledgement by all in-sync replicas; after a silence, through a new producer on new connections.
+ * Deliberately not idempotent: kafkajs reuses sequence numbers after it has given up on a batch, and the broker would
+ * then silently drop the next one. Consumers skip a repeat by its id.
  */
 export async function kafkaWriter(kafka: Kafka, compression: Compression): Promise<TopicWriter> {
   const connect = async () => {
@@ -54,8 +54,8 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
       await withTimeout(SILENT_MS, sending)
     } catch (error) {
-      // What the broker has refused says nothing against the connection, and others may be sending over it: to cut them off
-      // would send theirs twice.
+      // A record that the broker refused doesn't mean that the connection is bad. Others may be sending on it: closing
+      // it would make them send twice.
       const isConnected = () =>
         own.then(
           () => true,
@@ -79,7 +79,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   }
 }
 
-/** Errors by which a broker refuses the record, and not the topic or all there is. */
+/** Errors by which a broker refuses this record, rather than the topic or every record. */
 const OF_THE_RECORD = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -94,7 +94,7 @@ function isRefusal(error: unknown): boolean {
   return false
 }
 
-/** The records in their order, in portions that a broker takes; one that is larger by itself goes alone. */
+/** The records in order, in requests that a broker accepts; a record that is too large by itself is sent alone. */
 function* requests(records: readonly Outgoing[]): Generator<Outgoing[]> {
   let portion: Outgoing[] = []
   let bytes = 0

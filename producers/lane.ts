@@ -4,14 +4,14 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { delivery, Parcel } from './delivery.ts'
 
-/** Entries sent in one go. */
+/** Most entries sent together. */
 export const SENT_AT_ONCE = 64
-/** Wait before what failed is tried again, in ms. */
+/** Wait before a failed delivery is retried, in ms. */
 export const RETRY_MS = 1_000
 
 export type Lane = ReturnType<typeof lane>
 
-/** The parcels of one kind, in order: each waits for its own topics, and not for those of another kind. */
+/** The parcels of one kind, in order: they wait for their own topics only, not for those of the other kind. */
 export function lane(
   what: 'verdict' | 'dead-letter',
   deps: {
@@ -24,11 +24,11 @@ export function lane(
 ) {
   const { deliver, outbox, clock, report, stopping } = deps
   const parcels: Parcel[] = []
-  /** The last delivery failed: a topic takes nothing. */
+  /** The last delivery failed: a topic accepts nothing. */
   let blocked = false
   let wake = () => {}
 
-  /** Delivers the first `most` parcels, and takes them out of the outbox. */
+  /** Delivers the first `most` parcels, and removes them from the outbox. */
   async function once(most: number): Promise<void> {
     const batch = parcels.slice(0, most)
     try {
@@ -59,19 +59,19 @@ export function lane(
   }
 
   return {
-    /** Those that are not known to have been delivered. */
+    /** The parcels not known to have been delivered. */
     parcels: parcels as readonly Parcel[],
     put(parcel: Parcel): void {
       parcels.push(parcel)
       wake()
     },
-    /** Lets `run` see that it is to stop. */
+    /** Makes `run` notice that it must stop. */
     wake: () => wake(),
-    /** Delivers all that is here, once. */
+    /** Tries once to deliver all parcels. */
     async flush(): Promise<void> {
       if (parcels.length > 0) await once(parcels.length)
     },
-    /** Delivers until the stop. */
+    /** Delivers until it is told to stop. */
     async run(): Promise<void> {
       while (!stopping()) {
         if (parcels.length === 0)

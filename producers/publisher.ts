@@ -7,33 +7,33 @@ import { delivery, type Parcel, type Park, type PublishedTopics, parking } from 
 import { type Lane, lane, RETRY_MS, SENT_AT_ONCE } from './lane.ts'
 
 export interface PublisherSettings {
-  /** This publisher among all. */
+  /** This publisher's name, unique among all. */
   readonly name: string
   readonly topics: PublishedTopics
 }
 
-/** Most entries that are still taken for the last delivery before a stop; what is left is for another publisher. */
+/** Most entries still taken for the last delivery before a stop; the rest is left to another publisher. */
 const LAST_SENT_AT_ONCE = 1_000
-/** Nothing more is taken from the outbox while so many entries, or characters of them, wait for their topics. */
+/** No more entries are taken from the outbox while this many entries, or characters of them, wait for their topics. */
 const MOST_IN_HAND = 5_000
 const MOST_CHARACTERS_IN_HAND = 64_000_000
-/** Wait for the first entry, in ms; it bounds how long a stop takes. */
+/** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
-/** An entry is adopted when the publisher that took it has not said for this long that it still has it, in ms. */
+/** An entry is adopted when the publisher that took it has sent no heartbeat for it for this long, in ms. */
 const ABANDONED_MS = 5_000
-/** How often it says so itself, in ms. */
+/** How often this publisher sends that heartbeat, in ms. */
 const STILL_SENDING_MS = 1_500
 const ADOPT_EVERY_MS = 2_000
 
-/** A publisher that has no entries and has taken none for this long is forgotten by the store, in ms. */
+/** The store forgets a publisher that has no entries and has taken none for this long, in ms. */
 const FORGOTTEN_MS = 600_000
 const FORGET_EVERY_MS = 60_000
 
 /**
- * Sends what the outbox holds to Kafka and takes it out once it is acknowledged: at least once, byte-identical, under the
- * same id. What another publisher left behind is adopted. Verdicts and dead letters wait for their topics apart. A record
- * that a broker refuses for good is shortened where it can be, and else stands among the dead letters as `refused`; a topic
- * that takes nothing is waited for, however long.
+ * Sends outbox entries to Kafka, and removes them once they are acknowledged: at least once, byte-identical, with the
+ * same id. Adopts entries that a dead publisher left behind. Verdicts and dead letters wait for their topics separately.
+ * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
+ * topic that accepts nothing is retried without end.
  */
 export function publisher(deps: {
   outbox: Outbox
@@ -59,7 +59,7 @@ export function publisher(deps: {
     lanes[parcel.entry.kind === 'dead-letter' ? 'dead-letter' : 'verdict'].put(parcel)
   }
 
-  /** Also its own entries may be handed to it by adoption, where it could not say for a while that it has them. */
+  /** A publisher may re-adopt its own entries after missing heartbeats. */
   async function takeOnce(entry: OutboxEntry): Promise<void> {
     if (!inHand().some(({ entry: known }) => known.id === entry.id)) await take(entry)
   }
@@ -103,7 +103,7 @@ export function publisher(deps: {
     start() {
       running = Promise.all([read(), ...all.map((own) => own.run())])
     },
-    /** Sends once more what has been decided by now, as far as store and Kafka allow it, and ends; what fails is reported. */
+    /** Tries once more to send what has been decided so far, then ends; failures are reported. */
     async close() {
       stopping = true
       for (const { wake } of all) wake()
@@ -130,7 +130,7 @@ function hasRoom(parcels: readonly Parcel[]): boolean {
   return parcels.length < MOST_IN_HAND && characters < MOST_CHARACTERS_IN_HAND
 }
 
-/** What is sent are the outbox's own bytes. An entry that this version can't read is parked: null. */
+/** The outbox's own bytes are sent. An entry that this version can't read is parked: null. */
 async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park): Promise<Parcel | null> {
   if (entry.kind === 'dead-letter') {
     const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter }
@@ -150,7 +150,7 @@ async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park)
   return { entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) }
 }
 
-/** A verdict as far as this version understands it; null where not even its subject can be told. */
+/** A verdict as far as this version understands it; null if not even its subject can be read. */
 function readVerdict(json: string): { subjectId: string; verdict: Verdict | null } | null {
   try {
     const given: unknown = JSON.parse(json)

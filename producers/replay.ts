@@ -1,18 +1,18 @@
 import type { FileMessage } from '../src/evaluation/file-message.ts'
 import type { TopicWriter } from '../src/ports/topic.ts'
 
-/** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers take it. */
+/** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers accept it. */
 export type Pace =
   | { readonly kind: 'rate'; readonly perSecond: number }
   | { readonly kind: 'recorded'; readonly speed: number; readonly maxPauseMs: number }
   | { readonly kind: 'flat-out' }
 
-/** Messages sent in one request at most. */
+/** Most messages in one request. */
 const SENT_AT_ONCE = 500
-/** Shorter waits are saved up, so that a fast replay still sends in batches, in ms. */
+/** Shorter waits are added up, so that a fast replay still sends in batches, in ms. */
 const SHORTEST_WAIT_MS = 25
 
-/** Sends messages at their pace, in order; resolves to how many were sent. Stops early when the signal is aborted. */
+/** Sends messages at this pace, in order; resolves to how many were sent. Stops early when the signal is aborted. */
 export async function replayFile(
   messages: AsyncIterable<FileMessage>,
   to: { writer: TopicWriter; topics: Readonly<Record<FileMessage['type'], string>> },

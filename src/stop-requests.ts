@@ -44,7 +44,7 @@ export function stopRequests(
       const name = SIGNALS.find((known) => known === message)
       if (name !== undefined) told(name)
     })
-    self.on('disconnect', () => begin('the end of the launcher'))
+    self.on('disconnect', () => begin('launcher exited'))
     // The open channel to the launcher must not keep a finished command alive.
     self.channel.unref()
   }

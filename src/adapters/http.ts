@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { OperatorError } from '../domain/errors.ts'
 
-/** What a health question is answered with: 200 if `ok`, else 503, and the reasons either way. */
+/** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
 export interface Health {
   readonly ok: boolean
   readonly checks: Readonly<Record<string, string>>
@@ -19,13 +19,13 @@ export interface HttpParts {
 export interface HttpSettings {
   readonly host: string
   readonly port: number
-  /** Names under which a port on loopback is asked for, besides loopback's own. */
+  /** Extra host names that may be used for a port on loopback. */
   readonly hosts: readonly string[]
-  /** What `/metrics` asks for as `Authorization: Bearer …`; empty asks for nothing. Health is open to everybody. */
+  /** The bearer token that `/metrics` requires; empty: none. Health pages need no token. */
   readonly token: string
 }
 
-/** Nobody who scrapes a page needs more than this: whoever dawdles, floods or never ends is cut off. */
+/** No scraper needs more than this: slow, flooding or endless connections are cut off. */
 const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000, connections: 128 }
 
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
@@ -34,7 +34,7 @@ export async function serveHttp(
   parts: HttpParts,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const knows = bearer(token)
-  // Known when the port is open: a name may lead to loopback too.
+  // Known once the port is open: a host name may resolve to loopback too.
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const limits = {
     maxHeaderSize: LIMITS.headerBytes,
@@ -49,13 +49,13 @@ export async function serveHttp(
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return send(405, 'text/plain', 'only GET is answered\n', { allow: 'GET, HEAD', connection: 'close' })
+        return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
       if (!answersTo(request.headersDistinct.host ?? []))
-        return send(421, 'text/plain', 'not asked for by a name of loopback or of the setting http.hosts\n')
+        return send(421, 'text/plain', 'Host header not allowed: add it to http.hosts\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
           if (!knows(request.headers.authorization))
-            return send(401, 'text/plain', 'a bearer token is asked for\n', { 'www-authenticate': 'Bearer' })
+            return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
           return send(200, parts.metricsType, await parts.metrics())
         case '/health/live':
           return health(parts.live())
@@ -91,23 +91,22 @@ export async function serveHttp(
   }
 }
 
-/** What to tell of a port that other machines reach and that asks for no token; null of any other. */
+/** A warning for a port that other machines can reach without a token; null for any other. */
 export function exposure({
   host,
   token,
 }: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
   return LOOPBACK.test(host) || token !== ''
     ? null
-    : { host, advice: 'anybody there may read /metrics: set http.token' }
+    : { host, advice: 'anyone who can reach this port can read /metrics: set http.token' }
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
 
 /**
- * Tells by the `Host` headers of a request whether it means this port. A page in a browser can point a name of its own at
- * loopback and then read what is answered under it (DNS rebinding): on loopback only known names are answered. Elsewhere any
- * name is, for containers and pods have many, and a token is what keeps others out. No header at all is HTTP/1.0, which no
- * browser speaks.
+ * Checks a request's `Host` headers. A web page can point a host name of its own at loopback and then read the answers
+ * (DNS rebinding): on loopback only known names are allowed. Elsewhere any name is, since containers and pods have many,
+ * and a token keeps others out. A request without the header is HTTP/1.0, which no browser uses.
  */
 function namesOf(address: string, hosts: readonly string[]): (headers: readonly string[]) => boolean {
   if (!LOOPBACK.test(address)) return () => true
@@ -123,7 +122,7 @@ function namesOf(address: string, hosts: readonly string[]): (headers: readonly 
     })
 }
 
-/** Tells whether an `Authorization` header holds the token, in a time that says nothing of how much of it was right. */
+/** Checks an `Authorization` header for the token, in constant time. */
 function bearer(token: string): (header: string | undefined) => boolean {
   if (token === '') return () => true
   const digest = (text: string) => createHash('sha256').update(text).digest()

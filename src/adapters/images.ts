@@ -7,20 +7,20 @@ import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { LoadImage } from '../ports/images.ts'
 
 export interface ImageSettings {
-  /** Bytes of the image itself. */
+  /** Longest image, in bytes. */
   readonly maxBytes: number
-  /** For the whole fetch, redirects and all, in ms. */
+  /** Limit for the whole fetch, including redirects, in ms. */
   readonly timeoutMs: number
   readonly maxRedirects: number
   /** Resolves a host name to all its addresses; by default the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly string[]>
-  /** Where may be connected to; by default public addresses at port 443. */
+  /** Which addresses may be connected to; by default public addresses at port 443. */
   readonly mayReach?: (address: string, port: number) => boolean
-  /** Certificates (PEM) to trust instead of the well-known ones. */
+  /** Certificates (PEM) to trust instead of the well-known authorities. */
   readonly ca?: string
 }
 
-/** Fetches images from anywhere on the public internet, and from nowhere else. */
+/** Fetches images from the public internet, and from nowhere else. */
 export function imageLoader(settings: ImageSettings): LoadImage {
   return async (url, signal) => {
     if (/^data:/i.test(url)) return asDataUrl(dataUrlBytes(url, settings.maxBytes))
@@ -36,7 +36,7 @@ export function imageLoader(settings: ImageSettings): LoadImage {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Follows redirects itself, since each hop's address is checked before anything is sent to it. */
+/** Follows redirects itself, since each address is checked before anything is sent to it. */
 async function fetched(first: string, settings: ImageSettings, signal: AbortSignal): Promise<Buffer> {
   let url = addressOf(first)
   for (let hop = 0; hop <= settings.maxRedirects; hop++) {
@@ -47,7 +47,7 @@ async function fetched(first: string, settings: ImageSettings, signal: AbortSign
     if (status >= 500 || status === 408 || status === 429)
       throw new RetryLaterError('unavailable', `the image's server answers with status ${status}`)
     if (!REDIRECTS.has(status) || response.headers.location === undefined)
-      throw imageError(`the image can't be had (status ${status})`)
+      throw imageError(`image download failed (status ${status})`)
     url = addressOf(response.headers.location, url)
   }
   throw imageError(`more than ${settings.maxRedirects} redirects`)
@@ -61,7 +61,7 @@ function addressOf(said: string, base?: URL): URL {
   return url
 }
 
-/** Connects to exactly the addresses that were checked, so that the name can't resolve to another one in between. */
+/** Connects only to the addresses that were checked, so that the name can't resolve to another one in between. */
 async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const port = url.port === '' ? 443 : Number(url.port)
@@ -76,7 +76,7 @@ async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Prom
     headers: { accept: 'image/png, image/jpeg, image/gif, image/webp', 'accept-encoding': 'identity' },
     ...(settings.ca === undefined ? {} : { ca: settings.ca }),
   })
-  // Once there is a response, a failure shows in its body; an error event without a listener would end the process.
+  // Once there is a response, failures appear in its body; an error event without a listener would end the process.
   sent.on('error', () => {})
   sent.end()
   const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage]
@@ -111,7 +111,7 @@ function pinned(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** Reads at most `maxBytes`, and stops as soon as there are more, whatever the server announced. */
+/** Reads at most `maxBytes`, and stops as soon as there are more, whatever length the server announced. */
 async function body(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   try {
     const { 'content-encoding': encoding = 'identity', 'content-length': announced } = response.headers
@@ -137,12 +137,15 @@ function dataUrlBytes(url: string, maxBytes: number): Buffer {
   const bytes = Math.floor((data.length * 3) / 4)
   if (bytes > maxBytes) throw tooLarge(maxBytes)
   const decoded = Buffer.from(data, 'base64')
-  // Node skips characters that are not base64, and so decodes fewer bytes.
+  // Node skips characters that are not base64, and then decodes fewer bytes.
   if (decoded.length !== bytes || data.length % 4 === 1) throw imageError('a data URL whose base64 is broken')
   return decoded
 }
 
-/** Recognised by their bytes: the type that a server or a data URL names is only a claim. SVG is refused, for it can hold scripts. */
+/**
+ * Formats are recognised by their bytes: the type that a server or a data URL gives is only a claim. SVG is refused,
+ * since it can contain scripts.
+ */
 const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(bytes: Buffer): boolean }[] = [
   {
     type: 'image/png',
@@ -173,7 +176,7 @@ function asDataUrl(bytes: Buffer): string {
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 
-/** Addresses that are not public: in IPv4 these; in IPv6 these, and all outside of global unicast (2000::/3). */
+/** Addresses that are not public: these in IPv4; in IPv6 these, and all outside of global unicast (2000::/3). */
 const NOT_PUBLIC = new BlockList()
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -217,7 +220,7 @@ function isPublic(address: string, port: number): boolean {
   }
 }
 
-/** Says which of the two failures it is, in words that don't repeat the URL. */
+/** Says which kind of failure it is, without repeating the URL. */
 function translated(error: unknown, how: { stopped: boolean; timedOut: boolean; settings: ImageSettings }): Error {
   if (error instanceof PermanentError || error instanceof RetryLaterError) return error
   if (how.stopped)

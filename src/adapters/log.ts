@@ -3,7 +3,7 @@ import { describeError } from '../domain/error-line.ts'
 import { printableJson } from '../domain/printable.ts'
 import type { Events, Listener } from '../ports/report.ts'
 
-/** How loud each event is; what is missing here is `debug`. */
+/** The log level of each event; `debug` if missing here. */
 const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'message:dead': 'warn',
   'intake:paused': 'warn',
@@ -23,17 +23,17 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:stopping': 'info',
   'service:stopped': 'info',
 }
-/** What `error` is called in the log: alerts and operators search for this name. */
+/** The name of `error` in the log: alerts and operators search for it. */
 const ERROR_IN_LOG = 'trouble:met'
-/** That Redis has no memory left is one error, whichever script or worker met it: only the rest of the message differs. */
+/** Redis out of memory is one error, whichever script or worker reports it: only the rest of the message differs. */
 const NO_MEMORY = /^OOM /
-/** The same error is logged once in this time, with the number of times that it was left out. */
+/** The same error is logged once in this time; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
 
 /**
- * JSON lines on standard error, which no id in them can make a terminal obey. Ids yes, content and secrets never: of an
- * error its name, code and first line are told, without what a parser quotes.
+ * JSON lines on standard error, in which no id can control a terminal. They contain ids, but never content or secrets:
+ * of an error its name, code and first line, without what a parser quotes.
  */
 export function logListener(level: string, now: () => number): Listener {
   const standardError = pino.destination({ dest: 2, sync: true })
@@ -43,7 +43,7 @@ export function logListener(level: string, now: () => number): Listener {
   )
   const told = new Map<string, { at: number; silent: number }>()
 
-  /** Null while the same was told a moment ago. */
+  /** Null if the same error was logged a moment ago; else how many were left out since. */
   function repeats(key: string): number | null {
     const before = told.get(key)
     if (before !== undefined && now() - before.at < QUIET_MS) {
@@ -61,7 +61,7 @@ export function logListener(level: string, now: () => number): Listener {
     if (name === 'error') {
       const { where, error } = event as Events['error']
       const described = describeError(error)
-      // A lock that lapses is seldom alone: BullMQ names each job.
+      // Expired locks come in groups: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
       const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
       if (silent !== null)

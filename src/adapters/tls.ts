@@ -3,8 +3,8 @@ import { type ConnectionOptions, connect, createSecureContext } from 'node:tls'
 import { OperatorError } from '../domain/errors.ts'
 
 /**
- * TLS of connections, as the settings give it. `ca`, `cert` and `key` are paths of PEM files; an empty one means the
- * authorities that Node knows, or no certificate of one's own. An empty `serverName` is the host that is connected to.
+ * TLS settings of a connection. `ca`, `cert` and `key` are paths of PEM files; an empty one means Node's default
+ * authorities, or no client certificate. An empty `serverName` means the host that is connected to.
  */
 export interface TlsSettings {
   readonly enabled: boolean
@@ -19,14 +19,14 @@ export interface Address {
   readonly port: number
 }
 
-/** The longest that a handshake is waited for when somebody asks why there was none, in ms. */
+/** Longest wait for a diagnostic handshake, in ms. */
 const SHAKE_MS = 3_000
-/** In TLS 1.3 a server that wants a certificate of the client's says so after the handshake. */
+/** In TLS 1.3 a server that requires a client certificate says so only after the handshake. */
 const OBJECTION_MS = 300
 
 /**
- * Node's options for these settings, which stand at `path`. Certificates are always checked: nothing turns that off. Throws
- * an `OperatorError` that names the setting whose file can't be used.
+ * Node's options for the settings at `path`. Certificates are always checked: nothing turns that off. Throws an
+ * `OperatorError` that names the setting whose file can't be used.
  */
 export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
   const options: ConnectionOptions = {
@@ -36,9 +36,9 @@ export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
     ...(tls.serverName === '' ? {} : { servername: tls.serverName }),
     rejectUnauthorized: true,
   }
-  // Node passes over an authority that it can't read, and then trusts nobody.
+  // Node ignores an authority that it can't parse, and then trusts no certificate.
   if (options.ca !== undefined && !String(options.ca).includes('-----BEGIN'))
-    throw new OperatorError(`${path}.ca: ${tls.ca} is no PEM file.`)
+    throw new OperatorError(`${path}.ca: ${tls.ca} is not a PEM file.`)
   try {
     createSecureContext(options)
   } catch (error) {
@@ -51,8 +51,8 @@ export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
 }
 
 /**
- * What stands between a client with these options (undefined: without TLS) and this address, as one sentence that says what
- * to set under `path`; null where it is not TLS. Shakes hands once, and sends nothing.
+ * Why a client with these options (undefined: without TLS) can't connect to this address, as one sentence with what to
+ * set under `path`; null if TLS is not the reason. Does one handshake, and sends nothing.
  */
 export async function tlsTrouble(
   address: Address,
@@ -60,9 +60,9 @@ export async function tlsTrouble(
   path: string,
 ): Promise<string | null> {
   if (options === undefined) {
-    // Whether TLS is spoken there is all that is asked: who speaks it does not matter, as nothing is sent.
+    // This only asks whether the server uses TLS: the certificate does not matter, as nothing is sent.
     const refused = await shakeHands(address, { rejectUnauthorized: false })
-    return refused === null ? `TLS is spoken there: set ${path}.enabled to true.` : null
+    return refused === null ? `The server uses TLS: set ${path}.enabled to true.` : null
   }
   const refused = await shakeHands(address, options)
   return refused === null ? null : meaning(refused, path)
@@ -75,10 +75,10 @@ function meaning(error: NodeJS.ErrnoException, path: string): string | null {
     return `Its certificate is for another name: use that name, or set ${path}.serverName to it.`
   if (code === 'CERT_HAS_EXPIRED') return 'Its certificate has expired: the server needs a new one.'
   if (UNKNOWN_AUTHORITY.has(code))
-    return `Its certificate is not signed by an authority that is known here: set ${path}.ca to that authority's PEM file.`
+    return `Its certificate is not signed by a trusted authority: set ${path}.ca to that authority's PEM file.`
   if (/ALERT_/.test(code))
-    return `It refuses the TLS handshake (${code}), as a server does that wants a certificate of the client's: set ${path}.cert and ${path}.key.`
-  if (NO_TLS.has(code)) return `No TLS is spoken there: set ${path}.enabled to false.`
+    return `It refused the TLS handshake (${code}); it probably requires a client certificate: set ${path}.cert and ${path}.key.`
+  if (NO_TLS.has(code)) return `The server does not use TLS: set ${path}.enabled to false.`
   return `The TLS handshake failed (${code || reason(error)}).`
 }
 
@@ -104,7 +104,7 @@ const NO_TLS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-/** Null when hands were shaken and nobody objected. */
+/** Null if the handshake succeeded and the server did not object. */
 function shakeHands(address: Address, options: ConnectionOptions): Promise<NodeJS.ErrnoException | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: address.host, port: address.port, ...options })
@@ -116,7 +116,7 @@ function shakeHands(address: Address, options: ConnectionOptions): Promise<NodeJ
     socket.on('error', end)
     socket.once('secureConnect', () => {
       setTimeout(() => end(null), OBJECTION_MS)
-      // Without a reader the objection would not be read.
+      // Without a reader the server's objection would not be read.
       socket.resume()
     })
     socket.once('close', () => end(null))

@@ -24,7 +24,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   { path: 'dead-letters', description: 'what could not be read or judged, and why' },
   {
     path: 'dead-letters list',
-    description: 'every dead letter on the topic, or those that are meant',
+    description: 'lists dead letters, optionally filtered',
     load: () => import('./dead-letters/list.ts'),
   },
   {
@@ -114,7 +114,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'learn reject',
     argument: '<ids...>',
-    description: 'proposals that nobody shall find',
+    description: 'rejects proposals',
     load: () => import('./learn/reject.ts'),
   },
   {
@@ -129,7 +129,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./learn/history.ts'),
   },
 
-  { path: 'protocols', description: 'what judges, and what is paused' },
+  { path: 'protocols', description: 'lists, pauses and resumes protocols' },
   {
     path: 'protocols list',
     description: 'every protocol: on or off by the settings, paused or not',
@@ -165,7 +165,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'demo',
-    description: 'a sample event, judged live: brings what this machine lacks, needs no key',
+    description: 'judges a sample event live; starts any missing servers; no API key needed',
     withoutSettings: true,
     load: () => import('../tools/demo/command.ts'),
   },

@@ -17,7 +17,7 @@ import { printable } from './terminal.ts'
 /** The result of one check, and what to do where something is wrong. */
 export interface Finding {
   readonly what: string
-  readonly state: 'well' | 'warning' | 'broken'
+  readonly state: 'ok' | 'warning' | 'broken'
   readonly detail: string
   readonly todo?: string
 }
@@ -46,7 +46,7 @@ export const command: Command<object, readonly Finding[]> = {
     if (json) terminal.out(JSON.stringify(findings))
     else
       for (const { what, state, detail, todo } of findings) {
-        const sign = { well: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
+        const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
         terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
         if (todo !== undefined) terminal.out(`         → ${todo}`)
       }
@@ -60,7 +60,7 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
       ({ name }) => name,
     )
     if (names.length > 0)
-      return [{ what: 'settings and prompts', state: 'well', detail: `protocols: ${names.join(', ')}` }]
+      return [{ what: 'settings and prompts', state: 'ok', detail: `protocols: ${names.join(', ')}` }]
     return [
       {
         what: 'settings and prompts',
@@ -70,22 +70,22 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
       },
     ]
   } catch (error) {
-    return [broken('settings and prompts', error, 'Mend the prompt files that are named.')]
+    return [broken('settings and prompts', error, 'Fix the prompt files listed above.')]
   }
 }
 
 /** A key that is kept only in Redis is lost with its data: afterwards other comments are sampled, and fences differ. */
 function keyFinding({ fences: { key } }: Settings): Finding {
-  if (key !== '') return { what: 'key of fences and draws', state: 'well', detail: 'is set' }
+  if (key !== '') return { what: 'fences.key (prompt fences and sampling)', state: 'ok', detail: 'is set' }
   return {
-    what: 'key of fences and draws',
+    what: 'fences.key (prompt fences and sampling)',
     state: 'warning',
-    detail: 'is not set: one is made and kept in Redis, and lost with it',
+    detail: 'is not set: a generated one is kept in Redis, and lost if Redis loses its data',
     todo: 'Set GAVEL_FENCES_KEY to the same secret for every process, for instance the output of "openssl rand -hex 32".',
   }
 }
 
-/** The shelves that the protocols search: a missing one costs quality, one made by another embedder finds nothing. */
+/** The shelves that the protocols search: a missing one costs quality; one built with a different embedder finds nothing. */
 async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
   try {
@@ -106,7 +106,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
         {
           what: 'library',
           state: 'broken',
-          detail: `made by another embedder than ${embedder}: ${foreign.join(', ')}`,
+          detail: `built with a different embedder (expected ${embedder}): ${foreign.join(', ')}`,
           todo: 'Set library.embedder to theirs, or drop the shelves and import them again.',
         },
       ]
@@ -119,7 +119,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
           todo: 'Fill them with "gavel library import"; until then verdicts say in `degraded` what they lack.',
         },
       ]
-    return [{ what: 'library', state: 'well', detail: `${wanted.size} shelves, embedder ${embedder}` }]
+    return [{ what: 'library', state: 'ok', detail: `${wanted.size} shelves, embedder ${embedder}` }]
   } catch (error) {
     return [broken('library', error, 'See "gavel library list".')]
   } finally {
@@ -159,12 +159,12 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
 
 function serverFindings(what: string, info: string): Finding[] {
   const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? 'unknown'
-  const found: Finding[] = [{ what, state: 'well', detail: `version ${field('redis_version')}` }]
+  const found: Finding[] = [{ what, state: 'ok', detail: `version ${field('redis_version')}` }]
   if (field('maxmemory_policy') !== 'noeviction')
     found.push({
       what,
       state: 'broken',
-      detail: `may throw away keys at its memory limit (maxmemory-policy ${field('maxmemory_policy')})`,
+      detail: `may evict keys when memory is full (maxmemory-policy ${field('maxmemory_policy')})`,
       todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
     })
   if (field('aof_enabled') !== '1')
@@ -197,24 +197,24 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
     const present = new Set(await withTimeout(admin.listTopics()))
     const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
     return [
-      { what: 'Kafka', state: 'well', detail: `${cluster.brokers.length} brokers` },
+      { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
       ...(sasl.mechanism === 'plain' && !tls.enabled
         ? [
             {
               what: 'Kafka',
               state: 'warning',
-              detail: 'is sent the password in plain text',
+              detail: 'receives the password unencrypted',
               todo: 'Set kafka.tls.enabled to true, at a port that speaks TLS, or kafka.sasl.mechanism to scram-sha-512.',
             } as const,
           ]
         : []),
       absent.length === 0
-        ? { what: 'topics', state: 'well', detail: 'all there' }
+        ? { what: 'topics', state: 'ok', detail: 'all there' }
         : {
             what: 'topics',
             state: 'warning',
             detail: `absent: ${absent.join(', ')}`,
-            todo: '"gavel run" makes them when it starts, if it may.',
+            todo: '"gavel run" creates them at startup if permitted.',
           },
     ]
   } catch (error) {
@@ -230,7 +230,7 @@ function paperFindings(settings: Settings): Finding[] {
     what: 'preset paper',
     state: 'warning',
     detail: line,
-    todo: "Set models.roles and library.embedder to the paper's, where they can still be had.",
+    todo: "Set models.roles and library.embedder to the paper's, if they are still available.",
   }))
 }
 
@@ -268,7 +268,7 @@ async function modelFindings(settings: Settings): Promise<Finding[]> {
           signal: new AbortController().signal,
         })
         const tokens = reply.promptTokens + reply.completionTokens
-        return { what: `model ${name}`, state: 'well', detail: `answers as ${reply.model} (${tokens} tokens spent)` }
+        return { what: `model ${name}`, state: 'ok', detail: `answers as ${reply.model} (${tokens} tokens spent)` }
       } catch (error) {
         return broken(
           `model ${name}`,

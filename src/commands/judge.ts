@@ -44,7 +44,7 @@ interface Options extends Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDu
 /** `gavel judge`: a file's subjects, judged in this process. */
 export const command: Command<Options, Judged> = {
   options: [
-    new Option('--protocol <name>', 'by which protocol').makeOptionMandatory(),
+    new Option('--protocol <name>', 'protocol to use').makeOptionMandatory(),
     formatOption(),
     new Option(
       '--final-age <duration>',
@@ -53,7 +53,7 @@ export const command: Command<Options, Judged> = {
     new Option('--transcript', 'the whole argument of each verdict'),
     new Option(
       '--keep-near-duplicates',
-      'of labelled texts: may find near-duplicates of themselves on the shelves, as in production',
+      'for labelled data: allow near-duplicates of the text as examples, as in production',
     ),
     new Option(
       '--out <folder>',
@@ -62,8 +62,8 @@ export const command: Command<Options, Judged> = {
   ],
   json: true,
   help: [
-    'No case finds its own item on a shelf. In a labelled format it finds no near-duplicate of its text either (edit',
-    'similarity over words above 0.8): a label that stands beside the same words would be no judgement.',
+    'A case is never shown its own item from a shelf. In a labelled format it is shown no near-duplicate of its text either',
+    '(edit similarity over words above 0.8): to copy the label of the same words is not to judge.',
     '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
   ].join('\n'),
   run({ args: [file = ''], options, json, settings, ...io }) {
@@ -72,7 +72,7 @@ export const command: Command<Options, Judged> = {
   },
   print({ verdicts, undecided, refused, unrouted }, { options: { protocol }, terminal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
-    if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} without anything that ${protocol} judges.`)
+    if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
   },
 }
 

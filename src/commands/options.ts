@@ -7,7 +7,7 @@ import { FORMATS } from '../evaluation/formats.ts'
 export const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
 export const judgedOption = () =>
   new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
-export const byOption = () => new Option('--by <name>', 'who decides, for the history; your account if left out')
+export const byOption = () => new Option('--by <name>', 'name recorded in the history (default: your OS user)')
 
 export function positive(text: string): number {
   const number = Number(text)

@@ -22,12 +22,12 @@ export const command: Command<RecoverOptions, Recovered> = {
   options: [
     new Option(
       '--since <time>',
-      'take up only what was sent since then (ISO 8601), where Redis still has what is older',
+      're-read only messages sent after this time (ISO 8601); use it if Redis still has older data',
     ).argParser(time),
     new Option('--dry-run', 'only say what would be done'),
   ],
   json: true,
-  help: 'Services that run wait for it and go on by themselves. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',
+  help: 'Running services pause and resume automatically. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',
   run: ({ options: { since, dryRun = false }, settings, ...io }) =>
     recover(settings(), { since: since ?? null, dryRun }, io),
   print: (done, { json, terminal }) => tellRecovered(done, { json }, { terminal }),
@@ -58,7 +58,7 @@ export async function recover(
     if (!signal.aborted) throw error
     const left = dryRun
       ? 'Stopped; nothing was changed.'
-      : 'Stopped half-way. Running services take nothing in until "gavel recover" has come to its end: run it again.'
+      : 'Stopped half-way. Running services stay paused until "gavel recover" completes: run it again.'
     throw new OperatorError(left, { cause: error })
   }
 }
@@ -72,10 +72,9 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
   }
   const would = done.dryRun ? 'would be ' : ''
   terminal.out(
-    `${counted(done.subjects, 'subject')} with verdicts, ${done.over} of them over; ${counted(done.revisions, 'revision')} ${would}restored`,
+    `${counted(done.subjects, 'subject')} with verdicts, ${done.over} of them expired; ${counted(done.revisions, 'revision')} ${would}restored`,
   )
-  if (done.givenUp > 0)
-    terminal.out(`${counted(done.givenUp, 'open case')} given up: their revision had been published`)
+  if (done.givenUp > 0) terminal.out(`${counted(done.givenUp, 'open case')} dropped: already published`)
   const outcomes = Object.entries(done.outcomes).map(([outcome, count]) => `${count} ${outcome}`)
   terminal.out(
     `${counted(done.messages, 'message')} ${would}read again${outcomes.length === 0 ? '' : `: ${outcomes.join(', ')}`}`,

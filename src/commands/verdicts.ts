@@ -13,9 +13,12 @@ interface VerdictsOptions {
   readonly protocol?: string
 }
 
-/** `gavel verdicts`: what stands on the verdicts topic, and with `--follow` what comes; resolves to how many were printed. */
+/** `gavel verdicts`: prints the verdicts topic, and with `--follow` new verdicts as they arrive; resolves to how many were printed. */
 export const command: Command<VerdictsOptions, number> = {
-  options: [new Option('--follow', 'go on with what comes'), new Option('--protocol <name>', 'only this protocol')],
+  options: [
+    new Option('--follow', 'keep printing new verdicts'),
+    new Option('--protocol <name>', 'only this protocol'),
+  ],
   json: true,
   help: 'Example:\n  $ gavel verdicts --follow --json | jq .label',
   async run({ options: { follow = false, protocol }, json, settings: read, terminal, signal }) {
@@ -25,7 +28,7 @@ export const command: Command<VerdictsOptions, number> = {
     const reading = { follow, signal, say: terminal.say }
     await readTopic(kafka, topicsOf(settings).verdicts, reading, ({ message }) => {
       const one = verdict.safeParse(jsonOf(message))
-      if (!one.success) return terminal.say(`offset ${message.offset} is no verdict of schema 1`)
+      if (!one.success) return terminal.say(`offset ${message.offset}: not a schema-1 verdict; skipped`)
       if (protocol !== undefined && one.data.protocol !== protocol) return
       count++
       terminal.out(json ? printableJson(JSON.stringify(one.data)) : verdictLine(one.data))
@@ -33,6 +36,6 @@ export const command: Command<VerdictsOptions, number> = {
     return count
   },
   print(count, { options: { follow = false }, signal, terminal }) {
-    if (count === 0 && !follow && !signal.aborted) terminal.say('No verdicts stand on the topic.')
+    if (count === 0 && !follow && !signal.aborted) terminal.say('There are no verdicts.')
   },
 }

@@ -1,14 +1,14 @@
-/** What holds connections, timers or files until it is closed. */
+/** Something with connections, timers or files that must be closed. */
 export interface Closable {
   close(): Promise<unknown>
 }
 
-/** Remembers that this is to be closed, and returns it. */
+/** Registers a part to be closed, and returns it. */
 export type Keep = <Part extends Closable>(part: Part) => Part
 
 /**
- * Builds one part out of several: its `close` closes what was kept, last opened first, also what comes after one that can't be
- * closed, and then rejects with the first error. If the building fails, what was opened by then is closed.
+ * Builds one part out of several. Its `close` closes the registered parts, last opened first; if one fails, the rest are
+ * still closed, and then it rejects with the first error. If building fails, what was opened so far is closed.
  */
 export async function closable<Parts extends object>(
   build: (keep: Keep) => Promise<Parts>,
@@ -31,7 +31,7 @@ export async function closable<Parts extends object>(
   try {
     return Object.assign(await build(keep), { close })
   } catch (error) {
-    // Why it could not be built says more than why some of it could not be closed.
+    // The reason why building failed matters more than an error from closing.
     await close().catch(() => undefined)
     throw error
   }

@@ -19,7 +19,7 @@ import type { RedisPart } from './redis.ts'
 
 type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
 
-/** What stands between an ask and a model, on these stores. */
+/** The gateway between asks and models, on these stores. */
 export function gatewayOf(
   settings: Settings,
   parts: {
@@ -27,7 +27,7 @@ export function gatewayOf(
     secret: string
     clock: Clock
     report: Report
-    /** In place of what the settings name. */
+    /** Used instead of the model that the settings name. */
     model?: Model | undefined
     loadImage?: LoadImage | undefined
   },
@@ -37,7 +37,7 @@ export function gatewayOf(
   return gateway({ model, loadImage, ...stores, settings: gatewaySettings(settings, secret), clock, report })
 }
 
-/** The gateway's stores in Redis, which all processes share. */
+/** The gateway's stores in Redis, shared by all processes. */
 export function redisGatewayStores(
   settings: Settings,
   { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
@@ -77,7 +77,7 @@ export function gatewaySettings(settings: Settings, secret: string): GatewaySett
   }
 }
 
-/** A call's place is its own until it must have ended. */
+/** A call keeps its in-flight slot until it must have ended. */
 export function limitLeaseMs({ models }: Settings): number {
   return models.callTimeout + 30_000
 }
@@ -94,7 +94,7 @@ export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
   }
 }
 
-/** Without what is not set: absent and undefined are not the same. */
+/** Leaves out unset limits: absent and undefined are not the same here. */
 function given({ callsPerMinute, tokensPerMinute, inFlight }: Settings['limits']['models'][string]): LimitsOf {
   return {
     ...(callsPerMinute === undefined ? {} : { callsPerMinute }),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../adapters/http.ts'
 
-/** After this long without a Kafka consumer the process reports that it is dead, so that it is restarted, in ms. */
+/** After this long without a Kafka consumer the process reports itself dead, so that it gets restarted, in ms. */
 const DEAD_AFTER_MS = 30_000
 
 export function liveness(downSince: number | null, now: number): Health {
@@ -10,7 +10,7 @@ export function liveness(downSince: number | null, now: number): Health {
   return { ok: down < DEAD_AFTER_MS, checks: { consumer } }
 }
 
-/** Longest wait for Redis's answer: whoever asks a health page gives up soon, in ms. */
+/** Longest wait for Redis's answer, in ms: health checks have short timeouts. */
 const READY_WITHIN_MS = 1_000
 
 export async function readiness(

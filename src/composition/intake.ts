@@ -14,10 +14,13 @@ import type { Opener } from './opening.ts'
 import type { RedisPart } from './redis.ts'
 import { inputsOf, type Topics } from './topics.ts'
 
-/** How often threads are looked for that were due for a protocol while it was off, in ms. */
+/** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
 
-/** Takes messages in, opens what comes due, and pauses while too much waits. Closed, it has committed what was handled. */
+/**
+ * Reads messages, opens what is due, and pauses while the backlog is too large. When closed, it has committed what was
+ * handled.
+ */
 export function intakePart(
   settings: Settings,
   parts: IntakeParts & {
@@ -27,7 +30,7 @@ export function intakePart(
     opener: Opener
     watch: ReturnType<typeof storeWatch>
     loops: Loops
-    /** The stage queues, as they were looked at last. */
+    /** The stage queues, as of the last look. */
     backlog: () => readonly StageBacklog[]
     clock: Clock
     report: Report
@@ -38,7 +41,7 @@ export function intakePart(
     const opening = loops.start('opener', settings.clock.poll, async () => {
       while (watch.problem === null && (await opener.openDue()) > 0);
     })
-    // What changed while a protocol was off everywhere is due for it now.
+    // Threads that changed while a protocol was off everywhere are due for it now.
     loops.start('protocols that were off', WAKE_MS, async () => {
       const paused = await threads.paused()
       for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())

@@ -21,12 +21,12 @@ import type { Routes } from '../ports/routes.ts'
 import type { ThreadRules, ThreadStore } from '../ports/threads.ts'
 import type { Topics } from './topics.ts'
 
-/** What is read of a message, and what is too much. */
+/** The limits on what is read of a message. */
 export function readLimits({ intake }: Settings): ReadLimits {
   return { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
 }
 
-/** What intakes change, and what they ask. */
+/** The stores that intakes write to and the parts that they ask. */
 export interface IntakeParts {
   readonly threads: ThreadStore
   readonly protocols: readonly Protocol[]
@@ -36,13 +36,13 @@ export interface IntakeParts {
   readonly samplingRank: SamplingRank
   readonly clock: Clock
   readonly cases: CaseStore
-  /** Null where the reconciler is left to give a case its job. */
+  /** Null if giving a case its job is left to the reconciler. */
   readonly queues: Pick<StageQueues, 'push'> | null
-  /** Of posts from a data set alone: what a vision model saw in their images. */
+  /** Only for posts from a data set: what a vision model saw in their images. */
   readonly descriptions?: (post: ThreadRef) => readonly string[]
 }
 
-/** What becomes of the messages of each input topic, by topic name. */
+/** The intake of each input topic, by topic name. */
 export function intakesOf(
   settings: Settings,
   topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
@@ -64,7 +64,7 @@ export function intakesOf(
   const { checkpoints } = settings
   const retract = retractionOf(protocols, clock)
   const erase = async (ref: ThreadRef) => {
-    // Also for a repeated deletion: the first one may have been interrupted between the two.
+    // Also for a repeated deletion: the first may have been interrupted between the two steps.
     await memo.forget(ref, settings.memo.keep)
     await library.forget({ tenant: ref.tenant, id: ref.postId })
     return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
@@ -75,7 +75,7 @@ export function intakesOf(
   })
   const eraseComments = async (ref: ThreadRef, deleted: ReadonlySet<string>) => {
     await eraseCase(ref, deleted)
-    // As long as a call may be under way whose question holds the comment, no answer about the post is kept.
+    // As long as a call whose question quotes the comment may be in flight, no answer about the post is kept.
     await memo.forget(ref, settings.cases.deadline)
   }
   return new Map([
@@ -85,7 +85,7 @@ export function intakesOf(
   ])
 }
 
-/** The last revision of a deleted post, by protocol. */
+/** The retraction of a deleted post, by protocol. */
 export function retractionOf(protocols: readonly Protocol[], clock: () => number) {
   return (ref: ThreadRef, name: string, revision: number) => {
     const protocol = protocols.find((one) => one.name === name)

@@ -22,13 +22,13 @@ interface JudgingParts {
   readonly report: Report
 }
 
-/** What a case's worker does with its jobs. */
+/** How a case's worker processes its jobs. */
 export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   return judge({ protocols: byName, ...parts, settings: judgeSettings(settings) })
 }
 
-/** The stage queues of these protocols. Closed, calls in flight have ended, or were cut off in time. */
+/** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
 export function queuesPart(
   settings: Settings,
   {
@@ -61,12 +61,12 @@ export function queuesPart(
   return { queues, close: () => queues.close(settings.drain - closingMs(settings.drain)) }
 }
 
-/** The stages of these protocols, each of which has a queue. */
+/** The stages of these protocols; each has a queue. */
 export function stagesOf(protocols: readonly Protocol[]) {
   return protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage })))
 }
 
-/** Has cases judged in this process, gives jobs to those that have none, and ends those that nobody works on. */
+/** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
 export function startJudging(
   settings: Settings,
   parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
@@ -85,7 +85,7 @@ function judgeSettings({ cases }: Settings): JudgeSettings {
   return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
 }
 
-/** Of the time to drain, what is left for writing down and closing once calls in flight have been cut off, in ms. */
+/** The part of the drain time, in ms, that is left for recording and closing after calls in flight have been cut off. */
 function closingMs(drain: number): number {
   return Math.min(3_000, drain / 3)
 }

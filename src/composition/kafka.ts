@@ -6,7 +6,7 @@ import { inputsOf, topicsOf } from './topics.ts'
 
 export type KafkaClient = ReturnType<typeof kafkaClient>
 
-/** Kafka for the service, with the topics made where they are absent. Throws an `OperatorError` if it is not there. */
+/** Kafka for the service; missing topics are created. Throws an `OperatorError` if Kafka is not reachable. */
 export async function kafkaPart(settings: Settings, report: Report) {
   const client = kafkaClient(settings.kafka, settings.kafka.clientId, report)
   await checkBrokers(settings.kafka)
@@ -16,7 +16,7 @@ export async function kafkaPart(settings: Settings, report: Report) {
   return { client, topics, progress }
 }
 
-/** Makes the topics that are absent, with the partitions and the retention of the settings. */
+/** Creates missing topics, with the partitions and the retention of the settings. */
 export async function makeTopics(kafka: KafkaClient, settings: Settings): Promise<void> {
   const { partitions, retention, replication } = settings.kafka
   const admin = kafka.admin({ retry: { retries: 3 } })

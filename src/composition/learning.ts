@@ -7,10 +7,10 @@ import { makeCurations, makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import { gatewayOf, memoryGatewayStores } from './gateway.ts'
 
-/** Questions to the model at once. */
+/** Most questions to the model in parallel. */
 const ASKED_AT_ONCE = 8
 
-/** What learns from feedback; `all`: also from cases that the verdict got right. */
+/** The learner from feedback; `all`: also from cases that the verdict got right. */
 export function learnerOf(settings: Settings, { all }: { readonly all: boolean }, library: Library) {
   const secret = 'one run'
   const clock = Date.now

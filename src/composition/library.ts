@@ -4,7 +4,7 @@ import { lanceLibrary } from '../adapters/lancedb/library.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 
-/** The library that the settings name; nothing of it is loaded before it is needed. */
+/** The library that the settings name; loaded only when it is first used. */
 export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'openai'>, clock: Clock): Library {
   const { path, proposalsPerAuthor, newProposals, shared } = library
   const embedder = makeEmbedder(library.embedder, openai)

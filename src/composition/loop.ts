@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorPlace, Report } from '../ports/report.ts'
 
-/** A task that runs again and again until it is stopped. */
+/** A task that runs repeatedly until it is stopped. */
 export interface Loop {
-  /** Runs the task now, or once more when the run that is under way has ended. */
+  /** Runs the task now, or once more after the current run. */
   wake(): void
-  /** Resolves when the run that is under way has ended. */
+  /** Resolves when the current run has ended. */
   stop(): Promise<void>
 }
 
-/** Runs `task` every `ms`, never twice at once; a failing run is told to `complain` and the next one comes all the same. */
-function every(ms: number, task: () => Promise<unknown>, complain: (error: unknown) => void): Loop {
+/** Runs `task` every `ms`, one run at a time; a failed run is reported to `onError`, and the loop continues. */
+function every(ms: number, task: () => Promise<unknown>, onError: (error: unknown) => void): Loop {
   let stopped = false
   let again = false
   let rouse = () => {}
   async function run(): Promise<void> {
     while (!stopped) {
-      await task().catch(complain)
+      await task().catch(onError)
       if (stopped) return
       if (!again)
         await new Promise<void>((resolve) => {
@@ -44,15 +44,15 @@ function every(ms: number, task: () => Promise<unknown>, complain: (error: unkno
   }
 }
 
-/** Tasks that run again and again, by name. */
+/** Named tasks that run repeatedly. */
 export interface Loops {
-  /** Runs `task` every `ms` until all loops are closed; a failing run is reported under the name. */
+  /** Runs `task` every `ms` until all loops are closed; a failed run is reported under the name. */
   start(name: ErrorPlace, ms: number, task: () => Promise<unknown>): Loop
-  /** A run that hangs keeps nobody from finishing what is in flight; it is reported and left behind. */
+  /** Stops all loops. A run that hangs delays no one else's shutdown: it is reported and abandoned. */
   close(): Promise<void>
 }
 
-/** How long what runs again and again may take to come to its end, in ms. */
+/** How long a loop may take to stop, in ms. */
 const LOOP_ENDS_MS = 500
 
 export function namedLoops(report: Report): Loops {
@@ -67,7 +67,8 @@ export function namedLoops(report: Report): Loops {
       const running = new Set(loops.keys())
       const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
       await Promise.race([Promise.all(ended), sleep(LOOP_ENDS_MS, undefined, { ref: false })])
-      for (const name of running) report('error', { where: name, error: new Error('it does not end') })
+      for (const name of running)
+        report('error', { where: name, error: new Error(`loop did not stop within ${LOOP_ENDS_MS} ms; abandoned`) })
     },
   }
 }

@@ -21,9 +21,9 @@ import { protocolsOf } from './protocols.ts'
 import type { Topics } from './topics.ts'
 
 /**
- * The whole pipeline for one protocol in this process, on the memory twins of Kafka and Redis. Whoever names a protocol means
- * every subject: the routes are for streams. A deletion takes a subject out of what is judged here, and not what was learnt
- * from it out of the library. Returns null if the settings switch on no protocol of this name.
+ * The whole pipeline for one protocol in this process, on the memory twins of Kafka and Redis. Every subject goes to the
+ * named protocol: routes are for streams. A deletion removes a subject from what is judged here, but not what was learnt
+ * from it from the library. Returns null if the settings enable no protocol of this name.
  */
 export async function memoryService(
   settings: Settings,
@@ -33,15 +33,15 @@ export async function memoryService(
     topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>
     reader: TopicReader
     report: Report
-    /** How often an ask is tried, and the wait before it is tried again, in ms. */
+    /** How often an ask is tried, and the wait between tries, in ms. */
     retry: { attempts: number; backoffMs: number }
     model?: Model
     loadImage?: LoadImage
-    /** What of the library a lookup is shown. */
+    /** Restricts what a lookup is shown of the library. */
     shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
     /** What a vision model saw in a post's images. */
     descriptions?: (post: ThreadRef) => readonly string[]
-    /** In place of what has been read: where the stream's clock stands. */
+    /** Where the stream's clock is, instead of what has been read. */
     marks?: Pick<StreamMarks, 'read'>
     streamClock?: OpenerSettings['clock']
   },

@@ -8,7 +8,7 @@ import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, ThreadStore } from '../ports/threads.ts'
 
-/** Opens cases for threads that come due. `clock` of the settings may be replaced, where no stream goes on. */
+/** Opens cases for threads that become due. The settings' `clock` may be replaced where there is no stream. */
 export function openerOf(
   settings: Settings,
   parts: {
@@ -19,7 +19,7 @@ export function openerOf(
     queues: StageQueues
     clock: Clock
     report: Report
-    /** The partitions that drive the stream's clock; null where all that have been seen do. */
+    /** The partitions that drive the stream's clock; null: all that have been seen. */
     partitions: OpenerSettings['partitions']
     streamClock?: OpenerSettings['clock']
   },
@@ -40,11 +40,13 @@ export function openerOf(
 }
 export type Opener = ReturnType<typeof openerOf>
 
-/** The dead letter of a comment whose post never came. */
+/** The dead letter of a comment whose post never arrived. */
 function orphanLetter(report: Report) {
   return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
     const detail =
-      raw === '' ? 'no post came for this comment, one of more than are kept' : 'no post came for this comment'
+      raw === ''
+        ? "the post never arrived; comment was over the thread's cap, content not stored"
+        : 'the post never arrived'
     report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
     const value = Buffer.from(raw, 'base64')
     const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }

@@ -4,7 +4,7 @@ import { samplingRanks } from '../domain/sampling-rank.ts'
 import { router } from '../engine/routes.ts'
 import { makeProtocols } from '../protocols/make.ts'
 
-/** The protocols that the settings switch on, the sampling that goes by the same secret, and the routes to the protocols. */
+/** The enabled protocols, the sampling that uses the same secret, and the routes to the protocols. */
 export function protocolsOf(settings: Settings, secret: string) {
   const samplingRank = samplingRanks(secret)
   const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank)

@@ -13,7 +13,10 @@ import type { KafkaClient } from './kafka.ts'
 import type { RedisPart } from './redis.ts'
 import type { Topics } from './topics.ts'
 
-/** Sends what is decided from the outbox to Kafka. Closed, it has sent what Kafka takes, and leaves the rest to others. */
+/**
+ * Sends verdicts from the outbox to Kafka. When closed, it has sent what Kafka accepts, and leaves the rest to other
+ * publishers.
+ */
 export function publicationPart(
   settings: Settings,
   {
@@ -40,8 +43,8 @@ export function publicationPart(
 }
 
 /**
- * The outbox, whose entries are handed out only after the store's watermark was raised behind them: should Redis lose the step
- * that put them there, this process notices. Nothing is handed out while Redis has lost something, or has only just started and
+ * An outbox that hands out entries only after the store's watermark was raised past them: if Redis then loses the step
+ * that put them there, this process notices. Nothing is handed out while Redis has lost data, or has just restarted and
  * may have.
  */
 function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
@@ -60,7 +63,7 @@ function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
       await sleep(SUSPENDED_LOOK_MS)
       await incarnation.advance()
     }
-    // They stay assigned to this publisher, and are adopted once the store has been recovered.
+    // They stay assigned to this publisher, and are adopted after the store has been recovered.
     return incarnation.lost === null ? entries : []
   }
   return {
@@ -70,5 +73,5 @@ function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
   }
 }
 
-/** Wait between two looks at whether Redis hands out again, in ms. */
+/** Wait between two checks whether Redis may hand out entries again, in ms. */
 const SUSPENDED_LOOK_MS = 200

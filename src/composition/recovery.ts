@@ -15,8 +15,8 @@ import { commandRedis, keepTimes } from './redis.ts'
 import { inputsOf, topicsOf } from './topics.ts'
 
 /**
- * What a recovery works with. Throws an `OperatorError` if Redis or Kafka is not there. `allAgain`: it takes every message
- * again that the topics hold.
+ * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
+ * message in the topics again.
  */
 export function recoveryParts(
   settings: Settings,
@@ -45,8 +45,8 @@ export function recoveryParts(
       store: { restore: store.restore, end: store.forget, settle: store.settle },
       hold: {
         hold: incarnation.suspend,
-        vouch: incarnation.setComplete,
-        release: (progress) => incarnation.found(positionsOf(progress)),
+        setRevisionsComplete: incarnation.setComplete,
+        release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
       },
       intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock }),
       retraction: retractionOf(protocols, clock),

@@ -14,14 +14,14 @@ import { closable } from './closable.ts'
 
 type Client = ReturnType<typeof connect>
 
-/** How long the store remembers, in ms. */
+/** How long the store keeps things, in ms. */
 export function keepTimes({ threads }: Settings) {
   return { keepTombstoneMs: threads.keepTombstone, keepThreadMs: threads.keepAfterFinal }
 }
 
 /**
- * Redis for the service, and what is kept there: one connection that fails fast for intake, and retrying ones for everything
- * that works off what was accepted. Throws an `OperatorError` if it is not there.
+ * Redis for the service, and the stores in it: one fail-fast connection for intake, and retrying ones for the parts that
+ * process accepted messages. Throws an `OperatorError` if Redis is not reachable.
  */
 export function redisPart(settings: Settings, report: Report) {
   return closable(async (keep) => {
@@ -50,7 +50,7 @@ export function redisPart(settings: Settings, report: Report) {
 }
 export type RedisPart = Awaited<ReturnType<typeof redisPart>>
 
-/** Redis for a command, on one connection that fails fast. Throws an `OperatorError` if it is not there. */
+/** Redis for a command, on one fail-fast connection. Throws an `OperatorError` if Redis is not reachable. */
 export function commandRedis(settings: Settings) {
   return closable(async (keep) => {
     const client = connect(settings.redis, () => {}, 'fail-fast')

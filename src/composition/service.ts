@@ -27,7 +27,7 @@ import { inputsOf } from './topics.ts'
 export const ROLES = ['intake', 'judge', 'publish'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a test or the bench may put in place of a part; production passes nothing. */
+/** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
   readonly model?: Model
   readonly listeners?: readonly Listener[]
@@ -41,8 +41,8 @@ export interface App {
 }
 
 /**
- * The service: intake → cases and stages → publication, for the roles given. Throws an `OperatorError`, with nothing left
- * open, if Kafka or Redis is not there.
+ * The service: intake → cases and stages → publication, for the given roles. Throws an `OperatorError`, with nothing
+ * left open, if Kafka or Redis is not reachable.
  */
 export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
   const log = logListener(settings.log.level, Date.now)
@@ -59,19 +59,19 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
     httpPort,
     gateway,
     async stop() {
-      report('service:stopping', { reason: 'asked to' })
+      report('service:stopping', { reason: 'stop requested' })
       await close()
       report('service:stopped', {})
     },
   }
 }
 
-/** How often Kafka is asked which partitions there are: a topic may have been made anew, or got more of them. */
+/** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
 const PARTITIONS_MS = 5_000
 
 /**
- * Opens the parts from the end of a post's way to its beginning, so that what is decided leaves even while the rest stops.
- * The metrics need the protocols, the protocols a secret, the secret Redis: events before that reach the log alone.
+ * Opens the parts in reverse order of a post's path, so that verdicts are still published while the rest stops. Metrics
+ * need the protocols, the protocols a secret, and the secret Redis: events before that only reach the log.
  */
 async function assemble(
   settings: Settings,
@@ -120,8 +120,8 @@ async function assemble(
   })
   if (roles.includes('intake')) {
     const subjects = { threads, cases, queues, protocols, routes, library, memo: stores.memo, samplingRank, clock }
-    const way = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
-    downSince = keep(await intakePart(settings, { ...subjects, ...way })).downSince
+    const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   loops.start('backlog', 1_000, state.look)
   keep(loops)

@@ -5,7 +5,7 @@ import type { Report } from '../ports/report.ts'
 import type { Opener } from './opening.ts'
 import type { RedisPart } from './redis.ts'
 
-/** Reports what stands in the stores and queues, each time that it is called. */
+/** Reports the contents of stores and queues, each time it is called. */
 export function stateReport(parts: {
   redis: Pick<RedisPart, 'threads' | 'cases' | 'outbox'>
   protocols: readonly { readonly name: string }[]
@@ -20,7 +20,7 @@ export function stateReport(parts: {
   const { threads, cases, outbox } = redis
   let stages: readonly StageBacklog[] = []
   return {
-    /** The stage queues, as they were looked at last. */
+    /** The stage queues, as of the last look. */
     backlog: () => stages,
     async look(): Promise<void> {
       stages = await queues.backlog()

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 
-/** The topics by what stands on them, under the settings' prefix. */
+/** The topics by their contents, with the settings' prefix. */
 export function topicsOf(settings: Settings) {
   const named = (name: string) => `${settings.kafka.topicPrefix}${name}`
   return {
@@ -15,7 +15,7 @@ export function topicsOf(settings: Settings) {
 }
 export type Topics = ReturnType<typeof topicsOf>
 
-/** Those that the service takes messages from. */
+/** The topics that the service reads messages from. */
 export function inputsOf({ posts, comments, counterspeech }: Topics): string[] {
   return [posts, comments, counterspeech]
 }

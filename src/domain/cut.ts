@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const leftOut = z.object({ left: z.int(), of: z.int() })
 export type LeftOut = z.infer<typeof leftOut>
 
-/** What is kept of a text. */
+/** The part of a text that is kept. */
 export interface Kept {
   readonly text: string
   /** Characters left out that are more than padding. */
@@ -12,13 +12,13 @@ export interface Kept {
 }
 
 /**
- * A text in at most `most` characters (100 or more): its beginning and its end, since what matters may be at either, and
- * marks that count what is missing. With `place`, from 0 to 1, also a window out of the middle, that far along: an author who
- * does not know the place can't know which part goes unread.
+ * A text shortened to at most `most` characters (100 or more): its beginning and its end, since what matters may be at
+ * either, with marks that count what is missing. With `place`, from 0 to 1, also a window from the middle, at that
+ * fraction of the text: an author who does not know the place can't know which part goes unread.
  *
- * Before anything is left out, padding is squeezed: of a run of more than 16 equal characters, or of white space, the first 16
- * stay. The numbers in the marks and the text around them add up to the text's length. No character is split, nor a word whose
- * end is near. Deterministic; a text that is short enough is returned as it is.
+ * Before anything is left out, padding is squeezed: of a run of more than 16 equal characters, or of white space, the
+ * first 16 stay. The numbers in the marks and the remaining text add up to the text's length. No character is split, nor
+ * a word whose end is near. Deterministic; a text that is short enough is returned unchanged.
  */
 export function cut(text: string, most: number, place?: number): Kept {
   if (text.length <= most) return { text, left: 0 }
@@ -53,7 +53,7 @@ export function cut(text: string, most: number, place?: number): Kept {
   return { text: `${shown}${squeezeMark}`, left }
 }
 
-/** With less room than this a window would be a few words. */
+/** With less room than this a window would be only a few words. */
 const FEWEST_FOR_WINDOW = 1_000
 
 function mark(characters: number): string {
@@ -80,7 +80,7 @@ function startAfter(text: string, at: number): number {
   return isInside(text, at) ? at + 1 : at
 }
 
-/** Half a word may be another word: `unsafe` must not be cut to `safe`. Longer runs of letters are hardly words. */
+/** Half a word may be another word: `unsafe` must not be cut to `safe`. Longer runs of letters are rarely words. */
 const LONGEST_WORD = 40
 
 function isInside(text: string, at: number): boolean {

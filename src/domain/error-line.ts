@@ -1,6 +1,6 @@
 /**
- * A mistake of the program for a person: what is told of an error and the place of ours where it came from, in one line; with
- * `stack` every place that it passed. Nothing that its causes hold.
+ * Describes a bug to a person in one line: what may be told of the error, and the place in our code that it came from;
+ * with `stack` the whole stack. Nothing from its causes is included.
  */
 export function unexpected(error: unknown, { stack }: { stack: boolean }): string {
   const { error: name, code, message } = describeError(error)
@@ -12,7 +12,7 @@ export function unexpected(error: unknown, { stack }: { stack: boolean }): strin
 }
 const OUR_PLACE = /(?:src|consumers|producers|config)\/[\w./-]+:\d+/
 
-/** Of an error what may be told to anybody: its name, its code and the first line of its message. */
+/** What may be shown of an error to anyone: its name, its code and the first line of its message. */
 export function describeError(error: unknown): { error: string; code?: string; message: string } {
   if (!(error instanceof Error)) return { error: typeof error, message: '' }
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code.slice(0, MAX_CODE_CHARS) } : {}
@@ -25,6 +25,6 @@ export function describeError(error: unknown): { error: string; code?: string; m
 
 const MAX_CODE_CHARS = 64
 const MAX_MESSAGE_CHARS = 300
-/** `JSON.parse` quotes the text that it can't read. */
+/** `JSON.parse` quotes the text that it can't parse. */
 const QUOTED_BY_PARSER = /(?:Unexpected token .*|".*) is not valid JSON/s
 const CREDENTIALS = /\/\/[^@\s/]*@/g

@@ -17,11 +17,11 @@ export type FailureCode =
 /** How one call to a model ended: with a readable answer, with a named failure, or with an unexpected error. */
 export type CallOutcome = 'answered' | 'error' | FailureCode
 
-/** It will not work however often it is tried. */
+/** Trying again never helps. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
-  /** Set where another model may do better: with this question, or because this model answers none at all. */
+  /** Set if another model may do better: with this question, or because this model answers none at all. */
   readonly elsewhere: 'question' | 'model' | undefined
   constructor(code: FailureCode, message: string, options: ErrorOptions & { elsewhere?: 'question' | 'model' } = {}) {
     super(message, options)
@@ -30,13 +30,16 @@ export class PermanentError extends Error {
   }
 }
 
-/** It may work later. Only the queue retries: code that throws this has not retried by itself. */
+/** May succeed later. Only the queue retries: code that throws this has not retried by itself. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError'
   readonly code: FailureCode
-  /** Shortest wait before the next try, in ms; undefined leaves it to the queue's back-off. */
+  /** Shortest wait before the next try, in ms; undefined: the queue's back-off decides. */
   readonly delayMs: number | undefined
-  /** False for a wait that somebody else imposed (Retry-After): it costs no attempt. */
+  /**
+   * False if the wait costs no attempt: the other side imposed it (Retry-After), or one of our own rules did (a budget,
+   * a limit, the breaker, a question already in flight, a stop).
+   */
   readonly costsAttempt: boolean
   constructor(
     code: FailureCode,
@@ -50,7 +53,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** A person has to change something: settings, arguments, a server that is not there. The message says what. */
+/** A person has to change something: settings, arguments, a server that is down. The message says what. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }

@@ -3,9 +3,9 @@ import { cut } from './cut.ts'
 import { neutralized } from './neutralized.ts'
 
 /**
- * Puts untrusted text into a prompt as data: its own block, under a nonce that its author can't foresee (a keyed hash of
- * the text), so that no text can end its block, open another, or name a role. The same text under the same key gets the
- * same fence, so the same question stays the same question.
+ * Puts untrusted text into a prompt as data: in a block of its own, with a nonce that its author can't predict (a keyed
+ * hash of the text), so that no text can end its block, open another, or name a role. The same text with the same key
+ * gets the same fence, so that the same question stays the same.
  */
 export interface Fence {
   (
@@ -19,14 +19,17 @@ export interface Fence {
   unread(kind: string, text: string): number
 }
 
-/** The longest text in a block, in characters: of a longer one the block has the beginning, the end and a window in between. */
+/**
+ * The longest text in a block, in characters; of a longer one the block has the beginning, the end and a window in
+ * between.
+ */
 export interface FenceBounds {
   readonly maxChars: number
-  /** For texts of which one prompt has many: comments, examples, precedents. */
+  /** For texts that occur many times in one prompt: comments, examples, precedents. */
   readonly maxCommentChars: number
 }
 
-/** Fences with nonces under `key`; a single number bounds all texts. */
+/** Fences with nonces under `key`; a single number limits all texts. */
 export function fences(key: string, bounds: FenceBounds | number): Fence {
   const { maxChars, maxCommentChars } =
     typeof bounds === 'number' ? { maxChars: bounds, maxCommentChars: bounds } : bounds
@@ -38,7 +41,7 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {
-    // A comment is fenced for its score, for the debaters and for the transcript, usually shortly after one another.
+    // A comment is fenced for its score, for the debaters and for the transcript, usually within a short time.
     const id = `${kind}\0${text}`
     const known = made.get(id)
     if (known !== undefined) return known
@@ -63,10 +66,10 @@ interface Block {
   readonly left: number
 }
 
-/** The first bytes of a text's keyed hash are its nonce; the next ones say where its window lies. */
+/** The first bytes of a text's keyed hash are its nonce; the next ones place its window. */
 const NONCE_BYTES = 8
 
-/** Kinds of text of which one prompt has many, each written by a stranger. */
+/** Kinds of text that occur many times in one prompt, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
 
 /** How many fenced texts are cached. */

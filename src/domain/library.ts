@@ -7,7 +7,7 @@ export const neighbour = z.object({
   label: z.string(),
   /** Cosine similarity, -1 to 1. */
   similarity: z.number(),
-  /** Further fields kept with it: key cues of a precedent, where it came from, … */
+  /** More fields stored with it: key cues of a precedent, where it came from, … */
   metadata: z.record(z.string(), z.string()),
 })
 export type Neighbour = z.infer<typeof neighbour>
@@ -19,20 +19,20 @@ export const found = z.object({
       shelf: z.string(),
       /** The nearest first. */
       neighbours: z.array(neighbour),
-      /** Why there are none, in words: the shelf is missing, empty, or was made by another embedder. */
+      /** Why there are none, in words: the shelf is missing, empty, or built with a different embedder. */
       problem: z.string().nullable(),
-      /** Items that stood nearer than the last of these and were passed over; absent where there were none. */
+      /** Items that were nearer than the last of these and were left out; absent if there were none. */
       excluded: z
         .object({
-          /** The case itself: its item, its text, what was learnt from it. */
+          /** The case itself: its item, its text, or what was learnt from it. */
           own: z.int(),
-          /** Where near-duplicates are held out. */
+          /** Near-duplicates, in an evaluation that holds them out. */
           nearDuplicates: z.int(),
         })
         .optional(),
     }),
   ),
-  /** Why the neighbours are weak, in words, where the embedder does not know the text's language. */
+  /** Why the neighbours are weak, in words, if the embedder does not know the text's language. */
   weak: z.string().nullable(),
 })
 export type Found = z.infer<typeof found>

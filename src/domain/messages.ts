@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Longest id, in bytes: AT URIs and the like fit, and a Redis key or a Kafka key made of it stays small. */
+/** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
 
 const id = z
@@ -9,10 +9,10 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
-/** A text that somebody wrote. JSON can hold a lone surrogate, which stores and models refuse: it becomes U+FFFD. */
+/** User text. JSON can contain a lone surrogate, which stores and models reject: it becomes U+FFFD. */
 const said = z.string().transform((value) => value.toWellFormed())
 
-/** Who wrote it. As long as an id at most: a thread keeps one for each of its comments. */
+/** An author's name, at most as long as an id: a thread keeps one for each of its comments. */
 const name = said.refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
 
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
@@ -22,9 +22,7 @@ const tenant = tenantName.default('default')
 /** ISO 8601 on the wire, milliseconds since 1970 inside. */
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
 
-/**
- * Of a deletion only what it deletes is read: its other fields, emptied or broken, no longer matter.
- */
+/** A deletion is read only for what it deletes: its other fields may be empty or invalid. */
 function deletable<Message extends z.ZodType>(message: Message) {
   return z.preprocess((value) => {
     if (typeof value !== 'object' || value === null || !('deleted' in value) || value.deleted !== true) return value
@@ -83,12 +81,12 @@ export const commentMessage = deletable(
     }),
 )
 
-/** Longest note of a person on a verdict, in characters. */
+/** Longest note that a person may add to feedback, in characters. */
 const MAX_NOTE_CHARS = 2_000
 
 const words = said.refine((text) => text.trim() !== '', 'is empty')
 
-/** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if the sender knows. */
+/** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if known. */
 export const counterspeechMessage = deletable(
   z
     .object({
@@ -110,14 +108,14 @@ export const counterspeechMessage = deletable(
     }),
 )
 
-/** What a person says the label of a verdict should have been. Its `at` serves the stream's clock as `createdAt`. */
+/** A person's view of what a verdict's label should have been. Its `at` is the `createdAt` for the stream's clock. */
 export const feedbackMessage = z
   .object({
     subjectId: id,
     tenant,
     protocol: z.string().min(1).max(64),
     label: z.string().min(1).max(64),
-    /** Who says so. */
+    /** The person who says so. */
     by: id,
     at: instant,
     note: said.pipe(z.string().max(MAX_NOTE_CHARS)).optional(),
@@ -137,7 +135,7 @@ export type CommentMessage = z.infer<typeof commentMessage>
 export type CounterspeechMessage = z.infer<typeof counterspeechMessage>
 export type FeedbackMessage = z.infer<typeof feedbackMessage>
 
-/** What became of one input message: each ends in exactly one of these. */
+/** The possible outcomes of an input message: each has exactly one. */
 export const OUTCOMES = [
   'judged',
   'duplicate',
@@ -162,7 +160,7 @@ export const DEAD_LETTER_REASONS = [
 ] as const
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 
-/** One message that could not be read or judged, in its form on the dead-letters topic. */
+/** A message that could not be read or judged, as it is on the dead-letters topic. */
 export const deadLetter = z.object({
   schema: z.literal(1),
   topic: z.string(),
@@ -175,7 +173,7 @@ export const deadLetter = z.object({
   raw: z.string(),
   rawBytes: z.number().int(),
   truncated: z.boolean(),
-  /** When the broker took the message: with its offset this names one message, even if the topic was created again. */
+  /** The broker's timestamp: with the offset it identifies one message, even if the topic was recreated. */
   at: z.string(),
 })
 export type DeadLetter = z.infer<typeof deadLetter>

@@ -17,22 +17,25 @@ export function neutralized(text: string): string {
   return SUSPECT.test(folded(shown)) ? spaced(shown) : shown
 }
 
-/** One variation selector after a character chooses how it is drawn; further ones draw nothing, and can carry hidden text. */
+/**
+ * One variation selector after a character chooses its appearance; further ones change nothing visible, and can carry
+ * hidden text.
+ */
 const SELECTORS = /(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu
 
-/** HTML elements that people write and no template uses. Not `<s>`, which begins a text for many models, nor `<img>`. */
+/** HTML elements that people write and no template uses. Without `<s>`, which begins a text for many models, and `<img>`. */
 const HTML =
   'a|abbr|b|blockquote|br|code|dd|del|div|dl|dt|em|font|h[1-6]|hr|i|ins|kbd|li|mark|ol|p|pre|q|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul'
 const TAG = String.raw`(?=[\p{N}_:!=-]{0,200}\p{L})[\p{L}\p{N}_:!=-]{1,400}`
 const ATTRIBUTE = String.raw`\s{1,9}[\p{L}_:-]{1,40}\s?=[^<>\n]{0,200}`
-/** Role names that begin a line, in templates made of plain words. */
+/** Role names at the start of a line, for templates made of plain words. */
 const ROLES =
   '(?:human|user|assistant|system|developer|bot|ai|instruct(?:ion)?|gpt-?4 correct (?:user|assistant)|问|答)'
 const HEADS = 'instructions?|input|output|response|human|user|assistant|system|bot|ai|end'
 const BRACKETED =
   'gmask|smask|bos|eos|sep|cls|pad|unk|mask|eot|eod|eop|sop|inst|system|assistant|user|human|bot|developer|think|unused\\d{1,6}|round \\d{1,4}'
 
-/** Tokens of chat templates by family, to be found in folded text: the space is put at the end of each match. */
+/** Tokens of chat templates by family, to be found in folded text: a space is inserted at the end of each match. */
 const TEMPLATES: Readonly<Record<string, RegExp>> = {
   'angle brackets that double, as fence lines begin and end: <<SYS>>': /[<‹](?=[<‹])|[>›](?=[>›])/g,
   'bars in angle brackets: <|im_start|>': /[<‹](?=\|)|\|(?=[>›])/g,
@@ -49,11 +52,11 @@ const TEMPLATES: Readonly<Record<string, RegExp>> = {
   "a role's head: Human:": new RegExp(String.raw`^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}(?=:)`, 'gim'),
   "a section's head: ###Instruction": new RegExp(String.raw`^[ \t]{0,8}#(?=#{1,5} ?(?:${HEADS})\b)`, 'gim'),
 }
-/** A fence's nonce, which gets a space in its middle. */
+/** A fence's nonce gets a space in its middle. */
 const NONCE_LENGTH = 16
 const NONCES = new RegExp(`[0-9a-f]{${NONCE_LENGTH},}`, 'gi')
 
-/** A text that matches none of these has no match in any family: most texts need no further look. */
+/** A text that does not match this matches no family: most texts need no further check. */
 const SUSPECT = new RegExp(
   String.raw`[<[|~]|[<‹>›]{2}|##|[0-9a-f]{${NONCE_LENGTH}}|^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}:`,
   'im',
@@ -61,7 +64,7 @@ const SUSPECT = new RegExp(
 
 /** The text with a space inside each match of {@link TEMPLATES} and each possible nonce. */
 function spaced(text: string): string {
-  // From where in the text each character of the folded text comes: folding may change a character's length.
+  // The position in the text of each character of the folded text: folding may change a character's length.
   let plain = ''
   const from: number[] = []
   let at = 0
@@ -78,7 +81,7 @@ function spaced(text: string): string {
       if (place !== undefined) places.add(place)
     }
   for (const { index, 0: run } of plain.matchAll(NONCES)) {
-    // Digits alone count only in exactly a nonce's length: others are ids and numbers.
+    // A run of digits only counts if it has exactly a nonce's length: others are ids and numbers.
     if (run.length !== NONCE_LENGTH && !/[a-f]/i.test(run)) continue
     for (let half = NONCE_LENGTH / 2; half < run.length; half += NONCE_LENGTH / 2) places.add(from[index + half] ?? 0)
   }

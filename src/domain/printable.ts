@@ -1,4 +1,4 @@
-/** Strangers' text as one line that can't drive a terminal: no control or format characters, at most `width` long. */
+/** Untrusted text as one line that can't control a terminal: no control or format characters, at most `width` long. */
 export function printable(text: string, width: number): string {
   const line = text
     .toWellFormed()
@@ -9,10 +9,13 @@ export function printable(text: string, width: number): string {
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
 }
 
-/** Characters that a terminal may act on: control and format characters, except line ends and tabs. */
+/** Characters that a terminal may interpret: control and format characters, except line ends and tabs. */
 const CONTROLS = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** JSON, or any text, that can't drive a terminal: control characters are escaped as in JSON, so that JSON means the same. */
+/**
+ * JSON, or any text, made safe for a terminal: control characters are escaped as in JSON, so that the JSON keeps its
+ * meaning.
+ */
 export function printableJson(json: string): string {
   return json.replace(CONTROLS, (character) =>
     character

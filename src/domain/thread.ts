@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { leftOut } from './cut.ts'
 
-/** Which thread: post ids are unique within a tenant only, and counterspeech has ids of its own. */
+/** Identifies a thread: post ids are unique only within a tenant, and counterspeech has ids of its own. */
 export interface ThreadRef {
   readonly tenant: string
   readonly postId: string
@@ -15,7 +15,7 @@ export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 export const post = z.object({
   id: z.string(),
   text: z.string(),
-  /** What intake left out of the text. The text itself can't say: whoever wrote it could write that too. */
+  /** What intake left out of the text. It can't be marked in the text itself: its author could write such a mark too. */
   cut: leftOut.optional(),
   author: z.string().optional(),
   authorSince: z.number().optional(),
@@ -27,16 +27,16 @@ export const post = z.object({
       z.object({
         kind: z.literal('image'),
         url: z.string().optional(),
-        /** What the author says that it shows. */
+        /** The author's description of the image. */
         alt: z.string().optional(),
-        /** What a vision model saw, where a data set says it; no message can. */
+        /** What a vision model saw, according to a data set; never from a message. */
         description: z.string().optional(),
-        /** What intake left out of these words. */
+        /** What intake left out of the author's description. */
         cut: leftOut.optional(),
       }),
     )
     .optional(),
-  /** Counterspeech: the hate speech that the text answers. */
+  /** Counterspeech: the hate speech that the text replies to. */
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
   hateSpeechCut: leftOut.optional(),
@@ -44,7 +44,7 @@ export const post = z.object({
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
 
-/** What is best known of an image in words: what a vision model saw, else what the author says. */
+/** The best known description of an image: a vision model's, else the author's. */
 export function shownIn({ description, alt }: Medium): string | undefined {
   return description ?? alt
 }
@@ -62,13 +62,13 @@ export const comment = z.object({
 })
 export type Comment = z.infer<typeof comment>
 
-/** A post with the comments that stood under it at one moment, in order of time, then id. */
+/** A post with its comments at one moment, ordered by time, then id. */
 export const snapshot = z.object({
   post,
   comments: z.array(comment),
-  /** Comments that the thread's cap left out. */
+  /** How many comments the thread's cap left out. */
   leftOut: z.number().int(),
-  /** Comments that their authors' share of the thread had no room for. */
+  /** How many comments were above their authors' share. */
   overAuthor: z.number().int().optional(),
 })
 export type Snapshot = z.infer<typeof snapshot>

@@ -2,16 +2,16 @@ import { cut } from './cut.ts'
 import { jsonOf } from './json-of.ts'
 import type { Transcript } from './verdict.ts'
 
-/** What stays whole, so that a transcript still fits its verdict and its comments. */
+/** Ids stay whole, so that a transcript can still be matched with its verdict and comments. */
 const IDS: ReadonlySet<string> = new Set(['verdictId', 'id', 'parentId'])
 
-/** A transcript in at most `maxBytes`, whichever version made it; null where it is no JSON object. */
+/** A transcript shortened to at most `maxBytes`, whichever version made it; null if it is not a JSON object. */
 export function shortenedTranscript(json: string, maxBytes: number): string | null {
   const read = jsonOf({ value: json })
   return typeof read === 'object' && read !== null ? fitted(read as Transcript, maxBytes) : null
 }
 
-/** Shortens every string but ids to fewer and fewer characters until the whole fits. */
+/** Shortens every string except ids, further and further, until the whole fits. */
 export function fitted(transcript: Transcript, maxBytes: number): string {
   let text = JSON.stringify(transcript)
   for (let longest = 25_600; Buffer.byteLength(text) > maxBytes && longest >= 100; longest /= 4) {

@@ -13,13 +13,14 @@ export const usage = z.object({
 export type Usage = z.infer<typeof usage>
 
 export const versions = z.object({ script: z.number().int(), prompts: z.string(), settings: z.string() })
-/** What a case is judged by, pinned when it opens: the script's number, hashes of prompts and settings. */
+/** The versions that a case is judged under, pinned when it opens: the script's number, hashes of prompts and settings. */
 export type Versions = z.infer<typeof versions>
 
 /**
- * What became of the comments that a thread has accepted: each was judged or left out for one reason. `cap` beyond the most
- * that a thread keeps or a protocol draws; `late` after the final age; `folded` the same words as another's; `author` beyond
- * what one author may weigh; `unscored` no readable score; `load` not asked about under load.
+ * What happened to the comments that a thread has accepted: each was judged, or left out for one reason. `cap`: above
+ * the most that a thread keeps or a protocol samples; `late`: after the final age; `folded`: the same words as another
+ * comment; `author`: above what one author may contribute; `unscored`: no readable score; `load`: not asked about under
+ * load.
  */
 export const commentCounts = z.object({
   accepted: z.number().int(),
@@ -39,7 +40,7 @@ export function noComments(): CommentCounts {
   return { accepted: 0, judged: 0, leftOut: { cap: 0, late: 0, folded: 0, author: 0, unscored: 0, load: 0 } }
 }
 
-/** What a script made of a snapshot's comments; what it names neither here nor as judged had no readable score. */
+/** What a script did with a snapshot's comments; those neither judged nor counted here had no readable score. */
 const weighed = z.object({
   judged: z.number().int(),
   folded: z.number().int(),
@@ -49,13 +50,13 @@ const weighed = z.object({
 })
 export type WeighedCounts = z.infer<typeof weighed>
 
-/** What a protocol's script returns: the decision and its grounds, before ids, times and costs are known. */
+/** What a protocol's script decides, with its grounds; ids, times and costs are added later. */
 export const ruling = z.object({
   label: z.string().nullable(),
   scores: z.record(z.string(), z.number()),
   rationale: z.string(),
   decidedBy: z.enum(DECIDED_BY),
-  /** Rounds of debate that were held. */
+  /** The number of debate rounds. */
   rounds: z.number().int(),
   evidence: z.object({
     support: z.array(z.string()),
@@ -64,9 +65,9 @@ export const ruling = z.object({
   }),
   /** What was left out, and why, in words. */
   degraded: z.array(z.string()),
-  /** By role: models that it rests on and that were not asked for this revision. */
+  /** By role: models that it rests on, but that were not asked for this revision. */
   models: z.record(z.string(), z.string()).optional(),
-  /** Of the snapshot's comments; absent where all of them, if there were any, were judged. */
+  /** Counts for the snapshot's comments; absent if all of them were judged. */
   comments: weighed.optional(),
 })
 export type Ruling = z.infer<typeof ruling>
@@ -76,9 +77,9 @@ const timing = z.object({
   receivedAt: z.string(),
   openedAt: z.string(),
   decidedAt: z.string(),
-  /** Sum over rounds of the slowest answer in each, in ms: what no pipeline could have saved. */
+  /** Sum over rounds of the slowest answer in each, in ms: time that no pipeline could save. */
   modelMs: z.number(),
-  /** receivedAt → decidedAt, less modelMs and imposed waits, in ms. */
+  /** receivedAt → decidedAt, without modelMs and deferred time, in ms. */
   overheadMs: z.number(),
 })
 
@@ -92,7 +93,7 @@ export const verdict = z.object({
   final: z.boolean(),
   supersedes: z.string().nullable(),
   ...ruling.omit({ models: true, comments: true }).shape,
-  // Earlier versions did not count.
+  // Earlier versions did not count comments.
   counts: commentCounts.default(noComments),
   usage,
   models: z.record(z.string(), z.string()),
@@ -104,12 +105,12 @@ export type Verdict = z.infer<typeof verdict>
 const chatMessage = z.object({
   role: z.enum(['system', 'user', 'assistant']),
   content: z.string(),
-  /** https or data URLs, as the post gives them; each is fetched and checked before a model sees it. */
+  /** https or data URLs, as in the post; each is fetched and checked before a model sees it. */
   images: z.array(z.string()).optional(),
 })
 export type ChatMessage = z.infer<typeof chatMessage>
 
-/** A message in a transcript: with its text at its first occurrence, afterwards with a pointer to that. */
+/** A message in a transcript: its text at the first occurrence, afterwards a pointer to that one. */
 const recordedMessage = z.union([
   chatMessage,
   z.object({ role: chatMessage.shape.role, sameAs: z.object({ turn: z.number().int(), message: z.number().int() }) }),
@@ -124,17 +125,17 @@ const turn = z.object({
   messages: z.array(recordedMessage),
   answer: z.unknown(),
   raw: z.string().nullable(),
-  /** Set where the ask failed: a closed code and a sentence. */
+  /** Set if the ask failed: a failure code and a sentence. */
   failed: z.object({ code: z.string(), detail: z.string() }).optional(),
-  /** Every call made for this ask, the answered one last: what the bill is checked against. */
+  /** Every call made for this ask, the answered one last; a bill can be checked against it. */
   calls: z.array(z.object({ id: z.string(), outcome: z.string() })),
   usage,
   startedAt: z.string(),
   ms: z.number(),
   memo: z.boolean(),
-  /** What it was asked about, where that is several things under one question: their ids, in the order of their numbers. */
+  /** Ids of the things asked about, in the order of their numbers; set if one question is about several. */
   about: z.array(z.string()).optional(),
-  /** Set where only some items of a batch were sent, the others being known: their numbers from 0, call by call. */
+  /** Set if only some items of a batch were sent and the others were known: their numbers from 0, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })
 export type Turn = z.infer<typeof turn>
@@ -144,7 +145,7 @@ export const transcript = z.object({
   verdictId: z.string(),
   subject: z.unknown(),
   turns: z.array(turn),
-  /** What was shortened to stay under the broker's message limit, in words. */
+  /** What was shortened to stay below the broker's message size limit, in words. */
   cut: z.array(z.string()),
 })
 export type Transcript = z.infer<typeof transcript>
@@ -167,7 +168,7 @@ export function verdictId(of: {
   return `${scope}~${of.subjectId}~r${of.revision}`
 }
 
-/** The ruling where nobody decided, and why. */
+/** A ruling without a decision, and why. */
 export function undecided(...degraded: string[]): Ruling {
   return {
     label: null,

@@ -105,7 +105,9 @@ export function commentEraser(deps: {
       }
       if (await threads.eraseLeft(ref, left)) return
     }
-    throw new Error(`cases of ${ref.postId} of ${ref.tenant} change again and again while comments are being erased`)
+    throw new Error(
+      `cases of ${ref.postId} of ${ref.tenant} kept changing during erasure; gave up after ${TRIES} tries`,
+    )
   }
 }
 

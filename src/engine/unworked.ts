@@ -1,5 +1,5 @@
 import { undecided } from '../domain/verdict.ts'
-import { type CaseStore, StandsStill } from '../ports/cases.ts'
+import { type CaseStore, StoreSuspended } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
@@ -17,7 +17,7 @@ const AT_ONCE = 50
 export function unworkedCases(deps: {
   /** Names of those that this process works on. */
   protocols: readonly string[]
-  cases: Pick<CaseStore, 'part' | 'peek' | 'take' | 'conclude'>
+  cases: Pick<CaseStore, 'partitionByProtocol' | 'peek' | 'take' | 'conclude'>
   queues: Pick<StageQueues, 'push' | 'drop'>
   clock: Clock
   report: Report
@@ -33,7 +33,7 @@ export function unworkedCases(deps: {
 
   async function end(id: string): Promise<boolean> {
     const taken = await cases.take(id).catch((error: unknown) => {
-      if (error instanceof StandsStill) return null
+      if (error instanceof StoreSuspended) return null
       throw error
     })
     if (taken === null || protocols.includes(taken.record.protocol)) return false
@@ -57,7 +57,7 @@ export function unworkedCases(deps: {
 
   /** One look; returns the ids of the cases that it ended. */
   return async function look(): Promise<string[]> {
-    const { back, unworked } = await cases.part(protocols)
+    const { back, unworked } = await cases.partitionByProtocol(protocols)
     await queues.push(back)
     const ended: string[] = []
     const seen = new Map<string, number>()

@@ -2,61 +2,73 @@ import type { Clock } from '../ports/clock.ts'
 import { lastOnes, quantile } from './quantile.ts'
 
 export interface AdaptiveSettings {
-  /** The limit starts here and never rises above it: the operator's number holds until the model shows that it is too high. */
+  /** The limit starts here and never rises above it: the operator's number applies until the model proves it too high. */
   readonly most: number
   /** The model counts as overloaded when the median call takes this many times as long as usual. */
   readonly tolerance: number
 }
 
-/** How a call ended. `overloaded`: 429, or busy. `other` says nothing about load: a refusal, an abort, a fault of ours. */
+/** How a call ended. `overloaded`: 429, or busy. `other` says nothing about load: a refusal, an abort, our own fault. */
 export type CallEnd = 'answered' | 'overloaded' | 'other'
 
-/** How many calls to one model this process may have in flight. */
+/** Limits how many calls to one model this process may have in flight. */
 export interface AdaptiveLimit {
-  /** A whole number from 1 to `most`. */
+  /** An integer from 1 to `most`. */
   readonly limit: number
   readonly inFlight: number
-  /** Notes that a call has begun; the function returned notes its end, once. Calls of one `kind` (a stage) take about as long as each other. */
+  /**
+   * Notes that a call has begun; call the returned function once, when it ends. Calls of one `kind` (a stage) take
+   * similar times.
+   */
   begin(kind: string): (end: CallEnd) => void
 }
 
 /**
- * With at least this share of overloads among the ended calls of a window, the model has too many of ours: beyond its capacity
- * it turns calls away at once, the next ones take their slots, and nearly all calls end as overloads.
+ * If at least this share of a window's ended calls are overloads, we send too many: beyond its capacity the model
+ * rejects calls at once, the next ones take their slots, and nearly all calls end as overloads.
  */
 const TOO_MANY = 0.6
-/** From this share on it may be that, or a model that answers one call in three with 429 at any load: a small fall tells which. */
+/**
+ * From this share on, we may send too many, or the model rejects one call in three at any load: a small decrease tells
+ * which.
+ */
 const SOME = 0.2
 const SMALL_FALL = 0.9
-/** A fall has helped if its cause has shrunk below this share of what it was. */
+/** A decrease has helped if its cause has shrunk below this share of its earlier value. */
 const HELPED = { refused: 0.5, slow: 0.75 }
-/** After a fall that did not help, its cause is ignored for this long, in ms. */
+/** After a decrease that did not help, its cause is ignored for this long, in ms. */
 const IGNORED_MS = 10_000
-/** Fewest calls from which something is concluded: in a window, about a small share of overloads, about the times of a kind. */
+/** Fewest calls for a conclusion: in a window, for a small share of overloads, for the times of a kind. */
 const ENOUGH = 20
 const ENOUGH_FOR_SOME = 100
 const ENOUGH_TIMES = 10
-/** How many of a kind's latest times make its usual time (their median), and how many ratios to it make today's (their median). */
+/**
+ * How many of a kind's latest times define its usual time (their median), and how many ratios to it define the current
+ * one (their median).
+ */
 const USUAL_OF = 2_048
 const RECENT_OF = 20
-/** A window is as long as a call usually takes, within these bounds, in ms. */
+/** A window lasts about as long as a call usually takes, within these bounds, in ms. */
 const SHORTEST_WINDOW_MS = 100
 const LONGEST_WINDOW_MS = 1_000
-/** After a fall the limit does not rise for this long, in ms; for twice as long after each fall that followed a first small rise. */
+/**
+ * After a decrease the limit does not rise for this long, in ms; twice as long after each decrease that followed a first
+ * small rise.
+ */
 const HOLD_MS = 500
 const LONGEST_HOLD_MS = 4_000
 
 /**
- * The limit falls to what the model has been seen to bear, or to half of what it is, where that is more. What it bears are
- * the calls that it has taken and not turned away, and by Little's law the calls answered a second times what they usually
- * take. Overload is told by the share of calls that were turned away in a window, or by the median of the latest calls'
- * times, each divided by what its kind usually takes (as in the gradient limits of Netflix's concurrency-limits): neither
- * scattered 429s nor single calls that hang say that there are too many. One congestion counts once: calls that were begun
- * before the last fall count neither as overloads nor as slow. Where a fall has not helped, our calls were not the reason, and
- * it is taken back.
+ * The limit falls to what the model has been seen to sustain, or to half its value, whichever is larger. What it
+ * sustains is the calls that it has accepted, and by Little's law the calls answered per second times their usual
+ * duration. Overload is detected by the share of rejected calls in a window, or by the median of the latest calls'
+ * times, each divided by its kind's usual time (as in the gradient limits of Netflix's concurrency-limits): scattered
+ * 429s or single hanging calls are not taken for overload. One congestion counts once: calls from before the last
+ * decrease count neither as overloads nor as slow. A decrease that has not helped is undone, since our calls were not
+ * the cause.
  *
- * The limit rises at the end of each window in which at least half of it was used (an idle limit proves nothing), first by
- * one, then by twice as much each time (slow start), so that a model that recovers is soon used.
+ * The limit rises at the end of each window in which at least half of it was used (an idle limit proves nothing), first
+ * by one, then by twice as much each time (slow start), so that a recovering model is soon used fully.
  */
 export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Clock): AdaptiveLimit {
   const times = callTimes()
@@ -65,7 +77,7 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
   let allowed = most
   let era = 0
   let window = emptyWindow(clock())
-  /** Summed over windows until there are enough, since the last fall. */
+  /** Added up over windows since the last decrease, until there are enough. */
   let sum = { overloads: 0, taken: 0 }
   let step = 1
   let pausedUntil = Number.NEGATIVE_INFINITY
@@ -74,7 +86,7 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
   const ignoredUntil = { refused: Number.NEGATIVE_INFINITY, slow: Number.NEGATIVE_INFINITY }
 
   function fall(now: number, to: number, why: Trial | null): void {
-    // A fall right after a small rise: the rise was too early.
+    // A decrease right after a small rise: the rise was too early.
     holdMs = step <= 2 && era > 0 && now < pausedUntil + 2 * holdMs ? Math.min(LONGEST_HOLD_MS, holdMs * 2) : HOLD_MS
     pausedUntil = now + holdMs
     step = 1
@@ -85,7 +97,7 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
     sum = { overloads: 0, taken: 0 }
   }
 
-  /** At the end of a window: falls, rises, or stays. */
+  /** At the end of a window: lowers, raises or keeps the limit. */
   function conclude(now: number): void {
     const { since, begun, overloads, work, used } = window
     const acceptedAfter = acceptedAfterMs(refusals.sorted())
@@ -157,13 +169,13 @@ export function adaptiveLimit({ most, tolerance }: AdaptiveSettings, clock: Cloc
   }
 }
 
-/** How long answered calls take: what is usual for each kind, and how the latest compare with it. */
+/** How long answered calls take: the usual time of each kind, and how the latest compare with it. */
 function callTimes() {
   const usual = new Map<string, ReturnType<typeof lastOnes>>()
   let recent = lastOnes(RECENT_OF)
   return {
     /**
-     * Notes an answer's time. Returns what its kind usually took before, in ms; undefined while too few are known. Only
+     * Records an answer's time. Returns the kind's usual time before it, in ms; undefined while too few are known. Only
      * `comparable` times count among the latest.
      */
     note(kind: string, ms: number, comparable: boolean): number | undefined {
@@ -174,7 +186,7 @@ function callTimes() {
       if (comparable && before !== undefined && before > 0) recent.add(ms / before)
       return before
     },
-    /** The median of the latest times, each divided by what is usual for its kind; null while there are too few. */
+    /** The median of the latest times, each divided by its kind's usual time; null while there are too few. */
     slowness: (): number | null => (recent.count < ENOUGH_TIMES ? null : quantile(recent.sorted(), 0.5)),
     forgetRecent(): void {
       recent = lastOnes(RECENT_OF)
@@ -188,25 +200,25 @@ interface Begun {
   readonly era: number
 }
 
-/** A fall that is taken back unless it helps: its cause, the limit before it, and how bad the cause was. */
+/** A decrease that is undone unless it helps: its cause, the limit before it, and how bad the cause was. */
 interface Trial {
   readonly why: 'refused' | 'slow'
   readonly from: number
   readonly before: number
 }
 
-/** Whether the fall's cause has shrunk; null while it is too early to tell. */
+/** Whether the decrease's cause has shrunk; null while it is too early to tell. */
 function helped({ why, before }: Trial, odds: number | null, slowness: number | null): boolean | null {
   const now = why === 'slow' ? slowness : odds
   return now === null ? null : now < before * HELPED[why]
 }
 
-/** A call in flight for longer than this, in ms, has been accepted by the model: refusals come sooner. */
+/** After this long in flight, in ms, a call counts as accepted by the model: rejections come sooner. */
 function acceptedAfterMs(refusals: readonly number[]): number {
   return 2 * quantile(refusals, 0.9)
 }
 
-/** Whether a window is long enough, and holds enough calls, to conclude something from it. */
+/** Whether a window is long enough, and has enough calls, for a conclusion. */
 function isOver(window: ReturnType<typeof emptyWindow>, now: number, allowed: number): boolean {
   const spanMs = Math.min(LONGEST_WINDOW_MS, Math.max(SHORTEST_WINDOW_MS, window.usualMs))
   const elapsed = now - window.since
@@ -218,13 +230,13 @@ function emptyWindow(since: number) {
   return {
     since,
     begun: 0,
-    /** Calls answered or turned away. */
+    /** Calls answered or rejected. */
     ends: 0,
-    /** Calls turned away that were begun after the last fall. */
+    /** Rejected calls that were begun after the last decrease. */
     overloads: 0,
-    /** What the answered calls usually take, together, in ms. */
+    /** The sum of the answered calls' usual times, in ms. */
     work: 0,
-    /** The longest of what they usually take, in ms. */
+    /** The longest of the answered calls' usual times, in ms. */
     usualMs: 0,
     /** Most calls in flight. */
     used: 0,

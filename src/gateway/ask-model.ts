@@ -11,8 +11,9 @@ import type { Guards, ModelSlots } from './model-slots.ts'
 import { type Paid, paidFor } from './paid.ts'
 
 /**
- * Has one model answer an ask, in one of its slots: one call, and one repair question if its answer can't be read. `others`
- * says whether another model can be asked instead; `refused` throws where the breaker keeps calls away, in so many ms.
+ * Has one model answer an ask, in one of its slots: one call, and one repair question if its answer is unreadable.
+ * `others` says whether another model can be asked instead; `refused` throws if the breaker blocks calls, for this many
+ * ms.
  */
 export type AskModel = (
   ask: Ask,
@@ -30,7 +31,7 @@ export function askModel(deps: {
 }): AskModel {
   const { calls, slots, breakers, prices } = deps
 
-  /** The repair question; null where it may not be asked now: what was paid for stands, and is not thrown away. */
+  /** Asks the repair question; null if it can't be asked now. What was paid for is kept. */
   async function repaired(
     ask: Ask,
     model: string,

@@ -3,12 +3,12 @@ import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
 import type { MemoEntry } from '../ports/memo.ts'
 import type { Paid } from './paid.ts'
 
-/** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
+/** One question of an ask: the ask itself, or a single item of its batch. Items with the same text are one question. */
 export interface Question {
   readonly key: string
   readonly ask: Ask
   readonly messages: readonly ChatMessage[]
-  /** The items of the batch that are this question; [0] for an ask without a batch. */
+  /** The items of the batch that ask this question; [0] for an ask without a batch. */
   readonly items: readonly number[]
 }
 
@@ -19,15 +19,15 @@ export interface BatchCall {
   readonly items: readonly number[]
 }
 
-/** How an ask ended, whether answers were remembered or paid for. */
+/** How an ask ended, with remembered or paid answers. */
 export interface Remembered extends Paid {
   /** No call was made for it. */
   readonly memo: boolean
-  /** Set where several models answered items of a batch: the model of each item, empty where one has no answer. */
+  /** Set if several models answered items of a batch: the model of each item, empty if the item has no answer. */
   readonly models?: readonly string[]
-  /** Set where a batch was not sent as it stands: the items sent, call by call. */
+  /** Set if a batch was not sent whole: the items sent, call by call. */
   readonly sent?: readonly (readonly number[])[]
-  /** Tokens that the remembered answers took when they were paid for. */
+  /** Tokens that were paid for the remembered answers at the time. */
   readonly saved: { readonly promptTokens: number; readonly completionTokens: number }
 }
 
@@ -58,7 +58,7 @@ export function askOf(ask: Ask, questions: readonly Question[]): { asked: Ask; i
   return { asked: whole || ask.batch === undefined ? ask : ask.batch.subset(items), items }
 }
 
-/** What a call answered, question by question, as it would be if each had been asked alone; null where it left one out. */
+/** A call's answers, question by question, as if each had been asked alone; null for a question that was left out. */
 export function entriesOf({ batch }: Ask, paid: Paid, count: number): (MemoEntry | null)[] {
   const { model, usage } = paid
   const share = (tokens: number) => Math.round(tokens / count)
@@ -76,14 +76,14 @@ export function entriesOf({ batch }: Ask, paid: Paid, count: number): (MemoEntry
   })
 }
 
-/** What was kept, if it is still an answer to the question as it is read today. */
+/** A stored answer, if it is still valid for the question's current schema. */
 export function readEntry(ask: Ask, entry: MemoEntry): MemoEntry | null {
   const read = ask.answer.safeParse(entry.answer)
   return read.success ? { ...entry, answer: read.data } : null
 }
 
 /**
- * The answer to the whole ask, from the answers known by question and the calls that were made. An item that is answered and
+ * Builds the answer to the whole ask from the answers by question and the calls that were made. An answered item that
  * was in no call is a memo hit.
  */
 export function settledOf(

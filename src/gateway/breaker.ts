@@ -5,15 +5,15 @@ import type { BreakerState } from '../ports/report.ts'
 export interface BreakerSettings {
   /** How many of the latest calls count. */
   readonly window: number
-  /** The breaker does not open on fewer calls than this. */
+  /** The breaker never opens on fewer calls than this. */
   readonly minCalls: number
   /** Opens when at least this share of them failed, 0 to 1. */
   readonly failureShare: number
-  /** How long it stays open the first time, in ms; twice as long after each failed probe… */
+  /** How long it stays open the first time, in ms; doubles after each failed probe… */
   readonly coolDownMs: number
-  /** …but no longer than this. */
+  /** …up to this. */
   readonly maxCoolDownMs: number
-  /** Calls at once while it is half-open. */
+  /** Parallel calls while it is half-open. */
   readonly probes: number
   /** Successful probes after which it closes. */
   readonly successes: number
@@ -23,7 +23,7 @@ export interface BreakerChange {
   readonly model: string
   readonly from: BreakerState
   readonly to: BreakerState
-  /** Set where `to` is `open`: until the first probe, in ms. */
+  /** Set if `to` is `open`: the time until the first probe, in ms. */
   readonly coolDownMs?: number
 }
 
@@ -32,36 +32,36 @@ export interface Pass {
   readonly model: string
 }
 
-/** How the call ended that a pass was for, or that none was made. */
+/** How the call for which a pass was given ended; `not-made`: there was no call. */
 export type PassEnd = CallOutcome | 'not-made'
 
 export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
 
-/** The model to ask, and in how many ms it may be called: more than 0 only where no model of its chain may be called now. */
+/** The model to ask, and in how many ms it may be called: above 0 only if no model of its chain may be called now. */
 export interface Preferred {
   readonly model: string
   readonly retryInMs: number
 }
 
 /**
- * Circuit breakers, one a model: closed, open for a while after many failures, then half-open for a few probes. They count
- * only what this process has seen, and start closed.
+ * Circuit breakers, one per model: closed, open for a while after many failures, then half-open for a few probes. Each
+ * process counts only its own calls, and starts with closed breakers.
  */
 export interface Breaker {
-  /** A pass to call this model. It must be given back, whatever happens: {@link withPass} does. */
+  /** Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. */
   allow(model: string): Allowed
-  /** In how many ms this model may be called; 0 where it may be called now. */
+  /** In how many ms this model may be called; 0 if now. */
   waitMs(model: string): number
-  /** The nth model of a chain at the nth attempt, or another where the breaker keeps that one away; gives no pass. */
+  /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
   preferred(chain: readonly string[], attempt: number): Preferred
-  /** How the call ended. Counts once, and not if the model's state has changed since the pass was given. */
+  /** Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. */
   note(pass: Pass, end: PassEnd): void
   states(): ReadonlyMap<string, BreakerState>
 }
 
 /**
- * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass for which no call was noted says
- * nothing about the model. Where the model may not be called, runs `refused` instead, with the time until it may be, in ms.
+ * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass without a noted call says
+ * nothing about the model. If the model may not be called, runs `refused` instead, with the time until it may be, in ms.
  */
 export async function withPass<Result>(
   breakers: Pick<Breaker, 'allow' | 'note'>,
@@ -74,20 +74,21 @@ export async function withPass<Result>(
   try {
     return await work(allowed.pass)
   } finally {
-    // Only the first note of a pass counts: this one, if the call was never made.
+    // Only the first note of a pass counts: this one, if no call was made.
     breakers.note(allowed.pass, 'not-made')
   }
 }
 
-/** The endpoint answered, even if nobody can use what it said. */
+/** The endpoint answered, even if the answer is unusable. */
 const WORKED: ReadonlySet<PassEnd> = new Set<PassEnd>(['answered', 'unreadable', 'refused', 'content-filter'])
 /**
- * The endpoint did not answer. Ends in neither set say nothing about it: a busy endpoint (`rate-limited`) works and is left to
- * the limits; a wrong key or request (`rejected`) must fail with its name at once instead of being waited for.
+ * The endpoint did not answer. Ends in neither set say nothing about that: a busy endpoint (`rate-limited`) works and is
+ * handled by the limits; a wrong key or request (`rejected`) must fail at once, with its name, instead of being waited
+ * for.
  */
 const FAILED: ReadonlySet<PassEnd> = new Set<PassEnd>(['unavailable', 'timeout'])
 
-/** Compared by identity: a pass that was given in an earlier state counts no more. */
+/** Compared by identity: a pass from an earlier state no longer counts. */
 type State =
   | { readonly is: 'closed'; readonly out: Set<Pass>; readonly failures: boolean[] }
   | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
@@ -112,7 +113,7 @@ export function breaker(deps: {
     enter(model, from, { is: 'open', until: clock() + coolDownMs, coolDownMs })
   }
 
-  /** The state as it is now: an open one whose time is over is half-open. */
+  /** The current state: an open one whose time has passed is half-open. */
   function stateOf(model: string, now: number): State {
     const state = states.get(model)
     if (state === undefined) {
@@ -124,7 +125,7 @@ export function breaker(deps: {
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs: state.coolDownMs })
   }
 
-  /** How long not to call it, in ms; 0 where it may be called. */
+  /** How long it must not be called, in ms; 0 if it may be. */
   function waitFor(state: State, now: number): number {
     switch (state.is) {
       case 'closed':
@@ -145,7 +146,7 @@ export function breaker(deps: {
     return { ok: true, pass }
   }
 
-  /** The model whose turn it is, else one that may be called; where none may, the first, and when one may again. */
+  /** The model whose turn it is, or another that may be called; if none may, the first, with its remaining wait. */
   function preferred(chain: readonly string[], attempt: number, now = clock()): Preferred {
     const at = Math.min(attempt, chain.length) - 1
     const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
@@ -154,7 +155,7 @@ export function breaker(deps: {
     })
     const [first] = inTurn
     if (first === undefined) throw new Error('a chain without models')
-    // The first may be half-open: its probes come from asks that prefer it.
+    // The first may be half-open: its probes are left to asks that prefer it.
     const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
     const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
     if (chosen !== undefined) return { model: chosen.model, retryInMs: 0 }

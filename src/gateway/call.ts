@@ -18,29 +18,29 @@ import { type ReplyReading, readReply } from './read-answer.ts'
 import { type Reservation, type ReservationSettings, reservations } from './reservations.ts'
 
 export interface CallSettings extends ReservationSettings {
-  /** By model; a model without a price costs nothing. */
+  /** By model; a model without a price is free. */
   readonly prices: Readonly<Record<string, Price>>
-  /** Most that one image can count as, in tokens. */
+  /** Most tokens that one image can count as. */
   readonly imageTokens: number
 }
 
-/** What came back of one call. */
+/** The result of one call. */
 export interface Answered {
   readonly reply: ModelReply
   readonly reading: ReplyReading<unknown>
   readonly ms: number
 }
 
-/** Calls to models, each within what budgets and limits allow. */
+/** Calls models, within budgets and limits. */
 export interface Calls {
   /**
-   * Makes one call. Its upper bound is set aside first and replaced by the real usage afterwards. Throws `CallDeferred` where
-   * it must wait, at no attempt's cost, and `PermanentError` where no waiting helps; also what the model throws.
+   * Makes one call. Its upper bound is reserved first and replaced by the real usage afterwards. Throws `CallDeferred`
+   * if it must wait, at no attempt's cost, `PermanentError` if waiting does not help, and whatever the model throws.
    */
   call(ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards): Promise<Answered>
   /**
-   * Runs `task`, which prepares a call, while the call has room; throws like `call` where it has none. The room is given back
-   * at the end, and the call itself reserves it again.
+   * Runs `task`, which prepares a call, while there is room for the call; throws like `call` if there is none. The room
+   * is given back at the end, and the call itself reserves it again.
    */
   withRoom<Result>(
     ask: Ask,
@@ -83,11 +83,11 @@ export function modelCalls(deps: {
       const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context)
       const reserved = await reserving
       let spent = NOTHING
-      // Providers count the calls that they turn away.
+      // Providers also count the calls that they reject.
       let counted = false
       try {
         reserved.check()
-        // From here on the endpoint may charge.
+        // From here on the endpoint may charge for the call.
         spent = atMost
         const flight = begin(id, ask, pass, context, guards)
         try {
@@ -111,7 +111,8 @@ export function modelCalls(deps: {
           const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'
           counted = !FREE.has(outcome) || outcome === 'rate-limited'
           if (FREE.has(outcome)) spent = NOTHING
-          // A missing model opens its breaker only where another can be asked; else each ask is to fail with its name at once.
+          // A missing model opens its breaker only if another can be asked; otherwise each ask must fail with its name
+          // at once.
           const absent = context.others && error instanceof PermanentError && error.elsewhere === 'model'
           flight.ended(outcome, { absent })
           throw error
@@ -127,7 +128,7 @@ export function modelCalls(deps: {
         reserved.check()
         return await task()
       } finally {
-        // Awaited, or the call could find its own room still taken.
+        // Awaited, so that the call itself does not find its own room still taken.
         await reserved.release()
       }
     },

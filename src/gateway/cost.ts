@@ -13,8 +13,8 @@ export interface Price {
 }
 
 /**
- * The most that a call can take. A token of a byte-level vocabulary is at least one byte, so bytes are above any tokenizer's
- * count; the real usage replaces them afterwards.
+ * The most that a call can use. A token of a byte-level vocabulary has at least one byte, so the byte count is above any
+ * tokenizer's count; the real usage replaces it afterwards.
  */
 export function upperBound(
   ask: Ask,
@@ -30,13 +30,13 @@ export function upperBound(
   return { tokens: prompt + ask.maxTokens, usd }
 }
 
-/** What a reply took; where its endpoint reports no usage, the upper bound: such an endpoint is not free. */
+/** A reply's usage; the upper bound if its endpoint reports none: such an endpoint is not free. */
 export function spentOn(reply: ModelReply, atMost: Amount, price: Price | undefined): Amount {
   const tokens = reply.promptTokens + reply.completionTokens
   return tokens === 0 ? atMost : { tokens, usd: costOf(reply, price) }
 }
 
-/** What an answer is charged with. */
+/** The usage and cost of an answer. */
 export function chargeOf(reply: ModelReply, price: Price | undefined): NonNullable<Call['spent']> {
   const { promptTokens, cachedTokens, completionTokens } = reply
   return { promptTokens, cachedTokens, completionTokens, costUsd: costOf(reply, price) }

@@ -8,24 +8,24 @@ import type { AskContext } from './context.ts'
 import { CallDeferred, ModelAvoided } from './deferred.ts'
 import type { Paid } from './paid.ts'
 
-/** Models by PROTOCOL.ROLE or ROLE, in order of preference; `default` for roles that are not named. */
+/** Models by PROTOCOL.ROLE or ROLE, in order of preference; `default` for other roles. */
 export type Roles = Readonly<Record<string, readonly string[]>>
 
-/** The models that a role's asks go to, in order of preference. */
+/** The models for a role's asks, in order of preference. */
 export function chainOf(roles: Roles, protocol: string, role: string): readonly string[] {
   return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }
 
-/** The models that one ask turns to, one after the other, each once. */
+/** The models that one ask tries in turn, each once. */
 export interface FallbackChain {
   readonly first: string
   /** Asks this model. `ask` may be a subset of the ask's batch. */
   pay(ask: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid>
-  /** The model to ask after this error of another; null where the error is the ask's own, or no model is left. */
+  /** The model to ask after another failed with this error; null if the error is the ask's own, or no model is left. */
   instead(error: unknown, model: string): string | null
 }
 
-/** What to throw where the breaker lets no model of the chain be called: the ask comes again when one may be. */
+/** Throws if the breaker blocks every model of the chain: the ask is tried again when one may be called. */
 export function avoided(
   breakers: Pick<Breaker, 'preferred'>,
   { role }: Ask,
@@ -34,7 +34,7 @@ export function avoided(
 ): (retryInMs: number) => never {
   return (retryInMs) => {
     const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt).retryInMs)
-    const why = `no model of the role ${role} answers at present`
+    const why = `no model available for role ${role} (circuit breakers open)`
     throw new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
   }
 }
@@ -63,7 +63,7 @@ export function fallbackChain(
   }
 }
 
-/** Asks the first model, and where another may do better, that one, until one has answered. */
+/** Asks the first model, then any other that may do better, until one has answered. */
 export async function payInTurn(chain: FallbackChain, ask: Ask, messages: readonly ChatMessage[]): Promise<Paid> {
   for (let model = chain.first; ; ) {
     try {
@@ -76,7 +76,7 @@ export async function payInTurn(chain: FallbackChain, ask: Ask, messages: readon
   }
 }
 
-/** A longer wait than this is not waited for where another model can be asked, in ms. */
+/** If another model can be asked, a wait longer than this, in ms, is not waited for. */
 const LONG_WAIT_MS = 10_000
 
 function anotherMayDoBetter(error: unknown): boolean {

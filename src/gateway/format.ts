@@ -7,8 +7,8 @@ import type { ModelReply } from '../ports/model.ts'
 // How an answer's format is asked for: in the endpoint's own way where it has one, and in words at the end of each question.
 
 /**
- * The messages as they are sent, but for the images in them: the answer's format is repeated at the end, and what a model has
- * said goes back to it neutralized, whichever script put it there. It may repeat what an attacker wrote.
+ * The messages as sent, except for their images: the answer's format is repeated at the end, and earlier words of a
+ * model are neutralized, whichever script put them there: they may repeat an attacker's words.
  */
 export function withFormat(ask: Ask): ChatMessage[] {
   if (ask.lookup !== undefined) return []
@@ -22,8 +22,8 @@ export function withFormat(ask: Ask): ChatMessage[] {
 }
 
 /**
- * The one repair question: what came back, neutralized, what was wrong with it, and the format once more. An answer that was
- * cut at the token limit is not shown: it is as long as answers get, and would leave the next one even less room.
+ * The one repair question: the reply, neutralized, what was wrong with it, and the format again. An answer that was cut
+ * at the token limit is not shown: it is as long as answers get, and would leave even less room for the next one.
  */
 export function repair(ask: Ask, reply: ModelReply, why: string): ChatMessage[] {
   const said: ChatMessage[] =

@@ -22,21 +22,21 @@ import { modelSlots, type SlotSettings } from './model-slots.ts'
 export interface GatewaySettings extends CallSettings, SlotSettings {
   readonly roles: Roles
   readonly breaker: BreakerSettings
-  /** Null where nothing is remembered. */
+  /** Null if nothing is remembered. */
   readonly memo: MemoSettings | null
   readonly images: ImageCacheSettings
-  /** Keys the hashes that name questions. */
+  /** The key of the hashes that identify questions. */
   readonly secret: string
 }
 
-/** How an ask ended, and what it took. */
+/** How an ask ended, and its usage. */
 export type Settled = Omit<Remembered, 'saved'>
 
 /**
- * Stands between asks and models: what is known is not asked again; a model that does not answer is left alone; nothing is
- * spent or asked beyond what the settings allow, with any number of processes. An ask ends with a readable answer or a named
- * failure; an answer that can't be read is asked for once more, then the ask has failed. Throws `RetryLaterError` where the
- * queue should try again.
+ * Answers asks through models. A known answer is not asked for again; a model that does not answer is avoided for a
+ * while; nothing is spent beyond the budgets and limits, with any number of processes. An ask ends with a readable
+ * answer or a failure code; an unreadable answer is asked for once more, then the ask has failed. Throws
+ * `RetryLaterError` if the queue should try again.
  */
 export interface Gateway {
   ask(ask: Ask, context: AskContext): Promise<Settled>
@@ -68,8 +68,8 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const once = settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret, clock, report })
 
   /**
-   * The messages as the model gets them. Images are fetched in one of its slots, and only while it may be called and the
-   * call has room: for an ask that has to wait, or may not be asked at all, nothing is fetched.
+   * The messages as sent to the model. Images are fetched in one of its slots, and only while it may be called and there
+   * is room for the call: nothing is fetched for an ask that has to wait or may not be asked.
    */
   async function messagesOf(ask: Ask, chain: readonly string[], context: AskContext): Promise<readonly ChatMessage[]> {
     const messages = withFormat(ask)
@@ -120,7 +120,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   }
 }
 
-/** The messages with their images as data URLs. A model is asked only when every image has been fetched and checked. */
+/** The messages with their images as data URLs. A model is asked only after every image has been fetched and checked. */
 async function withImages(
   messages: readonly ChatMessage[],
   images: ImageCache,

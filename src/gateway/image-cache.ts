@@ -2,15 +2,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 
 export interface ImageCacheSettings {
-  /** Longest time that a fetched image is kept for the next try of its ask, in ms. */
+  /** How long a fetched image is kept for the next try of its ask, in ms. */
   readonly keepMs: number
-  /** Most that is kept in all, in bytes as data URLs: the oldest go first. */
+  /** Most bytes kept in all, as data URLs: the oldest images are evicted first. */
   readonly maxBytes: number
 }
 
 /**
- * The images of asks that have not ended: an ask that is deferred and comes again finds what it has fetched, in this process.
- * Each ask has its own: nobody is shown what another post's address gave a while ago, or can tell that it was fetched.
+ * The images of asks that have not ended: a deferred ask that is tried again finds its fetched images, in this process.
+ * Each ask has its own: no ask is shown what another's URL returned earlier, or can tell that it was fetched.
  */
 export interface ImageCache {
   load(askId: string, url: string, signal: AbortSignal): Promise<string>
@@ -28,7 +28,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
     byAsk.delete(askId)
   }
 
-  /** Evicts what is too old and, while there is too much, the oldest. */
+  /** Evicts expired images and, while there are too many bytes, the oldest. */
   function evict(): void {
     for (const [askId, { until }] of byAsk) {
       if (until > clock() && bytes <= settings.maxBytes) return
@@ -38,7 +38,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
 
   return {
     async load(askId, url, signal) {
-      // A data URL needs no fetch, and stands in the case anyway.
+      // A data URL needs no fetch, and is stored with the case anyway.
       if (/^data:/i.test(url)) return loadImage(url, signal)
       evict()
       const known = byAsk.get(askId)?.images.get(url)

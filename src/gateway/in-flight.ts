@@ -13,14 +13,14 @@ import type { Guards } from './model-slots.ts'
 export interface CallInFlight {
   /** Longest wait for its answer, in ms. */
   readonly timeoutMs: number
-  /** Aborted when the ask is, and when the call takes too long for its stage. */
+  /** Aborted when the ask is aborted, or when the call takes too long for its stage. */
   readonly signal: AbortSignal
   readonly elapsedMs: number
-  /** What to throw for what the call threw: that it was cut off, where it was. */
+  /** The error to throw for what the call threw: the cut-off, if it was cut off. */
   errorOf(thrown: unknown): unknown
   /**
-   * Tells all that watch calls how it ended: the model's pace and breaker, the ask's list of calls, and the report. `absent`:
-   * the model is not there, which the breaker counts as unavailable.
+   * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `absent`:
+   * the model does not exist, which the breaker counts as unavailable.
    */
   ended(outcome: CallOutcome, how?: { readonly reply?: ModelReply; readonly absent?: boolean }): void
 }
@@ -46,7 +46,7 @@ export function callsInFlight(deps: {
       attempt: context.attempt,
       last: context.last,
       cut(afterMs) {
-        const why = `no answer within ${afterMs} ms, where nearly all of the stage take a third of it`
+        const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
         tooLong = new RetryLaterError('timeout', why)
         stopping.abort(tooLong)
       },
@@ -63,7 +63,7 @@ export function callsInFlight(deps: {
         context.signal.removeEventListener('abort', stop)
         unwatch(reply === undefined ? undefined : ms)
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
-        // A wait that the case's deadline cut short says nothing of the model.
+        // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
         breakers.note(pass, byDeadline ? 'deadline' : absent ? 'unavailable' : outcome)
         const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))

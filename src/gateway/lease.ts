@@ -6,36 +6,36 @@ import type { Looked, Memo, MemoEntry } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 
 export interface LeaseSettings {
-  /** How long an answer is known, in ms. */
+  /** How long an answer is remembered, in ms. */
   readonly keepMs: number
-  /** How long a question is an asker's alone after its last heartbeat, in ms. */
+  /** How long a question is reserved for its asker after the last heartbeat, in ms. */
   readonly leaseMs: number
-  /** Longest entry, in bytes: a longer one is kept without its raw text, else not at all. */
+  /** Longest entry, in bytes: a longer one is stored without its raw text, or else not at all. */
   readonly maxBytes: number
 }
 
-/** One caller's right to ask questions, against all processes: one pays for a question as long as its lease lives. */
+/** One caller's right to ask questions, among all processes: only one pays for a question while its lease is alive. */
 export interface Lease {
-  /** For each key its answer, or the right to ask, or that somebody else is asking. */
+  /** For each key: its answer, or the right to ask, or that another is asking. */
   look(keys: readonly string[]): Promise<readonly Looked[]>
   /** Runs `work` and extends the leases of these questions until it has ended. */
   during<Result>(keys: readonly string[], work: () => Promise<Result>): Promise<Result>
-  /** Keeps answers for others, in the background, and ends their leases. An answer that is too long is not kept. */
+  /** Stores answers for others, in the background, and ends their leases. An answer that is too long is not stored. */
   keep(answers: ReadonlyMap<string, MemoEntry>): void
-  /** Lets the next ask these questions. Never rejects. */
+  /** Lets the next asker ask these questions. Never rejects. */
   release(keys: readonly string[]): Promise<void>
 }
 
 /**
- * Leases on questions, in the memo. An answer is paid for, and must not be lost because it can't be kept for others: whatever
- * fails behind a call is reported, and a lease that is not given back expires.
+ * Leases on questions, in the memo. A paid answer must not be lost because it can't be stored for others: failures after
+ * a call are reported, and a lease that is not released expires.
  */
 export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock; report: Report }) {
   const { memo, settings, clock, report } = deps
   const failed = (error: unknown) => report('error', { where: 'memo', error })
 
   return {
-    /** For one who asks, about this subject. */
+    /** A lease for a caller that asks about this subject. */
     lease(subject: ThreadRef): Lease {
       const asker = randomUUID()
       const release = (keys: readonly string[]) => memo.giveUp(keys, asker).catch(failed)
@@ -63,8 +63,8 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
     },
 
     /**
-     * Looks again and again for the answer to a question that another process asks, while `wanted` says so. Resolves to null
-     * where nobody asks any more, or it is not wanted. `waitMs`: until the other's lease ends, in ms.
+     * Polls for the answer to a question that another process is asking, while `wanted` returns true. Resolves to null
+     * if nobody is asking any more, or it is no longer wanted. `waitMs`: until the other's lease ends, in ms.
      */
     async watch(key: string, subject: ThreadRef, waitMs: number, wanted: () => boolean): Promise<MemoEntry | null> {
       const watcher = randomUUID()
@@ -90,12 +90,12 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
   }
 }
 
-/** Pauses between looks, in ms: a fifth of the time waited, so that looks are few and an answer is soon seen. */
+/** Time between polls, in ms: a fifth of the time waited, so that polls are few and an answer is soon seen. */
 function pauseAfter(waitedMs: number): number {
   return Math.min(500, Math.max(20, waitedMs / 5))
 }
 
-/** The entry in at most `maxBytes`; null where it is longer even without its raw text. */
+/** The entry in at most `maxBytes`; null if it is longer even without its raw text. */
 function bounded(entry: MemoEntry, maxBytes: number): MemoEntry | null {
   const fits = (some: MemoEntry) => Buffer.byteLength(JSON.stringify(some)) <= maxBytes
   return [entry, { ...entry, raw: null }].find(fits) ?? null

@@ -22,39 +22,39 @@ import { type QuestionKey, questionKeys } from './question-key.ts'
 import { singleFlight, type Waiter } from './single-flight.ts'
 
 export interface MemoSettings extends LeaseSettings {
-  /** Longest wait in a worker for somebody else's answer, in ms; then the ask is deferred and comes again. */
+  /** Longest wait in a worker for another asker's answer, in ms; then the ask is deferred. */
   readonly patienceMs: number
 }
 
 export interface MemoContext {
-  /** The model that is asked first, under the name by which it is asked. */
+  /** The model to ask first, by its name in the settings. */
   readonly model: string
-  /** Whose content the question holds; another tenant's answers are never found for it. */
+  /** The subject whose content the question quotes; another tenant's answers are never found for it. */
   readonly subject: ThreadRef
   readonly signal: AbortSignal
-  /** ms since 1970; nobody waits beyond it. */
+  /** ms since 1970; waiting ends then. */
   readonly deadline: number
-  /** The messages as the model gets them, images as data URLs. */
+  /** The messages as sent to the model, images as data URLs. */
   messagesOf(ask: Ask): Promise<readonly ChatMessage[]>
-  /** Has this model answer. Called at most once at a time, and never for a question that is known or asked elsewhere. */
+  /** Has this model answer. Called once at a time, and never for a question that is known or being asked elsewhere. */
   pay(ask: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid>
-  /** The model to turn to after this error of another; null where the error is the ask's. */
+  /** The model to try after another failed with this error; null if the error is the ask's own. */
   instead(error: unknown, model: string): string | null
 }
 
 /**
- * Asks no question whose answer is known, and none that somebody asks at this moment, in whatever process: of many askers
- * one pays as long as its lease lives, and the others get its answer. An answer is known under the name of the model that gave
- * it: who turns to another model first looks for what that one has answered. Nobody learns by it what another tenant has
- * asked. `usage.memoHits` counts questions, or items of a batch, that were answered without being asked. Throws
- * `RetryLaterError`, at no attempt's cost, where somebody else's answer takes longer than `patienceMs`.
+ * Never asks a question whose answer is known, or that another process is asking at the moment: of many askers one pays
+ * while its lease is alive, and the others get its answer. An answer is stored under the model that gave it: before
+ * another model is paid, its stored answers are looked up. Nothing reveals what another tenant has asked.
+ * `usage.memoHits` counts questions, or items of a batch, that were answered without a call. Throws `RetryLaterError`,
+ * at no attempt's cost, if another asker's answer takes longer than `patienceMs`.
  */
 export type AskOnce = (ask: Ask, context: MemoContext) => Promise<Remembered>
 
 export function askOnce(deps: {
   memo: Memo
   settings: MemoSettings
-  /** Keys the hashes of questions, so that nobody can tell from a hash what was asked. */
+  /** The key of the questions' hashes, so that a hash does not reveal what was asked. */
   secret: string
   clock: Clock
   report: Report
@@ -79,7 +79,7 @@ export function askOnce(deps: {
         const started = waiter.join(open.map(({ key }) => key))
         const lookedFor = open.filter(({ key }) => started.has(key))
         const mine = await look(state, lookedFor, watch)
-        // Paid for before anything is waited for: two that wait for items of each other's batch both get on.
+        // Pay before waiting: otherwise two asks that wait for items of each other's batch would block each other.
         const other = mine.length > 0 ? await pay(state, mine) : null
         if (other === null) await waitForOthers(state, deps)
         else turnTo(state, other, keyOf)
@@ -92,18 +92,18 @@ export function askOnce(deps: {
   }
 }
 
-/** How far an ask has come. */
+/** The progress of an ask. */
 interface State {
   readonly ask: Ask
   readonly context: MemoContext
   readonly waiter: Waiter<ThreadRef, MemoEntry>
   readonly lease: Lease
-  /** The model that is asked now. */
+  /** The model that is being asked. */
   model: string
   questions: readonly Question[]
   /** Answers by question. */
   readonly known: Map<string, MemoEntry>
-  /** Questions that a call has been made for, whether or not it answered them. */
+  /** Questions for which a call has been made, whether or not it answered them. */
   readonly asked: Set<string>
   readonly calls: BatchCall[]
   waitedMs: number
@@ -114,7 +114,7 @@ function openOf({ questions, known, asked }: State): readonly Question[] {
   return questions.filter(({ key }) => !known.has(key) && !asked.has(key))
 }
 
-/** Looks for the answers to questions whose flight this asker has started. Returns those that are its own to pay for. */
+/** Looks up the questions whose flight this asker has started. Returns those that it must pay for itself. */
 async function look(
   state: State,
   started: readonly Question[],
@@ -136,7 +136,7 @@ async function look(
       state.known.set(key, entry)
       flight?.resolve(entry)
     } else if (looked?.state === 'asked') {
-      // One watch for all who wait here; it goes on when this asker has gone and others still wait.
+      // One poll for everyone who waits here; it continues if this asker leaves while others still wait.
       if (flight !== undefined)
         void watch(key, flight.owner, looked.waitMs, () => flight.waiters > 0).then(flight.resolve)
     } else mine.push(question)
@@ -144,7 +144,7 @@ async function look(
   return mine
 }
 
-/** Pays for these questions, in one call. Returns the model to turn to where this one gave no answer, else null. */
+/** Pays for these questions, in one call. Returns the model to try next if this one gave no answer, else null. */
 async function pay(state: State, mine: readonly Question[]): Promise<string | null> {
   const { ask, context, lease, waiter, model } = state
   const keys = mine.map(({ key }) => key)
@@ -177,7 +177,7 @@ async function pay(state: State, mine: readonly Question[]): Promise<string | nu
   }
 }
 
-/** Lets the next ask what has no answer yet. */
+/** Lets the next asker ask what has no answer yet. */
 async function release({ known, lease, waiter }: State, questions: readonly Question[]): Promise<void> {
   const left = questions.flatMap(({ key }) => (known.has(key) ? [] : [key]))
   if (left.length === 0) return
@@ -185,7 +185,7 @@ async function release({ known, lease, waiter }: State, questions: readonly Ques
   for (const key of left) waiter.flightOf(key)?.resolve(null)
 }
 
-/** From here on another model is asked: what has no answer yet is another question. */
+/** From here on another model is asked, under other keys for what has no answer yet. */
 function turnTo(state: State, model: string, keyOf: QuestionKey): void {
   const { known, asked, context } = state
   state.model = model
@@ -195,7 +195,7 @@ function turnTo(state: State, model: string, keyOf: QuestionKey): void {
   })
 }
 
-/** Waits for what others ask, and takes their answers. */
+/** Waits for questions that others are asking, and uses their answers. */
 async function waitForOthers(
   state: State,
   { memo, settings, clock }: { memo: Memo; settings: MemoSettings; clock: Clock },
@@ -208,7 +208,7 @@ async function waitForOthers(
   const ended = Promise.all(others.map(({ key }) => waiter.flightOf(key)?.ended ?? null))
   const entries = await withTimeout(ended, patienceMs, context.signal)
   if (entries === null)
-    throw new RetryLaterError('unavailable', 'somebody else is asking the same question', {
+    throw new RetryLaterError('unavailable', 'another worker already has this question in flight', {
       delayMs: Math.round(settings.patienceMs * (1 + Math.random())),
       costsAttempt: false,
     })
@@ -224,7 +224,7 @@ async function waitForOthers(
   state.waitedMs += clock() - began
 }
 
-/** What a promise resolves to, null if it takes longer; rejects with the signal's reason when that is aborted. */
+/** What a promise resolves to, null if it takes too long; rejects with the signal's reason if that is aborted. */
 async function withTimeout<Result>(promise: Promise<Result>, ms: number, signal: AbortSignal): Promise<Result | null> {
   const done = new AbortController()
   try {

@@ -4,21 +4,24 @@ import { type Slots, slots } from './slots.ts'
 import { type TimeLimits, timeLimits } from './time-limits.ts'
 
 export interface SlotSettings {
-  /** Calls in flight at once from this process. */
+  /** Most calls in flight from this process. */
   readonly slots: number
-  /** A stage's calls are not cut off before this, in ms, however quick they are as a rule; null: only `callTimeoutMs` counts. */
+  /**
+   * A stage's calls are never cut off before this, in ms, however fast they usually are; null: only `callTimeoutMs`
+   * counts.
+   */
   readonly minTimeoutMs: number | null
-  /** Fewer calls in flight to a model when they take this many times as long as usual; null: never adapt. */
+  /** Fewer calls are sent to a model when they take this many times as long as usual; null: never adapt. */
   readonly latencyTolerance: number | null
 }
 
-/** What this process has learnt of a model: how many calls it bears at once, and how long they take. */
+/** What this process has learnt about a model: how many parallel calls it sustains, and how long they take. */
 export interface Guards {
   readonly adaptive: AdaptiveLimit
   readonly times: TimeLimits
 }
 
-/** Slots for calls from this process: of all together, and of each model. */
+/** Slots for calls from this process: for all models together, and for each model. */
 export interface ModelSlots {
   /** Runs `task` while it has one of the model's slots and one of the process's. */
   withSlot<Result>(model: string, signal: AbortSignal, task: (guards: Guards) => Promise<Result>): Promise<Result>

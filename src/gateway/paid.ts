@@ -3,18 +3,18 @@ import { addUsage, noUsage, type Usage } from '../domain/verdict.ts'
 import type { Answered } from './call.ts'
 import { chargeOf, type Price } from './cost.ts'
 
-/** An ask as calls to a model ended it. */
+/** The result of an ask that was sent to a model. */
 export interface Paid {
   readonly answer: unknown
   readonly failed?: { readonly code: string; readonly detail: string }
   readonly raw: string | null
-  /** The model as it names itself. */
+  /** The model's own name for itself. */
   readonly model: string
   readonly usage: Usage
   readonly ms: number
 }
 
-/** What the calls of one attempt came to, the last of them deciding. `name`: the model as the settings name it. */
+/** The result of one attempt's calls; the last one decides. `name`: the model's name in the settings. */
 export function paidFor(name: string, answered: readonly Answered[], prices: Readonly<Record<string, Price>>): Paid {
   const last = answered.at(-1)
   if (last === undefined) throw new Error('an ask settled without a call')

@@ -5,7 +5,7 @@ export function lastOnes(size: number) {
   let sorted: readonly number[] | null = null
   let unsorted = 0
   return {
-    /** How many there are, at most `size`. */
+    /** How many values there are, at most `size`. */
     get count() {
       return values.length
     },
@@ -14,7 +14,7 @@ export function lastOnes(size: number) {
       next = (next + 1) % size
       unsorted++
     },
-    /** In ascending order. Sorting is costly: up to a sixteenth of the values may be newer than the order returned. */
+    /** In ascending order. Sorting is costly: up to a sixteenth of the values may be newer than the returned order. */
     sorted(): readonly number[] {
       if (sorted === null || unsorted * 16 >= values.length) {
         sorted = values.toSorted((a, b) => a - b)
@@ -25,7 +25,7 @@ export function lastOnes(size: number) {
   }
 }
 
-/** The quantile at `share` (0 to 1) of ascending values, by the nearest rank; 0 where there are none. */
+/** The quantile at `share` (0 to 1) of ascending values, by the nearest rank; 0 if there are none. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
 }

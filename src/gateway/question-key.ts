@@ -2,15 +2,15 @@ import { createHash, createHmac } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 
-/** The key under which the memo knows a question. */
+/** Returns the key under which the memo stores a question's answer. */
 export type QuestionKey = (model: string, tenant: string, ask: Ask, messages: readonly ChatMessage[]) => string
 
-/** Raised when what is kept of an answer changes, or for whom: version 1 did not tell tenants apart. */
+/** Raised when the stored form of an answer changes, or who may see it: version 1 did not separate tenants. */
 const FORM = 2
 
 /**
- * A question's key: a keyed hash of the model, the tenant whose content it is about, the messages as sent (their last lines
- * hold the schema) and the parameters, so that nobody can tell from it what was asked. Images count by their data.
+ * A question's key: a keyed hash of the model, the tenant whose content it quotes, the messages as sent (which end with
+ * the schema) and the parameters, so that it does not reveal what was asked. Images count by their data.
  */
 export function questionKeys(secret: string): QuestionKey {
   return (model, tenant, { stage, temperature, maxTokens }, messages) => {

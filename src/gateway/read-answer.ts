@@ -8,7 +8,7 @@ import { isObject } from './reading/loose-json.ts'
 import { decoded, objectsIn, wholeArray, withoutThoughts } from './reading/text.ts'
 import { unwrapped } from './reading/unwrap.ts'
 
-/** What a reply says: an answer, or the name of what it is instead. */
+/** A reply as read: an answer, or the code of what it is instead. */
 export type ReplyReading<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | {
@@ -17,7 +17,10 @@ export type ReplyReading<Answer> =
       readonly why: string
     }
 
-/** Reads a reply. A refusal is what the endpoint reports as one; a refusal in prose is unreadable like any other prose. */
+/**
+ * Reads a reply. Only a refusal that the endpoint reports counts as one; a refusal in prose is unreadable like any other
+ * prose.
+ */
 export function readReply<Answer>(
   { text, finish }: Pick<ModelReply, 'text' | 'finish'>,
   schema: z.ZodType<Answer>,
@@ -73,7 +76,7 @@ export function readAnswer<Answer>(
   return lines === undefined ? unreadable('no JSON object') : fitted(lines, form, schema)
 }
 
-/** The one answer that all objects with a key of the form agree on; undefined where there are no such objects. */
+/** The one answer that all objects with a key of the form agree on; undefined if there are no such objects. */
 function theOneIn<Answer>(
   objects: readonly unknown[],
   form: Form,

@@ -8,39 +8,42 @@ import { CallDeferred } from './deferred.ts'
 export interface ReservationSettings {
   /** Longest wait for one call, in ms. */
   readonly callTimeoutMs: number
-  /** What all processes together may ask: by model and by tenant; `default` for those that are not named. */
+  /** What all processes together may ask: by model and by tenant; `default` for others. */
   readonly limits: {
     readonly models: Readonly<Record<string, LimitsOf>>
     readonly tenants: Readonly<Record<string, LimitsOf>>
   }
-  /** Wait for a budget to renew, or do without. */
+  /** Wait until a budget renews, or fail the ask. */
   readonly whenSpent: 'hold' | 'degrade'
 }
 
-/** The call that wants room. */
+/** A call that needs room. */
 export interface Reserving {
   /** Unique to this call. */
   readonly id: string
   readonly model: string
   readonly tenant: string
   readonly caseId: string
-  /** Names the ask, the same at each try. */
+  /** Identifies the ask, the same at each try. */
   readonly askId: string
-  /** An upper bound of what the call can take. */
+  /** An upper bound of what the call can use. */
   readonly atMost: Amount
 }
 
-/** What budgets and limits granted one call, or why not. */
+/** What budgets and limits granted to one call, or why they refused. */
 export interface Reservation {
-  /** Throws what the first of them threw that refused: `CallDeferred` or `PermanentError`. */
+  /** Rethrows the first refusal (budget first): `CallDeferred` or `PermanentError`. */
   check(): void
-  /** Puts the real usage in place of what was set aside; a call that is not counted goes back to the limits whole. */
+  /** Replaces the reservation by the real usage; a call that is not counted is given back to the limits in full. */
   settle(spent: Amount, counted: boolean): void
-  /** Gives all back, and resolves when it is back. */
+  /** Gives everything back, and resolves when that is done. */
   release(): Promise<void>
 }
 
-/** Room for calls under every budget and limit. Errors in giving room back are reported: what is not given back expires. */
+/**
+ * Reserves room for calls under every budget and limit. Errors while giving room back are reported: what is not given
+ * back expires.
+ */
 export function reservations(deps: {
   limits: Limits
   budgets: Budgets
@@ -76,7 +79,7 @@ export function reservations(deps: {
   }
 
   return async (call) => {
-    // Together, in one round trip: what only one of them granted is given back.
+    // Both in one round trip: if only one of them granted room, it is given back.
     const [money, room] = await Promise.allSettled([reserveMoney(call), reserveRoom(call)])
     const paid = money.status === 'fulfilled'
     const ticket = room.status === 'fulfilled' ? room.value : null
@@ -104,9 +107,12 @@ export function reservations(deps: {
   }
 }
 
-/** A reservation outlives the longest call by this much. */
+/** A reservation lives longer than the longest call by this much. */
 const LEASE_SPARE_MS = 30_000
-/** A deferred ask is tried at least this often: a limit may have been raised, and a hold must not look like the deadline. */
+/**
+ * A deferred ask is retried at least this often: a limit may have been raised meanwhile, and no deferral may last until
+ * the deadline.
+ */
 const LONGEST_HOLD_MS = 30_000
 
 function refusalOf({ scope, unit, why, renewsInMs }: Refused, whenSpent: ReservationSettings['whenSpent']): Error {

@@ -1,26 +1,26 @@
-/** What one caller of this process works on, for all who wait here for its result. */
+/** One piece of work by one caller in this process, shared by everyone here who waits for its result. */
 export interface Flight<Owner, Result> {
-  /** Who started it. */
+  /** The caller that started it. */
   readonly owner: Owner
-  /** Resolves at its end, to null where there is no result. Never rejects. */
+  /** Resolves when it ends, to null if there is no result. Never rejects. */
   readonly ended: Promise<Result | null>
-  /** How many wait for it now, its owner among them. */
+  /** How many are waiting for it now, the owner included. */
   readonly waiters: number
-  /** Ends it for all who wait. After null whoever comes next may start it again. */
+  /** Ends it for everyone who waits. After null the next caller may start it again. */
   resolve(result: Result | null): void
 }
 
 /** One caller's view: the flights that it has started, and those of others that it has joined. */
 export interface Waiter<Owner, Result> {
-  /** Joins the flights of these keys, each key once, and starts those that are missing. Returns the keys started. */
+  /** Joins the flights of these keys, and starts missing ones. Returns the started keys. */
   join(keys: Iterable<string>): ReadonlySet<string>
   /** The flight of a key that this caller has joined. */
   flightOf(key: string): Flight<Owner, Result> | undefined
-  /** Waits for none of them any longer; those that it has started go on until they are resolved. */
+  /** Stops waiting for all of them; those that it started continue until they are resolved. */
   leave(): void
 }
 
-/** Single flight: of many callers in one process that want the same thing, the first starts it and the others wait. */
+/** Single flight: of many callers in one process that need the same thing, the first starts it and the others wait. */
 export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Owner, Result> } {
   const flights = new Map<string, Flight<Owner, Result> & { waiters: number }>()
 

@@ -1,12 +1,12 @@
-/** A bounded number of slots, given in order of arrival. */
+/** A limited number of slots, given in order of arrival. */
 export interface Slots {
-  /** Waits for a slot, runs `task`, frees the slot. Rejects with the signal's reason if that is aborted while waiting. */
+  /** Waits for a slot, runs `task`, frees the slot. Rejects with the signal's reason if it is aborted while waiting. */
   run<Result>(signal: AbortSignal, task: () => Promise<Result>): Promise<Result>
   readonly busy: number
   readonly waiting: number
 }
 
-/** `limit` may change over time; whenever a slot is free, the task that has waited longest gets it. */
+/** `limit` may change over time; a free slot goes to the task that has waited longest. */
 export function slots(limit: () => number): Slots {
   const waiting = new Set<() => void>()
   let busy = 0

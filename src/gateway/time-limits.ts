@@ -1,52 +1,55 @@
 import type { Clock } from '../ports/clock.ts'
 import { lastOnes, quantile } from './quantile.ts'
 
-/** How long calls to one model may take, judged by how long calls of the same kind have taken. */
+/** Limits how long calls to one model may take, judged by how long calls of the same kind have taken. */
 export interface TimeLimits {
   /**
-   * Watches a call until the function returned is called, with the call's time in ms if it was answered. Calls `cut` once,
-   * with the limit in ms, if the call takes too long.
+   * Watches a call until the returned function is called, with the call's duration in ms if it was answered. Calls `cut`
+   * once, with the limit in ms, if the call takes too long.
    */
   watch(call: WatchedCall): (answeredMs?: number) => void
 }
 
 export interface WatchedCall {
-  /** Calls of one kind (a stage) take about as long as each other. */
+  /** Calls of one kind (a stage) take similar times. */
   readonly kind: string
   /** 1 for the first try of an ask. */
   readonly attempt: number
-  /** The ask's last try: it gets all the time that there is. */
+  /** The ask's last try: it may use all the remaining time. */
   readonly last: boolean
   readonly cut: (afterMs: number) => void
 }
 
-/** Fewest answers from which a limit is derived, and how many of the latest count. */
+/** Fewest answers for a limit, and how many of the latest count. */
 const ENOUGH = 8
 const LATEST = 128
-/** The limit is this quantile of the answers' times, multiplied. */
-const SHARE = 0.9
-const TIMES = 3
-/** Each further try may take this many times as long as the one before, and the last as long as any call: slow is not hung. */
-const NEXT_TRY_TIMES = 4
+/** The limit is this quantile of the answers' times, multiplied by this. */
+const QUANTILE = 0.9
+const MULTIPLIER = 3
+/**
+ * Each further try may take this many times longer than the one before, and the last try has no such limit: slow is not
+ * hung.
+ */
+const NEXT_TRY_MULTIPLIER = 4
 const TICK_MS = 100
 
 /**
  * A call that hangs must not keep its slot for as long as the slowest stage may take. Its limit is three times the 90th
- * percentile of the latest answers of its kind, at least `leastMs`. Only answers count, those of later tries too, so that the
- * limit follows a model that becomes slower. Time in which this process itself did not run is not counted.
+ * percentile of the latest answers of its kind, at least `leastMs`. Only answers count, later tries included, so that
+ * the limit follows a model that becomes slower. Time in which this process was not running does not count.
  */
 export function timeLimits({ leastMs }: { leastMs: number | null }, clock: Clock): TimeLimits {
   const times = new Map<string, ReturnType<typeof lastOnes>>()
   const watched = new Map<WatchedCall, number>()
   let timer: NodeJS.Timeout | undefined
-  /** For how long this process has run while it watched a call, in ms. */
+  /** How long this process has been running while it watched a call, in ms. */
   let awake = 0
   let ticked = 0
 
   function limitOf({ kind, attempt, last }: WatchedCall): number {
     const known = times.get(kind)
     if (leastMs === null || last || known === undefined || known.count < ENOUGH) return Number.POSITIVE_INFINITY
-    return Math.max(leastMs, TIMES * quantile(known.sorted(), SHARE)) * NEXT_TRY_TIMES ** (attempt - 1)
+    return Math.max(leastMs, MULTIPLIER * quantile(known.sorted(), QUANTILE)) * NEXT_TRY_MULTIPLIER ** (attempt - 1)
   }
 
   function passed(): number {

@@ -43,8 +43,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
     async add(shelf, items, by, signal, change = changeId(now()), tenant = null) {
       if (items.some(({ text }) => text.trim() === '')) throw new OperatorError('An item of a shelf needs a text.')
       const tenants = new Set(items.map(({ subject }) => subject?.tenant ?? tenant))
-      if (tenants.size > 1)
-        throw new OperatorError('Items of several tenants go onto a shelf one tenant after the other.')
+      if (tenants.size > 1) throw new OperatorError('Items of several tenants: import one tenant at a time.')
       const [whose = tenant] = tenants
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },

@@ -67,7 +67,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
       if (wanted.length === 0)
         throw new OperatorError(
           all.length === 0
-            ? `${id} stands on no shelf: it was taken back already, was never approved, or is the id of something else.`
+            ? `${id} is not on any shelf: it was already taken back, was never approved, or is the id of something else.`
             : `${id} does not stand there, but at: ${placesIn(all)}.`,
         )
       if (wanted.length > 1 && where.everywhere !== true)

@@ -1,6 +1,6 @@
 import { entryOf } from '../domain/entry-of.ts'
 
-/** What calls take: tokens of prompt and answer together, and US dollars at the prices in the settings. */
+/** What calls use: prompt and answer tokens together, and US dollars at the prices in the settings. */
 export interface Amount {
   readonly tokens: number
   readonly usd: number
@@ -8,7 +8,7 @@ export interface Amount {
 
 export const NOTHING: Amount = { tokens: 0, usd: 0 }
 
-/** What a budget is for: one verdict, one tenant for a while, or everything for a while. */
+/** What a budget is for: one verdict, one tenant for a period, or everything for a period. */
 export const BUDGET_SCOPES = ['verdict', 'tenant', 'total'] as const
 export type BudgetScope = (typeof BUDGET_SCOPES)[number]
 
@@ -16,13 +16,13 @@ export const BUDGET_UNITS = ['tokens', 'usd'] as const
 export type BudgetUnit = (typeof BUDGET_UNITS)[number]
 
 /**
- * Why a budget has no room. `in-flight`: there would be room if calls in flight took less than their bounds. `spent`: there
- * is none. `too-large`: the call's bound alone is above the whole budget.
+ * Why a budget has no room. `in-flight`: there would be room if calls in flight used less than their bounds. `spent`:
+ * there is none. `too-large`: the call's bound alone exceeds the whole budget.
  */
 export const REFUSAL_REASONS = ['in-flight', 'spent', 'too-large'] as const
 export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
-/** The most that may be spent; null where there is no limit of that kind. */
+/** The most that may be spent; null: no limit of that kind. */
 export interface BudgetLimit {
   readonly tokens: number | null
   readonly usd: number | null
@@ -31,23 +31,23 @@ export interface BudgetLimit {
 export interface BudgetSettings {
   /** One case, over all its rounds, retries and take-overs. It never renews. */
   readonly verdict: BudgetLimit
-  /** Each tenant. Renews every `perMs`, counted from 1970: an hour's at the full hour. */
+  /** Each tenant. Renews every `perMs`, counted from 1970: an hourly budget on the hour. */
   readonly tenant: BudgetLimit & { readonly perMs: number }
-  /** Limits of single tenants, in place of `tenant`'s. */
+  /** Limits of individual tenants, instead of `tenant`'s. */
   readonly tenants: Readonly<Record<string, BudgetLimit>>
-  /** Everything together. Renews every `perMs`, counted from 1970: a day's at midnight UTC. */
+  /** Everything together. Renews every `perMs`, counted from 1970: a daily budget at midnight UTC. */
   readonly total: BudgetLimit & { readonly perMs: number }
-  /** How long a verdict's account outlives its last call, in ms: longer than a case can be open. */
+  /** How long a verdict's account is kept after its last call, in ms: longer than a case can be open. */
   readonly keepVerdictMs: number
 }
 
-/** A call that wants to be paid for. */
+/** A call that asks for its share of the budgets. */
 export interface Purchase {
-  /** Chosen by the caller, unique to this call. Asking again with the same one changes nothing. */
+  /** Chosen by the caller, unique to this call. Reserving twice with the same ticket changes nothing. */
   readonly ticket: string
   readonly caseId: string
   readonly tenant: string
-  /** An upper bound of what the call can take. */
+  /** An upper bound of what the call can use. */
   readonly atMost: Amount
   /** Longer than the call can last, in ms. Until then what it may give back counts as in flight. */
   readonly leaseMs: number
@@ -58,7 +58,7 @@ export interface Refused {
   readonly scope: BudgetScope
   readonly unit: BudgetUnit
   readonly why: RefusalReason
-  /** When to ask again, in ms. Null where no waiting helps: a verdict's budget is spent, or the call is too large. */
+  /** When to try again, in ms. Null if waiting does not help: a verdict's budget is spent, or the call is too large. */
   readonly renewsInMs: number | null
 }
 
@@ -68,26 +68,28 @@ export type Reserved = { readonly granted: true } | Refused
 export interface Balance {
   /** Settled and reserved. */
   readonly used: Amount
-  /** The part of it that calls in flight reserve. */
+  /** The part of `used` that is reserved by calls in flight. */
   readonly inFlight: Amount
 }
 
 /**
- * What may be spent on models. No account ever goes over its limit by what was reserved, however many processes reserve
- * at once. Time is the store's own. A call belongs to the window in which it was reserved, also when it is settled later.
+ * What may be spent on models. Reservations never take an account over its limit, however many processes reserve at
+ * once; only usage above a call's bound can. Time is the store's own. A call belongs to the window in which it was
+ * reserved, even if it is settled later.
  *
- * A reservation that nobody settles, because its process died, stays booked at its upper bound: the endpoint may have answered
- * and charged for it. When its lease ends, nobody waits any longer for what it might give back; a later settlement still
- * counts.
+ * A reservation that is never settled, because its process died, stays booked at its upper bound: the endpoint may have
+ * answered and charged for it. When its lease ends, no call waits any longer for what it might give back; a later
+ * settlement still counts.
  */
 export interface Budgets {
-  /** Takes the bound from every account of the call at once, or from none. Where several refuse: the longest wait. */
+  /** Takes the bound from every account of the call at once, or from none. If several refuse, returns the longest wait. */
   reserve(purchase: Purchase): Promise<Reserved>
   /**
-   * Replaces the bound by what was really spent, once: the first settlement counts. More than the bound is booked in full. `unknown` for a ticket that was never granted or whose accounts are closed; it changes nothing.
+   * Replaces the bound by the real usage, once: the first settlement counts. Usage above the bound is booked in full.
+   * `unknown`, with nothing changed, for a ticket that was never granted or whose accounts are closed.
    */
   settle(ticket: string, spent: Amount): Promise<'settled' | 'unknown'>
-  /** The account of everything together, in this window; null where it has no limit and is not kept. */
+  /** The account of everything together, in this window; null if it has no limit and is not kept. */
   total(): Promise<Balance | null>
 }
 
@@ -95,12 +97,12 @@ export interface Budgets {
 export interface Account {
   readonly scope: BudgetScope
   readonly name: string
-  /** null: it never renews. */
+  /** null: never renews. */
   readonly perMs: number | null
   readonly limit: { readonly tokens: number | null; readonly nanoUsd: number | null }
 }
 
-/** The accounts of a call. What has no limit is not kept. */
+/** The accounts that a call is booked on. Those without a limit are left out. */
 export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseId' | 'tenant'>): Account[] {
   const { verdict, tenant, tenants, total } = settings
   return [
@@ -116,10 +118,10 @@ function account(scope: BudgetScope, id: string, { tokens, usd }: BudgetLimit, p
   return [{ scope, name: `${scope}:${id}`, perMs, limit }]
 }
 
-/** When a deferred call asks again where calls in flight may make room, in ms: about as long as a call lasts. */
+/** When a deferred call tries again if calls in flight may make room, in ms: about as long as a call lasts. */
 export const ROOM_SOON_MS = 1_000
 
-/** Whole tokens and billionths of a dollar, rounded up: sums of whole numbers do not drift. */
+/** Whole tokens and billionths of a dollar, rounded up: sums of integers do not drift. */
 export function booked({ tokens, usd }: Amount): { tokens: number; nanoUsd: number } {
   return { tokens: whole(tokens), nanoUsd: whole(usd * 1e9) }
 }
@@ -128,8 +130,11 @@ export function amountOf({ tokens, nanoUsd }: { tokens: number; nanoUsd: number 
   return { tokens, usd: nanoUsd / 1e9 }
 }
 
-/** An endpoint can report anything as its usage: never less than nothing, and nothing that a sum could not hold. */
+/**
+ * An endpoint can report any number as its usage: negative numbers become 0, and huge ones are capped so that sums stay
+ * exact.
+ */
 function whole(value: number): number {
-  // The last digits of a product of decimals are noise, and must not round it up.
+  // The last digits of a decimal product are noise, and must not round it up.
   return Math.min(Math.max(0, Math.ceil(value - 1e-3)), 1e15)
 }

@@ -1,31 +1,31 @@
 import type { Call, CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 
-/** A case as its worker holds it. */
+/** A case as its worker sees it. */
 export interface TakenCase {
   readonly record: CaseRecord
-  /** Raised by each taking over; only the latest holder can conclude. */
+  /** Raised at each takeover; only the latest holder can conclude. */
   readonly epoch: number
-  /** Raised when a case restarts; answers to an earlier run are not taken. */
+  /** Raised when a case restarts; answers to an earlier run are rejected. */
   readonly run: number
   readonly journal: Journal
-  /** Calls that ended without an answer in the journal, in order: failed, or unreadable before a restart. */
+  /** Calls without an answer in the journal, in order: failed, or unreadable before a restart. */
   readonly lostCalls: readonly LostCall[]
 }
 
 export interface LostCall extends Call {
-  /** Of the ask that it was made for. */
+  /** The key of the ask that it was made for. */
   readonly key: string
 }
 
-/** The store lets no case be taken over now: it has lost data, or has only just started and may have. */
-export class StandsStill extends Error {
+/** No case can be taken over now: the store has lost data, or has just restarted and may have. */
+export class StoreSuspended extends Error {
   constructor() {
-    super('the store stands still')
-    this.name = 'StandsStill'
+    super('store suspended: data lost or just restarted')
+    this.name = 'StoreSuspended'
   }
 }
 
-/** A case that is not published: open, or concluded while its verdict waits for Kafka. */
+/** An unpublished case: open, or concluded while its verdict waits for Kafka. */
 export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
 }
@@ -37,39 +37,40 @@ export interface CaseRestart {
   readonly journal: Journal
   /** Calls whose answers it does not keep. */
   readonly lostCalls: readonly LostCall[]
-  /** The thread's version that it restarts on: it must still be that. */
+  /** The thread's version that it restarts on; the restart fails if the thread has changed since. */
   readonly version: number
-  /** The thread's version that it sees now; null leaves what was noted, where this process can't know. */
+  /** The thread's version that it sees now; null keeps the stored one, if this process can't know it. */
   readonly seen: number | null
 }
 
-/**
- * Open cases and their journals. Everything here survives the process: when a promise resolves, the effect is in the store.
- */
+/** Open cases and their journals. All of it is durable: when a promise resolves, the effect is in the store. */
 export interface CaseStore {
   /**
-   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). A caller
-   * that has the record of a run (`known`) is not sent it again. Throws {@link StandsStill}.
+   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). The
+   * record is left out for a caller that already has it for this run (`known`). Throws {@link StoreSuspended}.
    */
   take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
   /** Whether the case is open in this run. */
   isCurrent(caseId: string, run: number): Promise<boolean>
-  /** Reads a case that is not published, without taking it over; null where there is none. */
+  /** Reads an unpublished case without taking it over; null if there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
   /**
-   * Restarts a case that is still as `read`, in a new run that nobody has taken. A verdict that no publisher was ever handed is
-   * taken back, and its case is open again. A verdict that a publisher has in hand is erased here, its case with it, and the
-   * next revision falls due as soon as it is published: `in-flight`. `changed`, with nothing done, if the case or its thread is
-   * not as it was read.
+   * Restarts a case that is still as `read`, in a new run that nobody has taken. If its verdict was never handed to a
+   * publisher, the verdict is withdrawn and the case is open again. If a publisher has it, the verdict and its case are
+   * erased here, and the next revision is due as soon as it is published: `in-flight`. `changed`, with nothing done, if
+   * the case or its thread is not as it was read.
    */
   restartUnpublished(read: UnpublishedCase, restart: CaseRestart): Promise<'restarted' | 'in-flight' | 'changed'>
   /** Restarts an open case under `record`'s versions: without its journal, in a new run. False unless `epoch` is still the latest. */
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
-  /** Writes an ask's end. The first one counts: `exists` if there is one, `stale` if the case or run isn't open any more. */
+  /**
+   * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
+   * open.
+   */
   answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<'stored' | 'exists' | 'stale'>
-  /** Remembers calls that were made and brought no answer. */
+  /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**
    * Ends the case: puts verdict and transcript into the outbox and keeps `carry` for the next revision, in one atomic step
@@ -81,20 +82,20 @@ export interface CaseStore {
     end: { verdict: string; transcript: string; carry: string | null },
   ): Promise<boolean>
   /**
-   * Ids of open cases, the one longest untouched first, that nobody took for `idleMs`; without the first `skip` of them. Taking
-   * a case while it is unworked does not count.
+   * Ids of open cases that nobody has taken for `idleMs`, longest untouched first, without the first `skip` of them.
+   * Taking a case while it is unworked does not count.
    */
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
-  /** Without the unworked. */
+  /** The number of open cases, without unworked ones. */
   countOpen(): Promise<number>
   /**
-   * Sets cases of all protocols but `worked` apart, as unworked: they stay open, and take no place from others. Those of
-   * `worked` come back. Returns the ids of these, and of all that are unworked now.
+   * Marks open cases of all protocols but `worked` as unworked: they stay open, but take no place from others. Those of
+   * `worked` are unmarked. Returns the ids of the unmarked cases, and of all that are unworked now.
    */
-  part(worked: readonly string[]): Promise<{ back: string[]; unworked: string[] }>
+  partitionByProtocol(worked: readonly string[]): Promise<{ back: string[]; unworked: string[] }>
 }
 
-/** What waits for Kafka. */
+/** A record that waits for Kafka. */
 export type OutboxEntry =
   | {
       readonly id: string
@@ -104,25 +105,25 @@ export type OutboxEntry =
       readonly transcript: string
     }
   | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
-  /** What only another version of Gavel understands, as JSON. */
+  /** An entry that only another version of Gavel understands, as JSON. */
   | { readonly id: string; readonly kind: 'unknown'; readonly json: string }
 
-/** Entries stand here from the atomic step that made them until Kafka has acknowledged them. */
+/** Holds entries from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {
   putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
-  /** Up to `limit` entries in order for this publisher alone, waiting at most `waitMs` for the first. */
+  /** Up to `limit` entries, in order, for this publisher only; waits at most `waitMs` for the first. */
   next(publisher: string, limit: number, waitMs: number): Promise<OutboxEntry[]>
-  /** Entries that another publisher took and left for `idleMs`: now this one's. */
+  /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
-  /** Says that this publisher is still sending these. */
+  /** A heartbeat: this publisher is still sending these entries. */
   keep(publisher: string, ids: readonly string[]): Promise<void>
-  /** Acknowledged by Kafka: the entries go, and their subjects may open the next revision. */
+  /** Acknowledged by Kafka: the entries are removed, and their subjects may open the next revision. */
   done(entries: readonly OutboxEntry[]): Promise<void>
-  /** This publisher ends: nothing is kept of it, unless it leaves entries for another to adopt. */
+  /** This publisher ends: it is forgotten, unless it leaves entries for another to adopt. */
   leave(publisher: string): Promise<void>
-  /** The same for all that were not heard of for `idleMs`. One that lives all the same goes on as if it were new. */
+  /** Forgets all publishers without a heartbeat for `idleMs`. One that is still alive continues as a new one. */
   forget(idleMs: number): Promise<void>
   size(): Promise<number>
-  /** When the oldest of them came, ms since 1970; null where there is none. */
+  /** When the oldest entry was made, ms since 1970; null if there is none. */
   oldest(): Promise<number | null>
 }

@@ -2,31 +2,31 @@ import { createHash } from 'node:crypto'
 import type { Lookup } from '../domain/ask.ts'
 import type { Found } from '../domain/library.ts'
 
-/** Whose content something is. */
+/** The subject that some content belongs to. */
 export interface SubjectRef {
   readonly tenant: string
   readonly id: string
 }
 
-/** One item on its way to a shelf; its id is made of its text, so that the same text twice is one item. */
+/** An item to be put on a shelf; its id is derived from its text, so that the same text twice is one item. */
 export interface Item {
   readonly text: string
   readonly label: string
   readonly metadata: Readonly<Record<string, string>>
-  /** The subject whose content this is, so that it goes when the subject is deleted; null for imported examples. */
+  /** The subject whose content this is, so that it is erased with the subject; null for imported examples. */
   readonly subject: SubjectRef | null
-  /** The text of the case that it was learnt from, if that is another: whoever looks for that text doesn't find this. */
+  /** The text of the case that it was learnt from, if different: a lookup for that text doesn't find this item. */
   readonly caseText?: string
-  /** Which item of which data set it is, if it was imported; kept as a hash alone. */
+  /** Which item of which data set it is, if it was imported; stored only as a hash. */
   readonly sourceId?: string
 }
 
-/** What is looked for, and what shall not be found besides what is the subject's own. */
+/** What to search for, and what to leave out in addition to the subject's own items. */
 export interface Search extends Lookup {
-  /** Of the case: which item of which data set it is. That item is not found, whatever its text is. */
+  /** Of the case: which item of which data set it is. That item is not found, whatever its text. */
   readonly sourceId?: string
   /**
-   * Whether near-duplicates of the text are passed over. For evaluations; elsewhere a repost of known harm is the best
+   * Whether near-duplicates of the text are left out. For evaluations; elsewhere a repost of known harm is the best
    * precedent there is.
    */
   readonly holdOutNearDuplicates?: boolean
@@ -34,38 +34,38 @@ export interface Search extends Lookup {
 
 export interface Shelf {
   readonly name: string
-  /** Whose part of the shelf it is; null where an operator loaded it for no tenant in particular. */
+  /** The tenant whose part of the shelf it is; null for what an operator imported for no tenant in particular. */
   readonly tenant: string | null
   readonly items: number
-  /** Who made its vectors, and how long they are. */
+  /** The embedder of its vectors, and their length. */
   readonly embedder: string
   readonly dimension: number
 }
 
 /** What a change did to a shelf. */
 export interface Change {
-  /** Under which it can be rolled back. */
+  /** The id by which it can be rolled back. */
   readonly id: string
   readonly added: number
-  /** The same text and label stood there already. */
+  /** How many items were there already, with the same text and label. */
   readonly unchanged: number
-  /** The same text stood there under another label, which was replaced. */
+  /** How many items replaced one with the same text and another label. */
   readonly relabelled: number
 }
 
-/** A change as the history tells it. */
+/** A change as the history lists it. */
 export interface LoggedChange extends Change {
   readonly shelf: string
-  /** Whose part of the shelf it changed; null where that is no tenant's in particular. */
+  /** The tenant whose part of the shelf it changed; null for the common part. */
   readonly tenant: string | null
-  /** A `drop` takes the shelf's history with it; neither it nor a `take-back` of one item can be rolled back. */
+  /** A `drop` erases the shelf's history too; neither it nor a `take-back` of one item can be rolled back. */
   readonly kind: 'add' | 'approve' | 'drop' | 'take-back'
-  /** The item that a `take-back` took off. */
+  /** The item that a `take-back` removed. */
   readonly item?: string | undefined
   readonly by: string
   /** ms since 1970. */
   readonly at: number
-  /** When it was rolled back, in ms since 1970; null while it stands. */
+  /** When it was rolled back, ms since 1970; null if it was not. */
   readonly rolledBackAt: number | null
 }
 
@@ -75,24 +75,24 @@ export interface Provenance {
   readonly subjectId: string
   readonly protocol: string
   readonly verdictId: string
-  /** Whose feedback it was. */
+  /** The person who gave the feedback. */
   readonly by: string
   /** ISO 8601. */
   readonly at: string
 }
 
-/** A precedent that somebody's feedback proposes. */
+/** A precedent proposed from a person's feedback. */
 export interface NewProposal {
   readonly shelf: string
   readonly text: string
   readonly label: string
   readonly metadata: Readonly<Record<string, string>>
-  /** The text of the case, if `text` is another; kept as a hash alone. */
+  /** The text of the case, if different from `text`; stored only as a hash. */
   readonly caseText?: string
   readonly provenance: Provenance
 }
 
-/** A precedent in quarantine: nobody finds it before it is approved. */
+/** A precedent in quarantine: lookups don't find it before it is approved. */
 export interface Proposal extends Omit<NewProposal, 'caseText'> {
   readonly id: string
   readonly state: 'waiting' | 'approved' | 'rejected'
@@ -103,18 +103,18 @@ export interface Proposal extends Omit<NewProposal, 'caseText'> {
 /** An item as verdicts name it under `evidence.precedents`. */
 export interface Precedent {
   readonly id: string
-  /** Whose verdicts may rest on it; null for everybody's. */
+  /** The tenant whose verdicts may cite it; null: all tenants'. */
   readonly tenant: string | null
 }
 
-/** An item where it stands. */
+/** An item and where it is. */
 export interface ShelvedItem extends Precedent {
   readonly shelf: string
   readonly text: string
   readonly label: string
   /** The change that put it there. */
   readonly change: string
-  /** Ids of the proposals that it came from, and whose feedback they were; none where it was imported. */
+  /** Ids of the proposals that it came from, and the people who gave the feedback; empty if it was imported. */
   readonly proposals: readonly string[]
   readonly by: readonly string[]
 }
@@ -126,75 +126,76 @@ export interface Traced {
   readonly proposals: readonly Proposal[]
 }
 
-/** Which of the places at which an item stands is meant; all, with `everywhere`. */
+/** Selects among the places where an item is; `everywhere` selects all. */
 export interface Whereabouts {
   readonly shelf?: string
   readonly tenant?: string
   readonly everywhere?: boolean
 }
 
-/** Who proposes something, and for what. */
+/** The person who proposes, and for which shelf. */
 export interface Proposer {
   readonly shelf: string
   readonly tenant: string
   readonly by: string
 }
 
-/** One of the bounds of an author's proposals. */
+/** One of the limits on an author's proposals. */
 export interface Room {
-  /** The same for all whose proposals it counts together. */
+  /** Equal for all proposers that are counted together. */
   readonly of: string
-  /** How many more it allows; none below 1. */
+  /** How many more it allows; none if below 1. */
   readonly left: number
-  /** Why no more, in words. */
+  /** Why no more are allowed, in words. */
   readonly why: string
 }
 
-/** What became of proposals. */
+/** What happened to proposals. */
 export interface Proposing {
   readonly proposed: readonly Proposal[]
-  /** Stood there already, in whatever state. */
+  /** How many existed already, in whatever state. */
   readonly unchanged: number
-  /** Left out, and why: their author or tenant has proposed as much as one may, or their subject was deleted. */
+  /** Rejected, and why: their author or tenant has reached a limit, or their subject was deleted. */
   readonly refused: readonly { readonly proposal: NewProposal; readonly why: string }[]
 }
 
 /** Turns texts into vectors of one length. */
 export interface Embedder {
-  /** Told apart by this: vectors of two embedders are never compared. */
+  /** Identifies the embedder: vectors of two embedders are never compared. */
   readonly name: string
-  /** Length of its vectors; null until the first answer tells it. */
+  /** Length of its vectors; null until the first answer shows it. */
   readonly dimension: number | null
-  /** Why its vectors are weak for this text, in words; null where they are not. */
+  /** Why its vectors are weak for this text, in words; null if they are not. */
   weakFor(text: string, lang?: string): string | null
   /**
-   * One vector a text, and the tokens that were paid for. Throws `RetryLaterError` where trying again may help,
-   * `PermanentError` where it can't.
+   * One vector per text, and the tokens that were paid for. Throws `RetryLaterError` if trying again may help,
+   * `PermanentError` if not.
    */
   embed(texts: readonly string[], signal: AbortSignal): Promise<{ vectors: readonly Float32Array[]; tokens: number }>
   close(): Promise<void>
 }
 
 /**
- * Shelves of labelled texts, searched by cosine similarity. What is learnt of a tenant's case, and what is loaded for a tenant,
- * is shown to that tenant alone; what is loaded for none in particular, to all where the shelf is declared shared, else to
- * the tenant `default`. Where a tenant is shown one text twice, its own label counts. Made for many readers and few writers, in any number of
- * processes on the same folder: readers see a change within seconds, writers wait for each other.
+ * Shelves of labelled texts, searched by cosine similarity. What is learnt from a tenant's case, or imported for a
+ * tenant, is shown to that tenant only. What is imported for no tenant in particular is shown to all if the shelf is
+ * declared shared, else to the tenant `default`. If a tenant would be shown one text twice, its own label counts. Made
+ * for many readers and few writers, in any number of processes on the same folder: readers see a change within seconds,
+ * writers wait for each other.
  */
 export interface Library {
-  /** Who makes its vectors. */
+  /** The embedder of its vectors. */
   readonly embedder: string
   /**
-   * The `k` nearest items of each shelf, but those that came from `subject` or from the same item of a data set, hold the
-   * same text or were learnt from a case of the same text; `excluded` counts what was passed over. Texts are the same that
-   * differ only in case, width, white space, what nobody sees, marks of images, or in that one of them was cut. Never throws
-   * for a shelf that is missing, empty or another embedder's: `problem` names it.
+   * The `k` nearest items of each shelf, without those that came from `subject` or from the same item of a data set,
+   * have the same text, or were learnt from a case with the same text; `excluded` counts what was left out. Two texts
+   * are the same if they differ only in case, width, white space, invisible characters or image marks, or because one
+   * was cut. Never throws for a shelf that is missing, empty or of another embedder: `problem` names it.
    */
   find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
   /**
-   * Puts items on a shelf, which is made if it is missing. With `change`, the id of an earlier call's change, it goes on
-   * with that one: an import in batches is one change. Items go to their subject's tenant, those without to `tenant`. Throws
-   * an `OperatorError` if the shelf was made by another embedder, or the items are of several tenants.
+   * Puts items on a shelf, which is created if missing. With `change`, the id of an earlier call's change, it extends
+   * that change: an import in batches is one change. Items go to their subject's tenant, those without a subject to
+   * `tenant`. Throws an `OperatorError` if the shelf is of another embedder, or the items belong to several tenants.
    */
   add(
     shelf: string,
@@ -205,47 +206,47 @@ export interface Library {
     tenant?: string | null,
   ): Promise<Change>
   /**
-   * Takes back one change: what it added goes, what it replaced returns, what it approved waits again. What later changes
-   * replaced stays. Throws an `OperatorError` if there is no such change or it can't be taken back.
+   * Takes back one change: what it added is removed, what it replaced returns, what it approved is pending again. What
+   * later changes replaced stays. Throws an `OperatorError` if there is no such change or it can't be taken back.
    */
   rollback(changeId: string): Promise<void>
   /**
-   * What the id of a precedent (as verdicts name it), of a proposal or of a change names, and where it stands. Throws an
+   * Finds where the items are that the id names: a precedent (as verdicts name it), a proposal or a change. Throws an
    * `OperatorError` if it can be neither.
    */
   trace(id: string): Promise<Traced>
   /**
-   * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are rejected.
-   * Throws an `OperatorError` if it stands nowhere, or at more places than one and nobody said which.
+   * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are
+   * rejected. Throws an `OperatorError` if it is nowhere, or at several places and `where` does not select one.
    */
   takeBack(id: string, by: string, where: Whereabouts): Promise<readonly ShelvedItem[]>
-  /** The newest first. */
+  /** Newest first. */
   history(shelf?: string): Promise<LoggedChange[]>
   /**
-   * Erases a shelf and its history for good, or one tenant's part of it; what was approved for it waits again. Throws an
-   * `OperatorError` if there is none.
+   * Erases a shelf and its history permanently, or one tenant's part of it; what was approved for it is pending again.
+   * Throws an `OperatorError` if there is none.
    */
   drop(shelf: string, by: string, tenant?: string): Promise<void>
   shelves(): Promise<Shelf[]>
   /**
-   * Puts proposals in quarantine. No author of a tenant has more than a set number on one shelf, waiting and approved together;
-   * and neither an author nor a tenant proposes more than a set number within a set time, whatever became of them.
+   * Puts proposals in quarantine. An author of a tenant may have only a set number on one shelf, pending and approved
+   * together; and an author or a tenant may propose only a set number within a set time, whatever happened to them.
    */
   propose(proposals: readonly NewProposal[]): Promise<Proposing>
-  /** How many more this author may propose, by each bound: to be asked before a model is paid for a proposal. */
+  /** How many more this author may propose, by each limit: checked before a model is paid for a proposal. */
   room(proposer: Proposer): Promise<readonly Room[]>
-  /** The oldest first. */
+  /** Oldest first. */
   proposals(state?: Proposal['state']): Promise<Proposal[]>
-  /** Puts proposals on their shelves, one change a shelf and tenant. Throws an `OperatorError` naming ids that are not known. */
+  /** Puts proposals on their shelves, one change per shelf and tenant. Throws an `OperatorError` that names unknown ids. */
   approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]>
-  /** Throws an `OperatorError` naming ids that are not known, or approved: those are rolled back by their change. */
+  /** Throws an `OperatorError` that names ids that are unknown, or already approved: roll back the change of those. */
   reject(ids: readonly string[], by: string): Promise<void>
-  /** Erases every item, logged version and proposal that holds this subject's content, from the disk too. Returns how many. */
+  /** Erases every item, logged version and proposal with this subject's content, from the disk too. Returns how many. */
   forget(subject: SubjectRef): Promise<number>
   close(): Promise<void>
 }
 
-/** The id of a text's content: the same for texts that differ in case, spaces or Unicode form alone. */
+/** The id of a text's content: equal for texts that differ only in case, spaces or Unicode form. */
 export function contentId(text: string): string {
   const normal = text.normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim()
   return createHash('sha256').update(normal).digest('hex').slice(0, 32)

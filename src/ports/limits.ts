@@ -17,7 +17,7 @@ export interface LimitScope {
   readonly limits: LimitsOf
 }
 
-/** Room that was taken for one call. */
+/** Capacity that was reserved for one call. */
 export interface Ticket {
   readonly id: string
   readonly scopes: readonly string[]
@@ -28,56 +28,56 @@ export interface Ticket {
 
 export type Reservation =
   | { readonly granted: true; readonly ticket: Ticket }
-  /** Nothing was taken; `scope` is the one that has the longest wait. */
+  /** Nothing was reserved; `scope` is the one with the longest wait. */
   | { readonly granted: false; readonly waitMs: number; readonly scope: string }
 
 /**
- * Room for calls, shared by all processes. In no window of a minute, wherever it begins, are more calls or tokens granted
- * than a scope allows; only usage above what was reserved can exceed it, and then later calls wait for that as well.
+ * Capacity for calls, shared by all processes. In no sliding minute are more calls or tokens granted than a scope
+ * allows; only usage above what was reserved can exceed it, and then later calls wait for that as well.
  */
 export interface Limits {
   /**
-   * Takes room for one call under every scope at once, or none at all: then `waitMs` says when to come again. It is never
-   * more than a minute, and shorter while calls are in flight, since those may give room back before its time.
+   * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` says when to try again. It
+   * is never more than a minute, and shorter while calls are in flight, since those may free capacity early.
    *
-   * `asker` names the call, the same at each try. A call that was refused waits in line until it is granted, or stays away for
-   * longer than it was told to: the room that the first in line waits for is given to no other, so that small calls
-   * can't starve a large one. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   * `asker` names the call, the same at each try. A refused call waits in line until it is granted, or tries again too
+   * late. The capacity that the first in line waits for is given to no other, so that small calls can't starve a large
+   * one. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
   reserve(
     scopes: readonly LimitScope[],
     call: { readonly asker: string; readonly tokens: number },
   ): Promise<Reservation>
   /**
-   * Replaces the reserved by the real usage, and frees the in-flight slot. Less frees the difference at once; more is recorded
-   * as of now. Of several ends of one ticket the first counts.
+   * Replaces the reservation by the real usage, and frees the in-flight slot. Lower usage frees the difference at once;
+   * higher usage is recorded as of now. If one ticket is ended several times, the first counts.
    */
   settle(ticket: Ticket, tokens: number): Promise<void>
-  /** The call was not made: everything is given back. */
+  /** The call was not made: everything is freed. */
   refund(ticket: Ticket): Promise<void>
-  /** Extends the in-flight leases of long calls; those of a process that died lapse. */
+  /** Extends the in-flight leases of long calls; those of a dead process expire. */
   keep(tickets: readonly Ticket[]): Promise<void>
 }
 
 export interface LimitSettings {
-  /** Length of the sliding window, in ms: a minute, but for tests. */
+  /** Length of the sliding window, in ms: a minute, except in tests. */
   readonly windowMs: number
-  /** How long an in-flight slot is kept without being extended, in ms. */
+  /** An in-flight slot that is not extended expires after this long, in ms. */
   readonly leaseMs: number
   /**
-   * While calls are in flight the first in line is told to try again after at most this many ms, those behind it less and less
-   * often, so that a long line costs little.
+   * While calls are in flight the first in line is told to try again after at most this many ms, and those behind it
+   * less and less often, so that a long line costs little.
    */
   readonly recheckMs: number
-  /** A call that tries again later than it was told to, by more than this many ms, has lost its place in line. */
+  /** A call that tries again later than told, by more than this many ms, loses its place in line. */
   readonly lateMs: number
 }
 
 export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000, recheckMs: 500, lateMs: 5_000 }
 
-/** Throws `PermanentError` (rejected) for a call that would wait for ever. */
+/** Throws `PermanentError` (rejected) for a call that would wait forever. */
 export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
-  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`${tokens} is no number of tokens`)
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`invalid token count ${tokens}`)
   if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('a scope is named twice')
   for (const { name, limits } of scopes) {
     const needs = { callsPerMinute: 1, tokensPerMinute: tokens, inFlight: 1 }
@@ -94,7 +94,7 @@ export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
   }
 }
 
-/** The longest wait of the `rank`th in line (0 is the first) while room may come back early, in ms. */
+/** The longest wait of the `rank`th in line (0 is the first) while capacity may be freed early, in ms. */
 export function recheckAfter(rank: number, { recheckMs, windowMs }: LimitSettings): number {
   return Math.min(windowMs, recheckMs * (1 + rank / 4))
 }

@@ -5,7 +5,7 @@ export interface ModelRequest {
   readonly messages: readonly ChatMessage[]
   readonly temperature: number
   readonly maxTokens: number
-  /** The wanted format of the answer: the stage's name and a JSON Schema. */
+  /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
@@ -15,7 +15,7 @@ export interface ModelRequest {
 }
 
 export interface ModelReply {
-  /** What the model wrote, as it wrote it; null where there is no text. */
+  /** What the model wrote, unchanged; null if there is no text. */
   readonly text: string | null
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
   /** The name under which the endpoint answered. */
@@ -26,8 +26,8 @@ export interface ModelReply {
 }
 
 /**
- * A language model. Makes exactly one call and never retries: throws `RetryLaterError` where trying again may help (busy,
- * unreachable, timed out), `PermanentError` where it can't (the request itself is refused).
+ * A language model. Makes exactly one call and never retries: throws `RetryLaterError` if trying again may help (busy,
+ * unreachable, timed out), `PermanentError` if not (the request itself is refused).
  */
 export interface Model {
   complete(request: ModelRequest): Promise<ModelReply>

@@ -4,7 +4,7 @@ export type Advance =
   | { readonly next: 'done' }
   | { readonly next: 'later'; readonly delayMs: number }
 
-/** An ask on its way to a stage's worker: ids only; the worker derives the question from the case. */
+/** A queued ask: ids only; the worker derives the question from the case. */
 export interface StagedAsk {
   readonly protocol: string
   readonly stage: string
@@ -18,9 +18,9 @@ export interface Attempt {
   /** 1 for the first. */
   readonly number: number
   readonly last: boolean
-  /** Time in the queue, less any set delay, in seconds. */
+  /** Time in the queue, without any set delay, in seconds. */
   readonly waitSeconds: number
-  /** Time this ask was held back without costing an attempt, in ms. */
+  /** Total time for which this ask was deferred at no attempt's cost, in ms. */
   readonly heldMs: number
   readonly signal: AbortSignal
 }
@@ -31,7 +31,7 @@ export type AttemptEnd =
   | { readonly end: 'held'; readonly delayMs: number }
 
 export interface Work {
-  /** Brings a case to its next round or its end. */
+  /** Advances a case to its next round or its end. */
   advance(caseId: string): Promise<Advance>
   /** Answers one ask. `again` costs an attempt, `held` does not. */
   answer(ask: StagedAsk, attempt: Attempt): Promise<AttemptEnd>
@@ -45,17 +45,17 @@ export interface StageBacklog {
 }
 
 /**
- * One queue for cases and one for each stage of each protocol. A case's job waits while the asks it returned are answered,
- * and is advanced again when all have ended; a worker that dies has its jobs started again elsewhere.
+ * One queue for cases and one for each stage of each protocol. A case's job waits for the asks that it returned, and is
+ * advanced again when all have ended; the jobs of a dead worker are started again elsewhere.
  */
 export interface StageQueues {
-  /** Makes sure that the case has a job; adding it again while it has one changes nothing. */
+  /** Makes sure that the case has a job; does nothing if it has one. */
   push(caseIds: readonly string[]): Promise<void>
-  /** Starts working; a stage runs at most its set number of asks at once in this process. */
+  /** Starts processing; a stage runs at most its set number of asks at once in this process. */
   work(work: Work): void
-  /** Of these cases, the ones without any job that is alive; what is left of dead ones is cleared away. */
+  /** Returns those of the cases that have no live job, and clears away what is left of dead ones. */
   stranded(caseIds: readonly string[]): Promise<string[]>
-  /** Takes away what jobs are left of cases that have ended, but for those in a worker's hands. */
+  /** Removes leftover jobs of ended cases, except jobs a worker is running. */
   drop(caseIds: readonly string[]): Promise<void>
   backlog(): Promise<StageBacklog[]>
   /** Stops taking jobs, aborts attempts through their signal after `graceMs`, and closes. */

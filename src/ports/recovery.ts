@@ -1,21 +1,21 @@
 import type { ThreadRef } from '../domain/thread.ts'
 import type { GroupProgress } from './topic.ts'
 
-/** A published revision, as far as the store keeps it. */
+/** A published revision, as the store keeps it. */
 export interface PublishedRevision {
   readonly protocol: string
   readonly revision: number
   readonly final: boolean
-  /** It says that the subject was deleted. */
+  /** It is a retraction: the subject was deleted. */
   readonly deleted: boolean
 }
 
-/** The steps of a recovery that nothing else takes. Each is atomic, and changes nothing when it is taken again. */
+/** Steps that only a recovery takes. Each is atomic, and repeating it changes nothing. */
 export interface RecoveryStore {
-  /** Brings a thread's revisions up to those that were published, and gives up open cases whose revision was. */
+  /** Raises a thread's revisions to the published ones, and drops open cases whose revision was published. */
   restore(ref: ThreadRef, published: Iterable<PublishedRevision>): Promise<{ raised: number; givenUp: number }>
   /**
-   * Ends a thread that a store that lost nothing would have forgotten at this time (ms): the numbers of its revisions stay, so
+   * Ends a thread that a store that lost nothing would have forgotten at this time (ms): its revision numbers stay, so
    * that none is given again.
    */
   end(
@@ -23,19 +23,19 @@ export interface RecoveryStore {
     forgotten: number,
     published: Iterable<Pick<PublishedRevision, 'protocol' | 'revision'>>,
   ): Promise<unknown>
-  /** Notes that this revision has seen all of the thread's `version`; nothing if one of the two has changed meanwhile. */
+  /** Notes that this revision has seen all of the thread's `version`; does nothing if either has changed meanwhile. */
   settle(
     ref: ThreadRef,
     revision: { protocol: string; revision: number; version: number; seen: number },
   ): Promise<unknown>
 }
 
-/** Keeps all processes from opening cases and, soon after, from taking messages in, while the store is put together again. */
+/** Stops all processes from opening cases and, soon after, from reading messages, while the store is rebuilt. */
 export interface StoreHold {
-  /** True if they had been kept from it before. */
+  /** Returns true if they were already stopped. */
   hold(): Promise<boolean>
-  /** While it is held: whether all revisions that were ever published are known, so that an unknown post has had none. */
-  vouch(knowsAll: boolean): Promise<void>
-  /** All go on, on a store that holds the effects of everything that the service's group has come past. */
+  /** While on hold: whether all revisions that were ever published are known, so that an unknown post has had none. */
+  setRevisionsComplete(knowsAll: boolean): Promise<void>
+  /** All resume, on a store that has the effects of everything up to the group's offsets. */
   release(durable: GroupProgress): Promise<void>
 }

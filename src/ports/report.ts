@@ -33,20 +33,20 @@ export const ERROR_SOURCES = [
 ] as const
 export type ErrorSource = (typeof ERROR_SOURCES)[number]
 
-/** Where an error was met: its source and, after a space and for the log alone, which one: `worker rumor.stance`. */
+/** Where an error occurred: its source and, after a space and only for the log, which one: `worker rumor.stance`. */
 export type ErrorPlace = ErrorSource | `${ErrorSource} ${string}`
 
-/** The source of an error, without what the log alone is told. */
+/** The source of an error, without the part that is only for the log. */
 export function sourceOf(place: ErrorPlace): ErrorSource {
   const space = place.indexOf(' ')
   return (space === -1 ? place : place.slice(0, space)) as ErrorSource
 }
 
-/** What an attempt at an ask came to; `stale`: its case had moved on without it. */
+/** How an attempt at an ask ended; `stale`: its case had moved on without it. */
 export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
 export type AskOutcome = (typeof ASK_OUTCOMES)[number]
 
-/** What intake is paused for. */
+/** Why intake is paused. */
 export type PressureKind =
   | 'due-depth'
   | 'outbox-depth'
@@ -56,11 +56,11 @@ export type PressureKind =
   | 'store-lost'
   | 'store-full'
 
-/** What is published, each kind by itself. */
+/** The kinds of published records. */
 export const PUBLISHED_KINDS = ['verdict', 'dead-letter'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
 
-/** Whether a model is called (`closed`), left alone (`open`), or tried by a few probes (`half-open`). */
+/** Whether a model is called (`closed`), avoided (`open`), or tried by a few probes (`half-open`). */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
@@ -69,12 +69,12 @@ export interface Events {
   'messages:settled': { topic: string; outcome: Outcome; count: number }
   /** A message could not be read or judged. */
   'message:dead': { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
-  /** Fetching stopped, or went on, because of the backlog. */
+  /** Fetching was paused because of the backlog, or resumed. */
   'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
-  /** A worker found that another has taken its case over; its result was thrown away. */
+  /** A worker found that another has taken its case over; its result was discarded. */
   'case:fenced': { caseId: string }
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
@@ -96,7 +96,7 @@ export interface Events {
   }
   /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */
   'memo:hit': { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
-  /** A limit was reached, of a model or a tenant, and the call waits. */
+  /** A limit of a model or a tenant was reached, and the call waits. */
   'call:limited': { scope: LimitKind; waitMs: number }
   /** A budget had no room for a call. */
   'budget:refused': { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
@@ -111,48 +111,48 @@ export interface Events {
   'slots:counted': { busy: number; waiting: number }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
-  /** The share of its `maxmemory` that Redis uses, 0 where it has none; whether it lost what it had acknowledged. */
+  /** The share of its `maxmemory` that Redis uses, 0 if it has no limit; and whether it lost acknowledged data. */
   'store:watched': { memoryShare: number; lost: boolean }
-  /** Redis lost what it had acknowledged: nothing is opened or taken in until it has been recovered. */
+  /** Redis lost acknowledged data: nothing is opened or read until it has been recovered. */
   'store:lost': { why: string; advice: string }
   'store:recovered': Record<string, never>
-  /** Redis refuses writes, for want of memory; and takes them again. */
+  /** Redis refuses writes because its memory is full; or accepts them again. */
   'store:full': { advice: string }
   'store:writable': Record<string, never>
-  /** How long this process has been without a working consumer. */
+  /** How long this process has had no working consumer. */
   'consumer:watched': { downSeconds: number }
   /** Counts of shared state. `clockLagSeconds` is null while the stream's clock has not started. */
   'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number | null }
-  /** What is published to a topic waits, since the broker does not take it there; or goes on. */
+  /** Records wait because the broker accepts none for their topic; or publication resumed. */
   'publication:held': { what: PublishedKind; held: boolean; why: string }
-  /** An operation outside of any one message or ask failed, and will be tried again. */
+  /** An operation outside of any one message or ask failed, and will be retried. */
   error: { where: ErrorPlace; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
-  /** The key of fences and sampling was not set, or is another than before. */
+  /** The key of fences and sampling is not set, or has changed. */
   'key:unset': { advice: string }
   'key:changed': { advice: string }
-  /** The port can be reached from other machines, and asks for no token. */
+  /** The port can be reached from other machines without a token. */
   'service:exposed': { host: string; advice: string }
   'service:stopping': { reason: string }
   'service:stopped': Record<string, never>
 }
 
-/** Tells all listeners. Never throws and never waits: an observer can't hurt the work. */
+/** Tells all listeners. Never throws and never waits: an observer can't harm the work. */
 export type Report = <Name extends keyof Events>(name: Name, event: Events[Name]) => void
 
 export type Listener = Report
 
-/** One report for many listeners. What a listener throws goes to `complain`, and the others still hear the event. */
-export function broadcast(listeners: readonly Listener[], complain: (error: unknown) => void): Report {
+/** One report for many listeners. What a listener throws goes to `onListenerError`, and the others still receive the event. */
+export function broadcast(listeners: readonly Listener[], onListenerError: (error: unknown) => void): Report {
   return (name, event) => {
     for (const listen of listeners) {
       try {
         listen(name, event)
       } catch (error) {
         try {
-          complain(error)
+          onListenerError(error)
         } catch {
-          // There is nobody left to tell.
+          // Nobody is left to tell.
         }
       }
     }

@@ -1,4 +1,4 @@
-/** One message as Kafka holds it. */
+/** One Kafka message. */
 export interface Incoming {
   readonly topic: string
   readonly partition: number
@@ -6,28 +6,28 @@ export interface Incoming {
   readonly key: string | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, string>>
-  /** When the broker took it, ms since 1970. */
+  /** The broker's timestamp, ms since 1970. */
   readonly timestamp: number
 }
 
-/** Offsets of a partition: from the first, up to and without the second. */
+/** Offsets of a partition: from the first up to, but not including, the second. */
 export interface Range {
   readonly from: bigint
   readonly to: bigint
 }
 
-/** Consecutive messages of one partition; none where its offsets hold none, such as marks of transactions. */
+/** Consecutive messages of one partition; empty if its offsets hold no messages, such as transaction markers. */
 export interface Batch {
   readonly topic: string
   readonly partition: number
   readonly messages: readonly Incoming[]
-  /** The offset that is committed when they are handled: behind the last of these, and behind the marks of transactions. */
+  /** The offset to commit once they are handled: after the last of them, and after any transaction markers. */
   readonly next: string
-  /** The partition ends behind the last of these. */
+  /** The partition ends after the last of these. */
   readonly atEnd: boolean
 }
 
-/** How far a group has come in one partition that this process reads. */
+/** A group's position in one partition that this process reads. */
 export interface Position {
   readonly topic: string
   readonly partition: number
@@ -35,26 +35,26 @@ export interface Position {
 }
 
 /**
- * Reads topics as one member of a group. A batch's offset is committed after `handle` has resolved and not before; if it
- * rejects, or the process dies, the batch comes again. `handle` sends a heartbeat between the steps of a long batch. A reader
+ * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved; if it rejects,
+ * or the process dies, the batch is read again. `handle` sends a heartbeat between the steps of a long batch. A reader
  * that has died replaces itself.
  */
 export interface TopicReader {
   start(handle: (batch: Batch, heartbeat: () => Promise<void>) => Promise<void>): Promise<void>
   /** Partitions that this process reads now, with what is left in each. */
   positions(): Promise<Position[]>
-  /** Stops or resumes fetching; holds over rebalances. */
+  /** Stops or resumes fetching; survives rebalances. */
   setPaused(paused: boolean): void
   /** Since when (wall ms) this reader has been without a working consumer; null while it has one. */
   readonly downSince: number | null
   close(): Promise<void>
 }
 
-/** Reads topics between offsets, as a member of no group, and ends. */
+/** Reads topics between offsets, without a group, and ends. */
 export interface TopicHistory {
-  /** How far each partition reaches, from the first message of `since` (ms since 1970; null: from the beginning) to the end. */
+  /** Each partition's range, from the first message of `since` (ms since 1970; null: from the beginning) to the end. */
   rangesOf(topic: string, since: number | null): Promise<ReadonlyMap<number, Range>>
-  /** Hands over what stands there, in the order of each partition. Rejects with what `take` rejected with. */
+  /** Passes on the messages in these ranges, in the order of each partition. Rejects with what `take` rejected with. */
   read(
     topic: string,
     ranges: ReadonlyMap<number, Range>,
@@ -62,11 +62,11 @@ export interface TopicHistory {
   ): Promise<void>
 }
 
-/** How far a group has come. */
+/** How far a group has read. */
 export interface GroupProgress {
-  /** The next offset that it reads, by topic and partition; only of partitions where it has committed one. */
+  /** The next offset to read, by topic and partition; only for partitions where the group has committed one. */
   readonly committed: ReadonlyMap<string, ReadonlyMap<number, bigint>>
-  /** Nobody is a member of the group now, as far as the brokers say. */
+  /** The group has no members now, according to the brokers. */
   readonly alone: boolean
 }
 
@@ -77,7 +77,10 @@ export interface Outgoing {
   readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
-/** A broker refuses one of these records for good: it is too large or against the topic's rules. Others may have been written. */
+/**
+ * A broker permanently refuses one of these records: it is too large or against the topic's rules. Others may have been
+ * written.
+ */
 export class RefusedRecord extends Error {
   override readonly name = 'RefusedRecord'
 }

@@ -8,9 +8,9 @@ export type Preset = z.infer<typeof preset>
  * Longest answer under `paper`, in tokens. The papers cap none, so this is the longest that gpt-3.5-turbo writes, which two
  * of them used.
  */
-const UNCUT_TOKENS = 4_096
+const PAPER_TOKEN_CAP = 4_096
 
 /** A longer cap from the settings is kept. */
-export function uncut(answerTokens: number): number {
-  return Math.max(answerTokens, UNCUT_TOKENS)
+export function atLeastPaperTokenCap(answerTokens: number): number {
+  return Math.max(answerTokens, PAPER_TOKEN_CAP)
 }

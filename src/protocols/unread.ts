@@ -44,6 +44,6 @@ export function partlyReadComments(comments: readonly Comment[], fence: Fence): 
 export function withheldUnlessHarmful(ruling: Ruling, harmful: string, unread: readonly string[]): Ruling {
   const { label, degraded } = ruling
   if (unread.length === 0 || label === null || label === harmful) return ruling
-  const why = `no label: what was read was found ${label}, and harm may stand in what was not`
+  const why = `no label: the part read looks ${label}, but the unread part may not be`
   return { ...ruling, label: null, decidedBy: 'none', degraded: [...degraded, why] }
 }

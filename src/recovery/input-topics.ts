@@ -5,12 +5,12 @@ import type { Run } from './run.ts'
 /** Offsets by topic and partition. */
 export type Accepted = ReadonlyMap<string, ReadonlyMap<number, Range>>
 
-/** Posts first: comments then find theirs, and a deletion keeps out what comes after it. */
+/** Posts first, so that comments find their posts, and a deletion keeps out what comes after it. */
 export function inputsOf({ topics }: Pick<Run, 'topics'>): readonly string[] {
   return [topics.posts, topics.comments, topics.counterspeech]
 }
 
-/** What the service has accepted since the recovery's time: the input topics, as far as its group has come. */
+/** What the service has accepted since the recovery's start time: the input topics, up to the group's offsets. */
 export async function acceptedRanges(run: Run, progress: GroupProgress): Promise<Accepted> {
   const accepted = new Map<string, Map<number, Range>>()
   for (const topic of inputsOf(run)) {
@@ -23,13 +23,13 @@ export async function acceptedRanges(run: Run, progress: GroupProgress): Promise
   return accepted
 }
 
-/** Where the group has come to in a partition. Behind its end, the topic was made anew and the group begins again. */
+/** The group's next offset in a partition. If it is beyond the end, the topic was recreated and the group starts again. */
 export function takenUpTo({ committed }: GroupProgress, topic: string, partition: number, end: bigint): bigint {
   const next = committed.get(topic)?.get(partition) ?? 0n
   return next > end ? 0n : next
 }
 
-/** Reads what was accepted, topic by topic, each batch as its topic's intake does. */
+/** Reads what was accepted, topic by topic, and parses each batch as its topic's intake does. */
 export async function eachBatch(
   run: Run,
   accepted: Accepted,

@@ -8,7 +8,7 @@ import type { Run } from './run.ts'
 
 // What Gavel itself has published: verdicts, their transcripts, and dead letters.
 
-/** The last revisions of every subject on the verdicts topic, each with what it saw where its transcript says so. */
+/** The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so. */
 export async function readPublished(run: Run): Promise<ReadonlyMap<string, PublishedSubject>> {
   const { topics, protocols, told } = run
   const found = publishedRevisions(protocols)
@@ -30,10 +30,10 @@ export async function readPublished(run: Run): Promise<ReadonlyMap<string, Publi
   }
 }
 
-/** Of a transcript what a recovery looks at: not its turns, which are most of it. */
+/** The parts of a transcript that a recovery reads: without its turns, which are most of it. */
 const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
 
-/** Whether a dead letter stands on its topic for a message. */
+/** Tells whether the dead-letter topic has a dead letter for a message. */
 export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boolean> {
   const places = new Set<string>()
   await eachRecord(run, run.topics.deadLetters, (records) => {
@@ -45,7 +45,7 @@ export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boo
   return (from) => places.has(placeOf(from, dateOf(from.timestamp)))
 }
 
-/** Whether every revision that was ever published stands on the verdicts topic still: none of it has expired. */
+/** Whether the verdicts topic still has every revision that was ever published, none of them expired. */
 export async function holdsAllVerdicts({ history, topics }: Run): Promise<boolean> {
   const whole = await history.rangesOf(topics.verdicts, null)
   return [...whole.values()].every(({ from }) => from === 0n)
@@ -60,7 +60,7 @@ async function eachRecord(
   signal.throwIfAborted()
 }
 
-/** Names one message, also where another stood at its offset before its topic was made anew. */
+/** Identifies one message, even if another had its offset before its topic was recreated. */
 function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
   return `${topic}/${partition}@${offset} of ${at}`
 }

@@ -3,26 +3,26 @@ import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../do
 import type { Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 
-/** What is known of a protocol's last revision of a subject: all that a recovery keeps of it in memory. */
+/** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
 export interface LastRevision {
   readonly protocol: string
   readonly revision: number
   readonly final: boolean
-  /** It says that the subject was deleted. */
+  /** It is a retraction: the subject was deleted. */
   readonly deleted: boolean
-  /** When its case was opened, and decided, ms since 1970. */
+  /** When its case was opened and decided, ms since 1970. */
   readonly openedAt: number
   readonly decidedAt: number
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
-  /** What it saw, once its transcript has been read. */
+  /** What it saw; null until its transcript has been read. */
   seen: Seen | null
 }
 
-/** What a verdict saw, as hashes. `post` and `all` are null where the transcript had to be shortened. */
+/** What a verdict saw, as hashes. `post` and `all` are null if the transcript was shortened. */
 export interface Seen {
   readonly post: string | null
-  /** Of the comments' ids. */
+  /** Hash of the comments' ids. */
   readonly comments: string
   readonly all: string | null
 }
@@ -31,12 +31,12 @@ export interface PublishedSubject {
   readonly ref: ThreadRef
   /** By protocol. */
   readonly last: Map<string, LastRevision>
-  /** Messages of the post itself that have been looked at. */
+  /** How many messages of the post itself have been read. */
   posts: number
-  /** The broker's times of the newest edit and of the newest comment that came before the subject would be forgotten, ms. */
+  /** Broker timestamps of the newest edit and the newest comment from before the subject would be forgotten, ms. */
   newestEdit: number
   newestComment: number
-  /** A protocol that judges it now has not. */
+  /** A protocol that judges it now has not judged it yet. */
   owed: boolean
 }
 
@@ -47,8 +47,8 @@ export interface KeepTimes {
 }
 
 /**
- * The last revision of each protocol and subject, out of everything on the verdicts topic, in any order. A few hundred bytes
- * are kept for each.
+ * Collects each protocol's last revision of each subject from everything on the verdicts topic, in any order, at a few
+ * hundred bytes each.
  */
 export function publishedRevisions(
   protocols: readonly { readonly name: string; readonly subject: Protocol['subject'] }[],
@@ -103,17 +103,17 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
   return `${tenant}/${kind}:${postId}`
 }
 
-/** When a store that lost nothing forgets a subject on which every protocol has given its final verdict, ms since 1970. */
+/** When a store that lost nothing would forget a subject that has a final verdict of every protocol, ms since 1970. */
 export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
   const all = [...last.values()]
   const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs
   return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
 }
 
-/** A message that was sent less than this before a case was opened may have been taken in after the opening, in ms. */
+/** A message that was sent less than this before a case opened may have been processed after the opening, in ms. */
 const LAG_MS = 3_600_000
 
-/** Notes a message of the subject, sent at `sentAt` (ms). One that came after the subject was forgotten does not count. */
+/** Notes a message of the subject, sent at `sentAt` (ms). Messages from after the subject was forgotten don't count. */
 export function noteMessage(
   subject: PublishedSubject,
   kind: 'post' | 'comment',
@@ -127,8 +127,8 @@ export function noteMessage(
 }
 
 /**
- * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict, each
- * certainly with all earlier messages in sight, and the time for which the thread is kept has passed.
+ * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict,
+ * each has certainly seen all earlier messages, and the thread's keep time has passed.
  */
 export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
   const all = [...subject.last.values()]
@@ -145,7 +145,7 @@ export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number):
   return !subject.owed && all.every(({ final }) => final) && forgottenAt(subject, keep) < now && quiet
 }
 
-/** What a snapshot holds, as hashes; of one that was shortened, what shortening leaves. */
+/** The contents of a snapshot, as hashes; `whole` is false for a shortened one, which has lost some of them. */
 export function seenIn({ post, comments }: Snapshot, whole = true): Seen {
   return {
     post: whole ? hashOf(post) : null,
@@ -155,8 +155,8 @@ export function seenIn({ post, comments }: Snapshot, whole = true): Seen {
 }
 
 /**
- * Whether a verdict that saw the one thing has nothing to add at the other. With `sealed`, for a final verdict that comments
- * do not open again, the post alone counts.
+ * Whether a verdict that saw `before` has nothing new to judge in `now`. With `sealed` (a final verdict that comments do
+ * not reopen) only the post counts.
  */
 export function nothingNew(before: Seen | null, now: Seen, sealed: boolean): boolean {
   if (before === null) return false

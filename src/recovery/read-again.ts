@@ -12,13 +12,13 @@ import type { Run } from './run.ts'
 export interface ReadAgain {
   readonly messages: number
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
-  /** Where something was taken, by subject key. */
+  /** The threads that accepted something, by subject key. */
   readonly touched: ReadonlyMap<string, ThreadRef>
 }
 
 /**
- * Takes again what was accepted, but for what came to a subject before it was over (`over`: until when, ms, by subject key),
- * and what stands among the dead letters. A dry run counts the messages.
+ * Processes again what was accepted. Skips messages of a subject from before it expired (`over`: until when, ms, by
+ * subject key), and messages that have a dead letter. A dry run only counts the messages.
  */
 export async function readAgain(
   run: Run,
@@ -65,7 +65,7 @@ export async function readAgain(
   return { messages, outcomes: Object.fromEntries(inOrder), touched }
 }
 
-/** Every clocked partition has a mark, also one that never had a message, so that the stream's clock goes. */
+/** Gives every clocked partition a mark, empty ones included, so that the stream's clock can advance. */
 async function marksAtEnd(
   { history, intakes, clock }: Run,
   progress: GroupProgress,

@@ -7,34 +7,35 @@ import { endThreads, restoreRevisions, splitByEnd } from './revisions.ts'
 import type { Run } from './run.ts'
 import { settleRevisions } from './settle.ts'
 
-/** What a recovery found and did; of a dry run, what it would do. */
+/** What a recovery found and did; for a dry run, what it would do. */
 export interface Restored {
   readonly dryRun: boolean
-  /** Subjects with a verdict on the topic, and how many of them had ended and are forgotten by now. */
+  /** Subjects with a verdict on the topic, and how many of them have expired and are forgotten by now. */
   readonly subjects: number
   readonly over: number
-  /** Revisions that Redis did not know of. */
+  /** Revisions that Redis did not know. */
   readonly revisions: number
-  /** Open cases whose revision had been published. */
+  /** Open cases that were dropped because their revision was already published. */
   readonly givenUp: number
-  /** Messages read again, and what became of them; none in a dry run. */
+  /** Messages read again, and their outcomes; none in a dry run. */
   readonly messages: number
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
 }
 
-/** Running processes hear of a hold within this time, and have ended the batch that they were at, in ms. */
+/** Running processes notice a hold within this time, and have finished their current batch, in ms. */
 const HEARD_AFTER_MS = 3_000
-/** Where one has noticed a loss, the others have within this time, in ms. */
+/** After one process has noticed a loss, the others notice it within this time, in ms. */
 const HEARD_BY_ALL_MS = 1_000
 
 /**
- * Puts a store together again that was emptied or lost its last writes. Revisions come back from the verdicts topic, what was
- * accepted from the input topics; what its last verdict has seen is not judged again. Meanwhile no process takes messages in
- * or opens a case. Changes nothing when it is run again. Rejects when the signal is aborted, with the store held.
+ * Rebuilds a store that was emptied or lost its last writes. Revisions are restored from the verdicts topic, and
+ * accepted messages from the input topics; what a last verdict has already seen is not judged again. Meanwhile no
+ * process reads messages or opens a case. Running it again changes nothing. Rejects when the signal is aborted; the
+ * store then stays on hold.
  */
 export async function recoverStore(run: Run): Promise<Restored> {
   const { dryRun, hold, history } = run
-  // Before anything is held for it: a wrong prefix must not bring the services to a stand.
+  // Checked before anything is put on hold: a wrong prefix must not stop the services.
   for (const topic of inputsOf(run)) await history.rangesOf(topic, null)
   if (!dryRun) await holdServices(run)
   const progress = await run.progress()
@@ -45,7 +46,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
     await endThreads(run, published, over)
-    await hold.vouch(await holdsAllVerdicts(run))
+    await hold.setRevisionsComplete(await holdsAllVerdicts(run))
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
@@ -55,7 +56,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
   return { dryRun, subjects: published.size, over: over.size, ...restored, messages, outcomes }
 }
 
-/** Brings the services to a stand, and waits until all of them have heard of it. */
+/** Puts the services on hold, and waits until all of them have noticed. */
 async function holdServices({ hold, progress, signal }: Run): Promise<void> {
   const stoodStill = await hold.hold()
   const { alone } = await progress()

@@ -2,14 +2,14 @@ import { type Accepted, eachBatch } from './input-topics.ts'
 import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
 import { type Run, sideBySide } from './run.ts'
 
-/** Subjects with a verdict, by whether their thread would be gone by now even if nothing had been lost. */
+/** Subjects with a verdict, split by whether their thread would have expired by now even if nothing had been lost. */
 export interface SplitSubjects {
   /** When each would have been forgotten, ms since 1970, by subject key. */
   readonly over: ReadonlyMap<string, number>
   readonly live: readonly PublishedSubject[]
 }
 
-/** Looks through what was accepted for messages that kept a subject going after its last verdict. */
+/** Searches accepted messages for those that kept a subject alive after its last verdict. */
 export async function splitByEnd(
   run: Run,
   subjects: ReadonlyMap<string, PublishedSubject>,
@@ -38,7 +38,7 @@ function noteAll(
   }
 }
 
-/** Brings the store's revisions up to those that were published; of a dry run, counts those that it does not know of. */
+/** Raises the store's revisions to the published ones; a dry run counts those that the store does not know. */
 export async function restoreRevisions(
   run: Run,
   live: readonly PublishedSubject[],
@@ -63,7 +63,7 @@ export async function restoreRevisions(
   return { revisions, givenUp }
 }
 
-/** Keeps of subjects that are over the numbers of their revisions alone. */
+/** Keeps only the revision numbers of expired subjects. */
 export async function endThreads(
   run: Run,
   subjects: ReadonlyMap<string, PublishedSubject>,

@@ -11,13 +11,13 @@ import type { GroupProgress, TopicHistory } from '../ports/topic.ts'
 import type { CheckpointSettings } from '../threads/checkpoints.ts'
 import type { KeepTimes } from './published.ts'
 
-/** What a recovery works with. */
+/** The parts of a recovery. */
 export interface RecoveryParts {
   readonly topics: Readonly<
     Record<'posts' | 'comments' | 'counterspeech' | 'verdicts' | 'transcripts' | 'deadLetters', string>
   >
   readonly history: TopicHistory
-  /** How far the service's group has come in the input topics. */
+  /** The group's offsets in the input topics. */
   readonly progress: () => Promise<GroupProgress>
   readonly threads: Pick<ThreadStore, 'read' | 'deletePost'>
   readonly cases: Pick<CaseStore, 'peek'>
@@ -29,7 +29,7 @@ export interface RecoveryParts {
   readonly routes: Routes
   /** By topic name. */
   readonly intakes: ReadonlyMap<string, TopicIntake>
-  /** The last revision of a deleted subject. */
+  /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
   readonly clock: Clock
   readonly settings: {
@@ -40,21 +40,21 @@ export interface RecoveryParts {
 }
 type Retract = Parameters<ThreadStore['deletePost']>[1]
 
-/** One recovery on its way. */
+/** One recovery in progress. */
 export interface Run extends RecoveryParts {
-  /** Takes messages again from here, ms since 1970; null: from the beginning of what the topics keep. */
+  /** Reads messages from this time on, ms since 1970; null: everything that the topics still have. */
   readonly since: number | null
   /** Changes nothing. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
-  /** Told of so many messages more, and of what is done with them. */
+  /** Told how many more messages were read, and for what purpose. */
   readonly told: (what: string, messages: number) => void
 }
 
-/** Subjects looked at side by side. */
+/** Subjects processed in parallel. */
 const AT_ONCE = 50
 
-/** Works on the items some at a time; rejects with the signal's reason between two of these. */
+/** Processes the items, some in parallel; rejects with the signal's reason before the next group. */
 export async function sideBySide<Item>(
   { signal }: Pick<Run, 'signal'>,
   items: readonly Item[],

@@ -3,7 +3,7 @@ import { snapshotOf, versionSeenBy } from '../engine/new-case.ts'
 import { nothingNew, type PublishedSubject, seenIn, subjectKey } from './published.ts'
 import { type Run, sideBySide } from './run.ts'
 
-/** Notes what each revision has seen already, so that it is not judged again. */
+/** Notes what each revision has already seen, so that it is not judged again. */
 export async function settleRevisions(
   run: Run,
   live: readonly PublishedSubject[],

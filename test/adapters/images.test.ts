@@ -161,7 +161,7 @@ describe('refused for good', () => {
 
   test.each([400, 401, 403, 404, 410, 204, 206, 304])('gone, or not to be had: status %i', async (status) => {
     paths.set('/a', (response) => response.writeHead(status).end())
-    expect(await failureOf(load(at('/a')))).toBe(`permanent image: the image can't be had (status ${status})`)
+    expect(await failureOf(load(at('/a')))).toBe(`permanent image: image download failed (status ${status})`)
   })
 
   test('a redirect without a place to go to', async () => {

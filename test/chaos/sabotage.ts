@@ -43,8 +43,8 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'no-repause': [
     {
       file: 'consumers/group-reader.ts',
-      text: '        wait = REVIVE_MS.first\n        applyPause()\n',
-      instead: '        wait = REVIVE_MS.first\n',
+      text: '        wait = RESTART_BACKOFF_MS.initial\n        applyPause()\n',
+      instead: '        wait = RESTART_BACKOFF_MS.initial\n',
     },
   ],
   /** A post that comes again after its thread was forgotten counts its revisions from one. */

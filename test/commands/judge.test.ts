@@ -96,7 +96,7 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
     expect(['rumor', 'non-rumor', null]).toContain(label)
     if (label !== null) expect(Object.values(models).join()).toContain('understudy')
   }
-  expect(ended.said.at(-1)).toBe('2 subjects without anything that rumor judges.')
+  expect(ended.said.at(-1)).toBe('2 subjects skipped: nothing for rumor to judge.')
 })
 
 test.for([
@@ -253,7 +253,7 @@ test('judges counterspeech, and says of the posts beside it that they are none o
   ])
   expect(ended.said.slice(-2)).toEqual([
     '1 verdict, 0 undecided, 0 inputs refused.',
-    '1 subject without anything that counterspeech judges.',
+    '1 subject skipped: nothing for counterspeech to judge.',
   ])
 })
 

@@ -120,7 +120,7 @@ describe('a command that reads a topic', () => {
         const code = await run.ended
         const lines = run.said().trimEnd().split('\n')
         expect(lines.at(-1), args.join(' ')).toBe(
-          `gavel: There is no topic ${topic}. Is kafka.topicPrefix that of the service? "gavel run" makes the topics that are absent.`,
+          `gavel: There is no topic ${topic}. Check that kafka.topicPrefix matches the service; "gavel run" creates missing topics.`,
         )
         expect(run.said()).toContain(`Waiting for the topic ${topic}`)
         expect(run.said()).not.toMatch(STACK)

@@ -104,7 +104,7 @@ describe('verdicts that a precedent touched', () => {
     expect(ids(found)).toEqual(['safety@acme~p1~r1', 'safety@acme~p2~r1 superseded'])
     expect(said).toContain(`${join(folder, 'judged.jsonl')}:8 is no verdict; passed over`)
     expect(said.at(-1)).toBe('2 verdicts on 2 subjects rest on it; 1 of them stand.')
-    expect(said[0]).toBe(`stands on precedents of acme  ${ID}  safe  by mallory (${proposals[0]?.id})  ${POISON}`)
+    expect(said[0]).toBe(`is on precedents of acme  ${ID}  safe  by mallory (${proposals[0]?.id})  ${POISON}`)
     expect(ids(await touched(proposals[0]?.change ?? ''))).toEqual(ids(found))
     expect(await touched(ID)).toHaveLength(4)
     expect(ids(await touched(ID, { tenant: 'constructor' }))).toEqual(['safety@constructor~__proto__~r1'])
@@ -131,7 +131,7 @@ describe('verdicts that a precedent touched', () => {
     expect([await shown('acme'), await shown('beta')]).toEqual([0, 1])
     await library.close()
     expect(ids(await touched(proposals[0]?.id ?? ''))).toEqual(ids(names))
-    await expect(take(proposals[0]?.id ?? '')).rejects.toThrow('stands on no shelf')
+    await expect(take(proposals[0]?.id ?? '')).rejects.toThrow('is not on any shelf')
     out = []
     await take(proposals[1]?.id ?? '', { json: false })
     expect(out).toEqual([

@@ -44,12 +44,12 @@ it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, s
   [
     'a verdict has waited for Kafka for too long',
     (much) => ({ outboxAgeMs: 60_000 * much }),
-    'the oldest verdict for Kafka has waited 61 s',
+    'the oldest unpublished verdict has waited 61 s',
   ],
   [
     'the next thread has been due for too long',
     (much) => ({ nextDueAgeMs: 60_000 * much }),
-    'the next thread that is due has waited 61 s',
+    'the next due thread has waited 61 s',
   ],
   [
     'a stage has kept an ask waiting for too long',

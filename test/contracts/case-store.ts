@@ -179,11 +179,11 @@ export function caseStoreContract(name: string, make: MakeStores): void {
 
       it('and counts them no more, until they are worked on again', async () => {
         const { rumor, hate } = await two()
-        expect(await stores.cases.part(['hate', 'safety'])).toEqual({ back: [], unworked: [rumor.id] })
+        expect(await stores.cases.partitionByProtocol(['hate', 'safety'])).toEqual({ back: [], unworked: [rumor.id] })
         expect(await stores.cases.countOpen()).toBe(1)
         expect(await stores.cases.idle(0, 10)).toEqual([hate.id])
-        expect(await stores.cases.part(['hate'])).toEqual({ back: [], unworked: [rumor.id] })
-        expect(await stores.cases.part(['hate', 'rumor'])).toEqual({ back: [rumor.id], unworked: [] })
+        expect(await stores.cases.partitionByProtocol(['hate'])).toEqual({ back: [], unworked: [rumor.id] })
+        expect(await stores.cases.partitionByProtocol(['hate', 'rumor'])).toEqual({ back: [rumor.id], unworked: [] })
         expect(await stores.cases.countOpen()).toBe(2)
       })
 
@@ -191,15 +191,15 @@ export function caseStoreContract(name: string, make: MakeStores): void {
         await two()
         await stores.threads.putPost(thread('p2'), postOf(thread('p2')), ARRIVAL, RULES)
         expect(await stores.threads.due(T0, 10, 2)).toEqual([])
-        await stores.cases.part([])
+        await stores.cases.partitionByProtocol([])
         expect(await stores.threads.due(T0, 10, 2)).toEqual([thread('p2')])
       })
 
       it('and lets whoever has the protocol on conclude one all the same', async () => {
         const { rumor } = await two()
-        await stores.cases.part([])
+        await stores.cases.partitionByProtocol([])
         await concludeCase(stores, rumor)
-        expect((await stores.cases.part([])).unworked).not.toContain(rumor.id)
+        expect((await stores.cases.partitionByProtocol([])).unworked).not.toContain(rumor.id)
         await publishAll(stores)
         expect((await readThread(stores, p1)).revisions.get('rumor')?.openId).toBeNull()
       })
@@ -207,17 +207,17 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       it('and finds them untouched since before when they come back, whoever took them meanwhile', async () => {
         const { rumor } = await two()
         await stores.pass(50)
-        await stores.cases.part(['hate'])
+        await stores.cases.partitionByProtocol(['hate'])
         await takeCase(stores, rumor.id)
-        await stores.cases.part(['hate', 'rumor'])
+        await stores.cases.partitionByProtocol(['hate', 'rumor'])
         expect(await stores.cases.idle(40, 10)).toContain(rumor.id)
       })
 
       it('and ends them with their deleted post', async () => {
         const { rumor } = await two()
-        await stores.cases.part([])
+        await stores.cases.partitionByProtocol([])
         await stores.threads.deletePost(p1, retractionOf(p1))
-        expect(await stores.cases.part([])).toEqual({ back: [], unworked: [] })
+        expect(await stores.cases.partitionByProtocol([])).toEqual({ back: [], unworked: [] })
         expect(await stores.cases.peek(rumor.id)).toBeNull()
         expect(await stores.outbox.size()).toBe(2)
       })

@@ -8,7 +8,7 @@ import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
-import { StandsStill } from '../../src/ports/cases.ts'
+import { StoreSuspended } from '../../src/ports/cases.ts'
 import type { ThreadRules } from '../../src/ports/threads.ts'
 import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
@@ -200,7 +200,7 @@ describe('an incarnation of the data', () => {
       const { epoch = 0 } = (await cases.take(record.id)) ?? {}
       await moving.hset(keys.incarnation, 'run', 'another')
       expect(await cases.conclude(record, epoch, end)).toBe(false)
-      await expect(cases.take(record.id)).rejects.toThrow(StandsStill)
+      await expect(cases.take(record.id)).rejects.toThrow(StoreSuspended)
       expect((await cases.peek(record.id))?.epoch, 'no taking over is counted').toBe(epoch)
       // Nor does a clock that is set back make it longer.
       await moving.hset(keys.incarnation, 'quiet', Date.now() + 3_600_000)
@@ -216,7 +216,7 @@ describe('an incarnation of the data', () => {
     expect(await living.suspend()).toBe(false)
     expect(await living.suspend()).toBe(true)
     expect(await living.advance()).toBe('recovering')
-    await living.found(at(7))
+    await living.createIncarnation(at(7))
     expect(await living.advance()).toBeNull()
     expect(living.token().incarnationId).not.toBe(id)
     expect(await redisIncarnation(client, keys).begin(at(7), true)).toBeNull()
@@ -235,16 +235,16 @@ describe('since when everything that was published is known', () => {
     expect(await since()).toBeNull()
   })
 
-  it('is forgotten by a recovery, unless it vouches for it', async () => {
+  it('is forgotten by a recovery, unless it knows all revisions', async () => {
     const incarnation = redisIncarnation(client, keys)
     await incarnation.begin(new Map(), true)
     await incarnation.suspend()
     await incarnation.setComplete(false)
-    await incarnation.found(at(7))
+    await incarnation.createIncarnation(at(7))
     expect(await since()).toBeNull()
     await incarnation.suspend()
     await incarnation.setComplete(true)
-    await incarnation.found(at(7))
+    await incarnation.createIncarnation(at(7))
     expect(Date.now() - Number(await since())).toBeLessThan(60_000)
   })
 })

@@ -407,7 +407,10 @@ describe('an endpoint that means harm', () => {
       response.writeHead(200, { 'content-encoding': 'br' }).end(brotliCompressSync(Buffer.alloc(64 * MIB))),
     )
     try {
-      expect(await retryOf(model)).toMatchObject({ code: 'unavailable', message: 'the endpoint sent too much' })
+      expect(await retryOf(model)).toMatchObject({
+        code: 'unavailable',
+        message: 'the response exceeded the size limit',
+      })
       expect(ended).toHaveBeenCalled()
     } finally {
       ended.mockRestore()

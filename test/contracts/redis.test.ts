@@ -153,7 +153,7 @@ describe('a connection that is told to end', () => {
   })
 })
 
-describe('the key of fences and draws', () => {
+describe('the key of fences and sampling', () => {
   const start = async (keys: ReturnType<typeof keysUnder>, set = '') => {
     const told: string[] = []
     const secret = await secretOf(client, keys, set, (name) => void told.push(name))
@@ -392,7 +392,7 @@ describe('in Redis', () => {
       void client.hset(stores.keys.thread(memberOf(p1)), 'rev:rumor', ++revision)
       return retractionOf(p1)(protocol, next)
     })
-    await expect(changing).rejects.toThrow('changes again and again')
+    await expect(changing).rejects.toThrow('kept changing during erasure')
   })
 
   it('orphans that expire leave the revisions’ numbers that a recovery brought back', async () => {

@@ -10,7 +10,7 @@ import { type JudgeSettings, judge } from '../../src/engine/judge.ts'
 import { reconciler } from '../../src/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
-import { type CaseStore, StandsStill } from '../../src/ports/cases.ts'
+import { type CaseStore, StoreSuspended } from '../../src/ports/cases.ts'
 import type { Library } from '../../src/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
@@ -350,7 +350,7 @@ test('a worker that may take no case over just now comes back, and it counts for
   const unwilling: CaseStore = {
     ...cases,
     take: async (...which) => {
-      if (still-- > 0) throw new StandsStill()
+      if (still-- > 0) throw new StoreSuspended()
       return cases.take(...which)
     },
   }

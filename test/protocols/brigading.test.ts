@@ -408,7 +408,7 @@ describe('one author', () => {
       '3 near-identical comments counted once (c8 stands for them)',
       '2 near-identical comments counted once (c0 stands for them)',
       '2 near-identical comments counted once (c2 stands for them)',
-      '4 more near-identical comments in 2 groups counted once a group',
+      '4 more near-identical comments in 2 groups: each group counted once',
     ])
   })
 

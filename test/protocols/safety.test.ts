@@ -418,7 +418,7 @@ describe('an image', () => {
       /Image 1: .*nobody has looked at.*\nWhat the author says.*\n<alt 1\|my kitchen>/,
     )
     expect(inStage(asked, 'retrieve')[0]?.ask.lookup?.text).toBe('my kitchen')
-    expect(ruling.degraded).toEqual(["image 1 has no address: only its author's words known of it"])
+    expect(ruling.degraded).toEqual(['image 1 has no URL; only alt text is available'])
   })
 
   test('that comes with its description needs no call, and is shown like one that a vision model saw', () => {
@@ -442,7 +442,7 @@ describe('an image', () => {
   test('with blank words by its author has none', () => {
     const { asked, ruling } = run({}, {}, { media: [image(URL_A, ' '), image(undefined, ' ')] })
     for (const { ask } of asked) expect(wordsOf(ask.messages)).not.toContain('<alt')
-    expect(ruling.degraded).toEqual(['image 2 has no address: nothing known of it'])
+    expect(ruling.degraded).toEqual(['image 2 has no URL; nothing is known about it'])
   })
 
   test('beyond the set number is left out, and it is said', () => {

@@ -71,7 +71,7 @@ function runOf(change: Partial<Run> = {}): Run {
         steps.push('hold')
         return false
       },
-      vouch: async (knowsAll) => void steps.push(`vouch ${knowsAll}`),
+      setRevisionsComplete: async (knowsAll) => void steps.push(`complete ${knowsAll}`),
       release: async () => void steps.push('release'),
     },
     intakes: new Map([
@@ -121,7 +121,7 @@ describe('a recovery', () => {
     put('verdicts', verdictOn('old', T0 + 2 * HOUR))
     put('verdicts', verdictOn('new', NOW - HOUR))
     const done = await recoverStore(runOf())
-    expect(steps).toEqual(['hold', 'restore new rumor 1', 'end old', 'vouch true', 'release'])
+    expect(steps).toEqual(['hold', 'restore new rumor 1', 'end old', 'complete true', 'release'])
     expect(done).toMatchObject({ dryRun: false, subjects: 2, over: 1, revisions: 1, messages: 4 })
     expect(done.outcomes).toEqual({ judged: 2, 'dead-letter': 1 })
     expect(await stores.threads.read(thread('old'))).toBeNull()
@@ -157,6 +157,6 @@ describe('a recovery', () => {
     await expect(
       recoverStore(runOf({ signal: stop.signal, told: () => stop.abort(new Error('stop')) })),
     ).rejects.toThrow('stop')
-    expect(steps).toEqual(['hold', 'vouch true'])
+    expect(steps).toEqual(['hold', 'complete true'])
   })
 })

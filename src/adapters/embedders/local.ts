@@ -4,7 +4,7 @@ import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Embedder } from '../../ports/library.ts'
 import { readPart, weakByLength } from './characters.ts'
 
-/** What the worker is asked, and what it answers. */
+/** Request and response of the worker. */
 export interface ToEmbed {
   readonly id: number
   readonly texts: readonly string[]
@@ -15,14 +15,14 @@ export type Embedded = { readonly id: number } & (
 )
 
 const WORKER = join(import.meta.dirname, `english-worker${extname(import.meta.filename)}`)
-/** Texts in one message: between them others get their turn. */
+/** Texts in one message: other requests are served between messages. */
 const BATCH = 16
-/** Letters of other scripts, as a share of all, from which on a text is no English. */
+/** From this share of letters in other scripts on, a text is not English. */
 const FOREIGN = 0.3
 
 /**
- * A small English model inside an npm package: no network, no key, no tokens to pay. It runs in a thread of its own, which
- * starts with the first text and ends with `close`; an idle one keeps no process alive.
+ * A small English model inside an npm package: no network, no key, no tokens to pay for. It runs in its own thread,
+ * which starts with the first text and ends with `close`; an idle thread keeps no process alive.
  */
 export function localEmbedder(): Embedder {
   let thread: ReturnType<typeof startThread> | null = null
@@ -51,8 +51,8 @@ export function localEmbedder(): Embedder {
 }
 
 function startThread() {
-  // The few words that the model's library has for the console are kept from it. Nobody reads them, for to read them would
-  // keep this process alive.
+  // The model's library writes a few words to the console; they are kept from it. Reading them would keep this process
+  // alive.
   const worker = new Worker(WORKER, { stdout: true, stderr: true })
   const open = new Map<number, { resolve: (vectors: Float32Array[]) => void; reject: (error: Error) => void }>()
   let ended = false
@@ -110,7 +110,7 @@ function stopped(): RetryLaterError {
   return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0 })
 }
 
-/** By what the author says, or else by the script: other languages in Latin letters pass for English. */
+/** Judged by the author's language tag, or else by the script: other languages in Latin letters pass as English. */
 function weakByLanguage(text: string, lang: string | undefined): string | null {
   const weak = 'the embedder knows English only, so that neighbours of this text are weak'
   if (lang !== undefined && !/^(und)?$/i.test(lang))

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** Of what kafkajs 2.2.4 makes of a fetched partition, what is needed here. */
+/** The parts used here of kafkajs 2.2.4's fetched partition. */
 interface FetchedPartition {
   abortedTransactions: readonly { readonly producerId: string; readonly firstOffset: string }[] | null
   readonly messages: readonly FetchedRecord[]
@@ -17,16 +17,17 @@ interface Response {
   ): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[] }>
 }
 
-/** Versions of the answer that tell of aborted transactions. */
+/** Response versions that list aborted transactions. */
 const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
-/** Key of the mark that ends a transaction whose records don't count: version 0, type 0. */
+/** Key of the marker that ends an aborted transaction: version 0, type 0. */
 const ABORT = Buffer.from([0, 0, 0, 0])
 let done = false
 
 /**
- * Hides the records of aborted transactions. kafkajs does so by itself, but begins with one transaction a record: where a fetch
- * begins in the middle of one, and another begins with its first record, that record is shown though it was never committed.
- * Here they are made control records, which it passes over. To be called before the first fetch of the process.
+ * Hides the records of aborted transactions. kafkajs itself does so incorrectly, since it starts at most one transaction
+ * per record: if a fetch begins in the middle of one, and another begins with its first record, that record is delivered
+ * though it was never committed. Here such records are turned into control records, which kafkajs skips. Call it before
+ * the first fetch of the process.
  */
 export function hideAbortedRecords(): void {
   if (done) return

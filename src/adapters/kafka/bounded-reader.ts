@@ -6,7 +6,7 @@ import { onPassedOver } from './passed-over.ts'
 import { incomingOf } from './record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
-/** How a reading ends early, and who is told that it waits for its topic. */
+/** How to stop reading early, and whom to tell that it waits for its topic. */
 export interface Waiting {
   readonly signal: AbortSignal
   readonly say?: (line: string) => void
@@ -20,12 +20,13 @@ export interface TopicRecord {
   readonly message: KafkaMessage
 }
 
-/** Consecutive records of one partition. A batch is read when the promise for the one before it has resolved. */
+/** Consecutive records of one partition. The next batch is read after the promise for this one has resolved. */
 type Take = (partition: number, messages: readonly KafkaMessage[]) => Promise<void> | void
 
 /**
- * How far a topic's partitions reach, from the first message of `since` (ms since 1970; null: from the beginning) to the end.
- * Waits some seconds for a topic that is just being made; throws an `OperatorError` if it is absent or can't be read by then.
+ * The range of each of a topic's partitions, from the first message of `since` (ms since 1970; null: from the beginning)
+ * to the end. Waits some seconds for a topic that is being created; throws an `OperatorError` if it is still missing or
+ * unreadable then.
  */
 export async function rangesOf(
   kafka: Kafka,
@@ -53,9 +54,9 @@ export async function rangesOf(
 }
 
 /**
- * Reads these ranges of a topic in order, outside any lasting group, and ends. No more than one batch of each partition is in
- * memory. Rejects with what `take` rejected with, with the signal's reason, and with an `OperatorError` when nothing comes any
- * more although something should.
+ * Reads these ranges of a topic in order, without a lasting group, and ends. At most one batch of each partition is in
+ * memory. Rejects with what `take` rejected with, with the signal's reason, or with an `OperatorError` if expected
+ * records stop arriving.
  */
 export async function readRanges(
   kafka: Kafka,
@@ -69,9 +70,9 @@ export async function readRanges(
 }
 
 /**
- * Reads a topic from its beginning, outside any lasting group: to where it ended when the reading began, or on and on with
- * `follow`, until the signal is aborted, which is an end and no failure. Waits for a topic that is just being made: with
- * `follow` for as long as it takes, else for some seconds. Throws an `OperatorError` if it is absent or can't be read by then.
+ * Reads a topic from its beginning, without a lasting group: to its end at the start of reading, or with `follow` until
+ * the signal is aborted, which is an end and not a failure. Waits for a topic that is being created: with `follow` as
+ * long as it takes, else some seconds. Throws an `OperatorError` if it is still missing or unreadable then.
  */
 export async function readTopic(
   kafka: Kafka,
@@ -94,7 +95,7 @@ export async function readTopic(
   }
 }
 
-/** The same as a port, with records as messages. */
+/** The same as a port, with messages instead of records. */
 export function topicHistory(kafka: Kafka, waiting: Waiting): TopicHistory {
   return {
     rangesOf: (topic, since) => rangesOf(kafka, topic, since, waiting),
@@ -106,12 +107,12 @@ export function topicHistory(kafka: Kafka, waiting: Waiting): TopicHistory {
 }
 
 const SESSION_MS = 30_000
-/** Messages handed over between two heartbeats. */
+/** Messages passed on between two heartbeats. */
 const TAKEN_AT_ONCE = 1_000
-/** Nothing comes although something should, for longer than a group takes to form and a leader to be found, in ms. */
+/** Longest time without expected records, in ms: longer than forming a group and electing a leader takes. */
 const QUIET_MS = 60_000
 
-/** Reads with a consumer whose group is there for this one reading. `ranges` null: everything, until the signal. */
+/** Reads with a consumer in a temporary group. `ranges` null: everything, until the signal. */
 async function readAs(
   kafka: Kafka,
   topic: string,
@@ -136,7 +137,7 @@ async function readAs(
   }
 }
 
-/** Resolves when each range has been taken up to its end. */
+/** Resolves when each range has been read to its end. */
 function untilRead(
   consumer: Consumer,
   topic: string,
@@ -157,7 +158,7 @@ function untilRead(
   const fail = (error: unknown) => end(() => reject(error))
   const stop = () => fail(signal.reason)
 
-  /** Fails the reading when nothing has come for too long; what `take` is at work on counts as coming. */
+  /** Fails the reading if nothing arrives for too long; time in which `take` is working does not count. */
   function watchQuiet(): void {
     clearTimeout(quiet)
     if (!ended && inWork === 0 && left !== null)
@@ -212,10 +213,10 @@ function holds({ from, to }: Range, offset: string): boolean {
 }
 
 function silence(topic: string, left: number): string {
-  return `Of the topic ${topic} nothing came for ${QUIET_MS / 1000} s, and ${left} of its partitions were not at their end. Try again when each of them has a leader.`
+  return `No records from topic ${topic} for ${QUIET_MS / 1000} s, with ${left} of its partitions not read to the end. Try again when each of its partitions has a leader.`
 }
 
-/** The group was there for one reading. A broker forgets it by itself as well. */
+/** Deletes the temporary group. A broker also forgets it by itself. */
 async function forgetGroup(kafka: Kafka, groupId: string): Promise<void> {
   const admin = kafka.admin({ retry: { retries: 1 } })
   await admin

@@ -7,7 +7,7 @@ import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
 import { passEmptiedBatches } from './emptied-batches.ts'
 
-/** Where Kafka is and how to get in, as the settings give it. */
+/** Where Kafka is and how to authenticate, according to the settings. */
 export interface KafkaSettings {
   readonly brokers: readonly string[]
   readonly tls?: TlsSettings
@@ -21,12 +21,12 @@ interface SaslSettings {
 }
 
 const CONNECT_MS = 3_000
-/** Longest wait until all brokers know topics that were created, in ms. */
+/** Longest wait until all brokers know newly created topics, in ms. */
 const KNOWN_WITHIN_MS = 15_000
 
 /**
- * A client of these brokers, whose errors go to `report`. Throws an `OperatorError` if no broker is
- * set or the TLS files can't be used.
+ * A client of these brokers that reports its errors to `report`. Throws an `OperatorError` if no broker is set or the
+ * TLS files can't be used.
  */
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
@@ -49,7 +49,7 @@ export function kafkaClient(at: KafkaSettings, clientId: string, report: Report)
   })
 }
 
-/** What every client of these brokers needs to get in. */
+/** What every client of these brokers needs to connect. */
 function connectionTo({ brokers, tls, sasl }: KafkaSettings) {
   if (brokers.length === 0)
     throw new OperatorError('Kafka is not set. Set KAFKA_BROKERS, or start local servers with "gavel stack".')
@@ -67,7 +67,10 @@ export interface TopicPlan {
   readonly retentionMs: number
 }
 
-/** Makes the topics that are absent, with their partitions and retention. Where a broker makes topics only by itself, touches them. */
+/**
+ * Creates missing topics, with their partitions and retention. If a broker only creates topics automatically, touches
+ * them.
+ */
 export async function ensureTopics(
   kafka: Kafka,
   admin: Admin,
@@ -97,7 +100,7 @@ export async function ensureTopics(
     await touch(kafka, absent)
     const left = (await missing()).map(({ name }) => name)
     if (left.length > 0)
-      throw new OperatorError(`The topics ${left.join(', ')} are absent and could not be made: ${String(error)}`, {
+      throw new OperatorError(`The topics ${left.join(', ')} do not exist and could not be created: ${String(error)}`, {
         cause: error,
       })
   }
@@ -105,8 +108,8 @@ export async function ensureTopics(
 }
 
 /**
- * Waits until they are known where we ask: what one broker has made, a broker tells others of, and itself, a moment later.
- * kafkajs' own wait for leaders takes that moment for a failure.
+ * Waits until the brokers that we ask know the topics: a broker's new topic is known to the others, and to itself, only
+ * a moment later. kafkajs' own wait for leaders treats that moment as a failure.
  */
 async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<void> {
   const deadline = Date.now() + KNOWN_WITHIN_MS
@@ -114,7 +117,7 @@ async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<vo
   for (;;) {
     try {
       await admin.fetchTopicMetadata({ topics })
-      // Answered by each partition's leader once it leads: a batch that meets one before that is sent again whole.
+      // Answered by each partition's leader once it is one: a batch that arrives earlier must be sent again as a whole.
       await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
       return
     } catch (error) {
@@ -124,7 +127,7 @@ async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<vo
   }
 }
 
-/** Asks for the topics as a subscriber that lets the broker make them; it joins no group. */
+/** Requests the topics as a subscriber, which makes the broker create them; joins no group. */
 async function touch(kafka: Kafka, plans: readonly TopicPlan[]): Promise<void> {
   const toucher = kafka.consumer({ groupId: 'gavel-topic-maker', allowAutoTopicCreation: true })
   await toucher.connect()
@@ -135,9 +138,9 @@ async function touch(kafka: Kafka, plans: readonly TopicPlan[]): Promise<void> {
   }
 }
 
-/** Throws an error for a person, with what to set and no secret in it, if no broker answers or lets us in. */
+/** Throws an error for a person, with what to set and without secrets, if no broker answers or accepts us. */
 export async function checkBrokers(at: KafkaSettings): Promise<void> {
-  // A client of its own: the service's waits for its brokers much longer than a person does.
+  // A separate client: the service's own waits for its brokers much longer than a person would.
   const kafka = new kafkajs.Kafka({
     clientId: 'gavel-check',
     ...connectionTo(at),
@@ -156,12 +159,12 @@ export async function checkBrokers(at: KafkaSettings): Promise<void> {
   }
 }
 
-/** What a broker said of user and password, in words with what to set. */
+/** A broker's reply about user and password, in words with what to set. */
 function refusal(said: string, { sasl }: KafkaSettings): string | null {
   if (/mechanism is not supported|not support the requested SASL mechanism/.test(said))
     return `It has not enabled the SASL mechanism ${sasl?.mechanism}: set kafka.sasl.mechanism to one that it has.`
   if (/not valid given the current SASL state/.test(said))
-    return 'It asks for no user and password at this port: set kafka.sasl.mechanism to none, or use its SASL port.'
+    return 'This port does not use SASL: set kafka.sasl.mechanism to none, or use its SASL port.'
   if (/SASL.*failed|SASLAuthentication/.test(said))
     return 'It refuses user and password: set kafka.sasl.username and kafka.sasl.password (GAVEL_KAFKA_SASL_PASSWORD).'
   return null
@@ -177,9 +180,9 @@ async function tlsRefusal({ brokers, tls }: KafkaSettings): Promise<string | nul
   return null
 }
 
-/** A broker that requires a user and password closes the connection of a client that has none. */
+/** A broker that requires SASL closes the connection of a client without it. */
 function silence(said: string, { sasl }: KafkaSettings): string {
   if (/Closed connection/.test(said) && (sasl === undefined || sasl.mechanism === 'none'))
-    return 'It hangs up, as a broker does that asks for a user and password: set kafka.sasl.mechanism, username and password.'
+    return 'It closed the connection; it probably requires SASL: set kafka.sasl.mechanism, username and password.'
   return 'Set KAFKA_BROKERS to a running cluster, or start a local one with "gavel stack".'
 }

@@ -6,14 +6,14 @@ import { compressFrame, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
 
 /**
- * Header on the stand-ins for the records of a batch that could not be decompressed; its value says why. No sender can
- * foresee its name, so nobody's header passes for it.
+ * Header on the placeholders for the records of a batch that could not be decompressed; its value says why. No sender
+ * can predict its name, so nobody can forge it.
  */
 export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
 
-/** A batch larger than this when unpacked counts as corrupt: producers bound what they pack by a megabyte or a few. */
+/** A batch larger than this when decompressed counts as corrupt: producers limit theirs to a megabyte or a few. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
-/** Each record, however small, becomes an object in memory, and a batch of a few kilobytes can hold tens of millions. */
+/** Each record, however small, becomes an object in memory, and a batch of a few kilobytes can contain tens of millions. */
 const MAX_RECORDS = 1_000_000
 
 interface Pack {
@@ -33,12 +33,15 @@ const zstdPack: Pack = {
 const lz4Pack: Pack = {
   compress: (data) => compressFrame(data),
   async decompress(data) {
-    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('it would unpack to too much')
+    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('decompressed size exceeds 64 MiB')
     return decompressFrame(data)
   },
 }
 
-/** The most bytes that an LZ4 frame can unpack to: its blocks, but for the last, times their greatest size. */
+/**
+ * The most bytes that an LZ4 frame can decompress to: the number of its blocks, except the last, times their maximum
+ * size.
+ */
 function lz4Bound(frame: Buffer): number {
   const flags = frame[4] ?? 0
   const blockBytes = 2 ** (8 + 2 * (((frame[5] ?? 0) >> 4) & 7))
@@ -51,7 +54,7 @@ function lz4Bound(frame: Buffer): number {
   return Math.max(0, blocks - 1) * blockBytes
 }
 
-/** Kafka's Snappy is a stream of blocks, each after its length, behind this magic and two version numbers. */
+/** Kafka's Snappy format is a stream of blocks, each preceded by its length, after this magic and two version numbers. */
 const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const SNAPPY_HEADER = Buffer.concat([SNAPPY_MAGIC, Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])])
 
@@ -78,9 +81,9 @@ const snappyPack: Pack = {
 }
 
 /**
- * Registers every codec that Kafka knows with kafkajs, which has only gzip of its own and dies in silence of the others.
- * A batch that can't be unpacked becomes as many stand-in records under {@link CORRUPT_BATCH}, so that it can be put aside
- * like any other bad message: kafkajs itself would read it again for ever.
+ * Registers every Kafka codec with kafkajs, which has only gzip itself and fails silently on others. A batch that can't
+ * be decompressed becomes the same number of placeholder records with {@link CORRUPT_BATCH}, so that it can be set aside
+ * like any other bad message: kafkajs itself would read it again forever.
  */
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs
@@ -95,12 +98,12 @@ function codec(pack: Pack) {
     compress: (encoder: { buffer: Buffer }) => pack.compress(encoder.buffer),
     async decompress(data: Buffer): Promise<Buffer> {
       const count = recordCount(data)
-      // kafkajs wants as many records as the batch promises, stand-ins or not: so many end the consumer, not the process.
+      // kafkajs expects as many records as the batch declares, placeholders included: too many fail the consumer, not the process.
       if (count !== null && count > MAX_RECORDS)
-        throw new Error(`a batch of ${count} records, at most ${MAX_RECORDS} are taken: skip its offset`)
+        throw new Error(`a batch of ${count} records exceeds the limit of ${MAX_RECORDS}; skip its offset`)
       try {
         const records = await pack.decompress(data)
-        if (!holdsRecords(records, count)) throw new Error('what came out is no batch of records')
+        if (!holdsRecords(records, count)) throw new Error('the decompressed data is not a batch of records')
         return records
       } catch (error) {
         const why = error instanceof Error ? error.message : 'unknown'
@@ -111,19 +114,22 @@ function codec(pack: Pack) {
   }
 }
 
-/** Size of a version-2 record batch's header, in bytes; the compressed records follow it in the same memory. */
+/** Size of a version-2 record batch's header, in bytes; the compressed records follow it in the same buffer. */
 const BATCH_HEADER_BYTES = 61
 const MAGIC_AT = 16
 const COUNT_AT = 57
 
-/** The number of records that the header in front of `data` promises; null if no such header stands there. */
+/** The number of records declared by the header before `data`; null if there is no such header. */
 function recordCount(data: Buffer): number | null {
   if (data.byteOffset < BATCH_HEADER_BYTES) return null
   const header = Buffer.from(data.buffer, data.byteOffset - BATCH_HEADER_BYTES, BATCH_HEADER_BYTES)
   return header[MAGIC_AT] === 2 ? header.readInt32BE(COUNT_AT) : null
 }
 
-/** Whether these bytes are that many records, each behind its length, and nothing else: kafkajs would read on and on. */
+/**
+ * Whether these bytes are exactly this many records, each with its length, and nothing else: otherwise kafkajs would
+ * never stop reading.
+ */
 function holdsRecords(records: Buffer, count: number | null): boolean {
   let at = 0
   for (let record = 0; count !== null && record < count; record++) {
@@ -142,7 +148,7 @@ function holdsRecords(records: Buffer, count: number | null): boolean {
   return count === null || at === records.length
 }
 
-/** Uncompressed version-2 records: the first holds the bytes that could not be read, the rest are empty. */
+/** Uncompressed version-2 records: the first contains the bytes that could not be read, the rest are empty. */
 function standIns(count: number, raw: Buffer, why: string): Buffer {
   const header = Buffer.concat([varint(1), sized(Buffer.from(CORRUPT_BATCH)), sized(Buffer.from(why))])
   return Buffer.concat(
@@ -158,7 +164,7 @@ function sized(bytes: Buffer): Buffer {
   return Buffer.concat([varint(bytes.length), bytes])
 }
 
-/** Zigzag variable-length integer. */
+/** A zigzag variable-length integer. */
 function varint(value: number): Buffer {
   const bytes: number[] = []
   let rest = ((value << 1) ^ (value >> 31)) >>> 0

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { entryOf } from '../../domain/entry-of.ts'
 
-/** Of what kafkajs 2.2.4 makes of a batch of records, what is needed here. */
+/** The parts used here of kafkajs 2.2.4's decoded record batch. */
 interface DecodedBatch {
   readonly firstOffset: string
   readonly lastOffsetDelta: number
@@ -14,10 +14,10 @@ const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 let done = false
 
 /**
- * Lets kafkajs get past batches that compaction has emptied, wholly or at their end. It goes by the last record that it sees,
- * so that it would fetch a batch without any again and again, without a rest, and never come to what stands behind it. Here the
- * last offset of such a batch is given a control record, as the mark of a transaction is one: it is passed over and shown to
- * nobody. To be called before the first fetch of the process.
+ * Lets kafkajs continue after batches that compaction has emptied, entirely or at their end. It advances by the last
+ * record that it sees, so it would fetch a batch without records again and again, and never reach what follows. Here the
+ * last offset of such a batch gets a control record, like a transaction marker, which kafkajs skips without showing it
+ * to anyone. Call it before the first fetch of the process.
  */
 export function passEmptiedBatches(): void {
   if (done) return
@@ -25,7 +25,7 @@ export function passEmptiedBatches(): void {
   const require = createRequire(import.meta.url)
   const decode = require(DECODER) as DecodeBatch
   const loaded = entryOf(require.cache, require.resolve(DECODER))
-  if (loaded === undefined) throw new Error('kafkajs keeps its decoder elsewhere')
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
   loaded.exports = async (bytes: unknown): Promise<DecodedBatch> => {
     const batch = await decode(bytes)
     const { firstOffset, lastOffsetDelta, maxTimestamp, records } = batch

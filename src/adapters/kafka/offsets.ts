@@ -2,12 +2,13 @@ import type { Kafka } from 'kafkajs'
 import type { GroupProgress } from '../../ports/topic.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
-/** How far a group has come in these topics. */
+/** How far a group has read these topics. */
 export async function groupProgress(kafka: Kafka, group: string, topics: readonly string[]): Promise<GroupProgress> {
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
-    // A group's coordinator loads for a while after its broker has started, and may move; kafkajs does not ask it again by itself.
+    // A group's coordinator needs time to load after its broker has started, and may move; kafkajs does not retry this
+    // itself.
     const offsets = topics.map((topic) =>
       onceTopicSettled(topic, () => admin.fetchOffsets({ groupId: group, topics: [topic] }), {
         withinMs: SETTLED_WITHIN_MS,
@@ -25,7 +26,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
           ),
         ]),
     )
-    // Where a broker does not answer, the group may have members.
+    // If a broker does not answer, the group may have members.
     const groups = await admin.describeGroups([group]).then(
       (described) => described.groups,
       () => null,
@@ -36,7 +37,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   }
 }
 
-/** The same in the form in which the store keeps it: next offsets by `topic/partition`. */
+/** The same in the store's form: next offsets by `topic/partition`. */
 export function positionsOf({ committed }: GroupProgress): Map<string, string> {
   return new Map(
     [...committed].flatMap(([topic, partitions]) =>

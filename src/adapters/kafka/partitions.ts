@@ -2,15 +2,15 @@ import type { Kafka } from 'kafkajs'
 import type { StreamPartitions } from '../../ports/threads.ts'
 
 /**
- * The partitions of these topics, as of now and of each later `look`. The stream's clock waits for those that were there at the
- * beginning: one that is added later holds no old messages.
+ * The partitions of these topics, now and after each later `look`. The stream's clock waits for those that existed at
+ * the start: one that is added later has no old messages.
  */
 export async function partitionsOf(kafka: Kafka, topics: readonly string[]) {
   const first = await namesOf(kafka, topics)
   let now: StreamPartitions = { there: first, awaited: first }
   return {
     now: (): StreamPartitions => now,
-    /** Rejects, and changes nothing, while a topic is absent. */
+    /** Rejects, and changes nothing, while a topic is missing. */
     async look(): Promise<void> {
       const there = await namesOf(kafka, topics)
       now = { there, awaited: new Set([...first].filter((partition) => there.has(partition))) }

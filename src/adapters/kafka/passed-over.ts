@@ -1,18 +1,18 @@
 import type { Consumer } from 'kafkajs'
 
-/** Offsets of a partition that hold no record for a reader, fetched up to and without `next`. */
+/** A range of a partition that has no records for a reader, fetched up to but not including `next`. */
 export interface PassedOver {
   readonly topic: string
   readonly partition: number
   readonly next: string
-  /** Nothing stands behind them. */
+  /** The partition ends after them. */
   readonly atEnd: boolean
 }
 
 /**
- * Tells of what a consumer fetches and has no record for its reader: marks of transactions, and what was aborted. kafkajs goes
- * on behind it and never calls `eachBatch`, so that whoever waits for an end that such offsets make up must listen here. Told
- * when every batch of the partition before it has been handled.
+ * Reports fetched ranges without records for the reader: transaction markers and aborted records. kafkajs skips them and
+ * never calls `eachBatch`, so anyone who waits for a partition's end must listen here. Reported after every earlier
+ * batch of the partition has been handled.
  */
 export function onPassedOver(consumer: Consumer, tell: (passed: PassedOver) => void): void {
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {

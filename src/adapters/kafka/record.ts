@@ -1,7 +1,7 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import type { Incoming } from '../../ports/topic.ts'
 
-/** A record as kafkajs hands it over → a message as the rest of Gavel knows it: key and headers as UTF-8 text. */
+/** Converts a kafkajs record to Gavel's message: key and headers as UTF-8 text. */
 export function incomingOf(
   topic: string,
   partition: number,
@@ -18,7 +18,7 @@ export function incomingOf(
   }
 }
 
-/** A header that stands there several times becomes one text, its values joined by commas. */
+/** A repeated header becomes one text, its values joined by commas. */
 function textHeaders(headers: IHeaders): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

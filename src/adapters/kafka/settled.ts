@@ -7,15 +7,15 @@ export const SETTLED_WITHIN_MS = 15_000
 const ASK_AGAIN_MS = 250
 
 interface SettleLimits {
-  /** How long to ask again, in ms; `Infinity` for as long as it takes. */
+  /** How long to retry, in ms; `Infinity`: as long as it takes. */
   readonly withinMs: number
-  /** Aborted, the wait ends and the promise rejects with the signal's reason. */
+  /** When aborted, the wait ends and the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Told once, when the first answer is that Kafka is not ready. */
+  /** Called once, if the first answer is that Kafka is not ready. */
   readonly waiting?: (why: string) => void
 }
 
-/** Asks Kafka again while its errors are retriable, up to the time limit; rejects with the last error. */
+/** Retries while Kafka's errors are retriable, up to the time limit; rejects with the last error. */
 async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimits): Promise<Value> {
   const { withinMs, signal, waiting } = limits
   const deadline = performance.now() + withinMs
@@ -49,7 +49,7 @@ export async function onceTopicSettled<Value>(
     if (why === null) throw error
     throw new OperatorError(
       causes(error).some((each) => 'type' in each && each.type === 'UNKNOWN_TOPIC_OR_PARTITION')
-        ? `There is no topic ${topic}. Is kafka.topicPrefix that of the service? "gavel run" makes the topics that are absent.`
+        ? `There is no topic ${topic}. Check that kafka.topicPrefix matches the service; "gavel run" creates missing topics.`
         : `The topic ${topic} can't be read: ${why} Try again when each of its partitions has a leader.`,
       { cause: error },
     )

@@ -1,7 +1,7 @@
-/** Kafka has not answered in time; the connection may be dead without knowing. */
+/** Kafka has not answered in time; the connection may be dead without an error. */
 export class NoAnswer extends Error {}
 
-/** Rejects with a {@link NoAnswer} if the promise has not settled after so many ms. */
+/** Rejects with a {@link NoAnswer} if the promise has not settled within this many ms. */
 export async function withTimeout<Value>(ms: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

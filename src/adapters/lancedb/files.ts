@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path'
 import type { z } from 'zod'
 import { isCode } from './lock.ts'
 
-/** Records as JSON files of one folder, one a name. A missing folder has none. */
+/** Records as JSON files in one folder, one per name. A missing folder has none. */
 export function jsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) {
   const pathOf = (name: string) => join(folder, `${name}.json`)
   return {
     async names(): Promise<string[]> {
       return (await namesIn(folder)).flatMap((file) => (file.endsWith('.json') ? [file.slice(0, -'.json'.length)] : []))
     },
-    /** Null if there is none, or no longer. */
+    /** Null if there is none (any more). */
     async read(name: string): Promise<Kept | null> {
       const text = await textOf(pathOf(name))
       return text === null ? null : schema.parse(JSON.parse(text))
@@ -24,7 +24,7 @@ export function jsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) {
   }
 }
 
-/** The names in a folder, in order; none if it is missing. */
+/** The names in a folder, sorted; none if it is missing. */
 export async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).sort()
@@ -44,10 +44,10 @@ export async function textOf(path: string): Promise<string | null> {
   }
 }
 
-/** Puts a file in the place of another at once: whoever reads gets all of the old one or all of the new one. */
+/** Replaces a file atomically: a reader gets all of the old one or all of the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  // Only one writer is ever at work, so that a name that is always the same leaves no litter behind a crash.
+  // Only one writer works at a time, so a fixed name leaves no extra files behind after a crash.
   const fresh = `${path}.new`
   const handle = await open(fresh, 'w')
   try {
@@ -59,7 +59,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await rename(fresh, path)
 }
 
-/** Adds one line to a file, which is on the disk when this resolves. */
+/** Appends one line to a file; it is on the disk when this resolves. */
 export async function appendLine(path: string, line: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const handle = await open(path, 'a')

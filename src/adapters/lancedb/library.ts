@@ -10,13 +10,13 @@ import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records
 import { lanceTables } from './tables.ts'
 
 export interface LanceLibraryOptions extends LibraryOptions {
-  /** The folder that holds it all; made at the first write. */
+  /** The folder of the whole library; created at the first write. */
   readonly path: string
 }
 
 /**
- * A library in a folder: a table of vectors for each shelf (LanceDB), and small files beside them that say which shelves
- * there are, what changed, and what is proposed. Nothing is loaded or made before it is needed.
+ * A library in a folder: a table of vectors for each shelf (LanceDB), and small files that record the shelves, the
+ * changes and the proposals. Nothing is loaded or created before it is needed.
  */
 export function lanceLibrary(options: LanceLibraryOptions): Library {
   return libraryOver(lanceStorage(options.path, options.now), options)
@@ -31,7 +31,7 @@ export function lanceStorage(path: string, now: () => number): Storage {
   const farewells = farewellFiles(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
 
-  /** Removes what a writer that died left half done: tables that no shelf names. */
+  /** Removes what a dead writer left unfinished: tables that no shelf names. */
   async function sweep(): Promise<void> {
     const named = new Set((await shelves.all()).map(({ table }) => `${table}.lance`))
     for (const folder of await namesIn(vectors))
@@ -47,7 +47,7 @@ export function lanceStorage(path: string, now: () => number): Storage {
 
   return {
     exclusive(work) {
-      // One after the other within this process, so that the file is not polled for nothing.
+      // One at a time within this process, so that the file is not polled unnecessarily.
       const mine = turn.then(async () => {
         await mkdir(path, { recursive: true })
         return withLock(join(path, 'lock'), async () => {

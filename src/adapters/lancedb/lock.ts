@@ -5,16 +5,16 @@ import { RetryLaterError } from '../../domain/errors.ts'
 
 /** How often a holder touches its lock file, in ms. */
 const HEARTBEAT_MS = 1_000
-/** A lock that was watched for so long without a heartbeat, in ms, is stale: its holder is dead. */
+/** A lock without a heartbeat for this long, in ms, is stale: its holder is dead. */
 const STALE_MS = 8_000
 /** Longest wait for other writers, in ms: an import releases the lock between its batches. */
 const WAIT_MS = 120_000
 const POLL_MS = 25
 
 /**
- * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed by its file no longer changing,
- * so that neither clocks nor process ids of other machines and containers matter. Throws a `RetryLaterError` if others hold
- * the lock for more than two minutes.
+ * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed because its file no
+ * longer changes, so that clocks and process ids of other machines and containers don't matter. Throws a
+ * `RetryLaterError` if others hold the lock for more than two minutes.
  */
 export async function withLock<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   const release = await acquire(file)
@@ -40,20 +40,20 @@ async function acquire(file: string): Promise<() => Promise<void>> {
   }
   const heartbeat = setInterval(() => {
     const now = new Date()
-    // Others miss one that fails, and may see the next.
+    // If one heartbeat fails, the next may be seen.
     utimes(file, now, now).catch(() => {})
   }, HEARTBEAT_MS)
   heartbeat.unref()
   return async () => {
     clearInterval(heartbeat)
-    // A process that was suspended for a while may have lost the lock to another.
+    // A process that was suspended may have lost the lock to another.
     if ((await contentOf(file)) === token) await removed(file)
   }
 }
 
-/** Removes a stale lock; one process at a time, since the second of two could remove the lock of the next holder. */
+/** Removes a stale lock, one process at a time: a second one could remove the lock of the next holder. */
 async function breakStaleLock(file: string, state: string): Promise<void> {
-  // Other versions of Gavel know this file by its name.
+  // Other versions of Gavel use this file name.
   const breaking = `${file}.burial`
   if (!(await created(breaking, ''))) {
     const made = await stat(breaking).then(({ mtimeMs }) => mtimeMs, Date.now)
@@ -107,7 +107,7 @@ async function removed(file: string): Promise<void> {
   }
 }
 
-/** Whether the file system says this. */
+/** Whether this is a file system error with this code. */
 export function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

@@ -22,7 +22,7 @@ const shelfRecord: z.ZodType<ShelfRecord> = z.object({
   owned: z.boolean(),
 })
 
-/** Which shelves there are: `shelves/NAME.json`. */
+/** The shelves: `shelves/NAME.json`. */
 export function shelfFiles(folder: string) {
   const files = jsonFiles(folder, shelfRecord)
   return {
@@ -57,14 +57,14 @@ const changeLine = z.object({
   item: z.string().optional(),
 })
 
-/** What changed: `changes/ID.jsonl`, a line for each step, so that an import of many batches writes each of them once. */
+/** The changes: `changes/ID.jsonl`, a line per step, so that an import of many batches writes each of them once. */
 export function changeFiles(folder: string) {
   const pathOf = (id: string) => join(folder, `${id}.jsonl`)
 
   async function read(id: string): Promise<ChangeRecord | null> {
     if (!/^[\w-]+$/.test(id)) return null
     const text = await textOf(pathOf(id))
-    // The last line of a writer that died may be cut short: then its step was not done either.
+    // A dead writer's last line may be incomplete: then its step was not done either.
     const lines = (text ?? '').split('\n').slice(0, -1)
     const [first, ...later] = lines.map((line) => changeLine.parse(JSON.parse(line)))
     if (first === undefined) return null
@@ -115,8 +115,8 @@ const proposalRecord: z.ZodType<ProposalRecord> = z.object({
 })
 
 /**
- * What is proposed: `proposals/OWNER.AUTHOR.ID.json`. Names say whose content it is and who proposed it for which shelf (as
- * hashes), so that one subject's or one author's are found without reading all of them.
+ * The proposals: `proposals/OWNER.AUTHOR.ID.json`. The names say whose content it is, who proposed it and for which
+ * shelf (as hashes), so that one subject's or one author's are found without reading all of them.
  */
 export function proposalFiles(folder: string) {
   const files = jsonFiles(folder, proposalRecord)
@@ -128,7 +128,7 @@ export function proposalFiles(folder: string) {
   const nameOf = ({ proposal: { id, shelf, provenance } }: ProposalRecord) =>
     `${ownerOf({ tenant: provenance.tenant, id: provenance.subjectId })}.${authorOf(shelf, provenance.by)}.${id}`
 
-  /** By the file's name, so that each file is read for it once. */
+  /** By file name, so that each file is read for it only once. */
   const seen = new Map<string, Proposed>()
 
   return {
@@ -161,11 +161,11 @@ export function proposalFiles(folder: string) {
   }
 }
 
-/** Longer than anybody is at work on one subject's content. */
+/** Longer than any work on one subject's content lasts. */
 const NOTED_DAYS = 2
 const DAY_MS = 86_400_000
 
-/** Which subjects were forgotten of late: `forgotten/DAY.log`, a hash a line. None where there is no library. */
+/** Recently forgotten subjects: `forgotten/DAY.log`, a hash per line. None if there is no library. */
 export function farewellFiles(folder: string, now: () => number) {
   const dayOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10)}.log`
   const recent = () => Array.from({ length: NOTED_DAYS }, (_, back) => dayOf(now() - back * DAY_MS))

@@ -32,7 +32,7 @@ const NONE: Units = { tokens: 0, nanoUsd: 0 }
 const KEEP_SETTLED_MS = 60_000
 const SWEEP_EVERY_MS = 10_000
 
-/** Budgets of one process, which end with it. */
+/** Budgets in memory, for one process. */
 export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
   const accounts = new Map<string, Balance>()
   const tickets = new Map<string, Ticket>()
@@ -107,7 +107,7 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
   }
 }
 
-/** The call is no longer in flight, and took this much. */
+/** Books a call that is no longer in flight with its real usage. */
 function closeTicket(ticket: Ticket, state: Ticket['state'], spent: Units): void {
   for (const balance of ticket.accounts) {
     balance.used = plus(minus(balance.used, ticket.bound), spent)

@@ -2,14 +2,14 @@ import type { CaseRecord, JournalEntry } from '../../domain/case.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { LostCall } from '../../ports/cases.ts'
 
-/** A case until its verdict is published. */
+/** A case, until its verdict is published. */
 export interface KeptCase {
   readonly record: CaseRecord
   readonly epoch: number
   readonly run: number
-  /** `erased`: its verdict is in a publisher's hands, and its words are gone from here. */
+  /** `erased`: a publisher has its verdict, and its text has been erased here. */
   readonly status: 'open' | 'concluded' | 'erased'
-  /** Its verdict's entry in the outbox, once it is concluded. */
+  /** The outbox entry of its verdict, once concluded. */
   readonly entry: string | null
   readonly unworked: boolean
   /** When it was opened or last taken, ms. */

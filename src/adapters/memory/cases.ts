@@ -17,7 +17,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
     async take(id) {
       const kept = openCase(id)
       if (kept === null) return null
-      // One that is set apart is not looked for, and keeps its place among those that are for when it comes back.
+      // An unworked case keeps its place in the order for when it is worked again.
       const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
       cases.set(id, taken)
       return takenOf(taken)
@@ -87,7 +87,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
         .map(([id]) => id)
     },
     countOpen: async () => [...cases.values()].filter(isWorked).length,
-    async part(worked) {
+    async partitionByProtocol(worked) {
       const back: string[] = []
       for (const [id, kept] of cases) {
         if (kept.status !== 'open') continue
@@ -104,7 +104,7 @@ function takenOf({ record, epoch, run, journal, lostCalls }: KeptCase): TakenCas
   return { record, epoch, run, journal, lostCalls }
 }
 
-/** An answer that the caller has not seen would go, and its calls with it. */
+/** Otherwise an answer that the caller has not seen, and its calls, would be lost. */
 function isAsRead(kept: KeptCase, read: UnpublishedCase): boolean {
   const status = read.concluded ? 'concluded' : 'open'
   return (
@@ -115,7 +115,7 @@ function isAsRead(kept: KeptCase, read: UnpublishedCase): boolean {
   )
 }
 
-/** Nothing is kept of a case whose verdict is out of reach but whose it was, until that is published. */
+/** Of a case whose verdict a publisher has, only its identity is kept until that is published. */
 function erased(kept: KeptCase): KeptCase {
   const record = { ...kept.record, subject: null, carry: null }
   return { ...kept, record, status: 'erased', journal: new Map(), lostCalls: [] }
@@ -135,7 +135,7 @@ function restarted(kept: KeptCase, { record, journal, lostCalls }: CaseRestart, 
   }
 }
 
-/** Each call is named once. */
+/** Adds calls, each only once. */
 function withCalls(known: readonly LostCall[], calls: readonly LostCall[]): LostCall[] {
   return [...new Map([...known, ...calls].map((call) => [JSON.stringify(call), call])).values()]
 }

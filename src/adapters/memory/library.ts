@@ -11,11 +11,11 @@ import {
 import type { Embedder, Library } from '../../ports/library.ts'
 
 interface MemoryLibraryOptions extends Partial<Omit<LibraryOptions, 'embedder'>> {
-  /** Shared by libraries that stand for several processes on one folder. */
+  /** Shared by several libraries that simulate processes on one folder. */
   readonly storage?: Storage
 }
 
-/** A library that lasts as long as its process. */
+/** A library in memory, which ends with its process. */
 export function memoryLibrary(
   embedder: Embedder,
   {

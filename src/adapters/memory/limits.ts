@@ -28,7 +28,7 @@ interface Scope {
   line: Waiting[]
 }
 
-/** The limits' twin in memory: the same promises within one process. */
+/** Limits in memory: the same promises within one process. */
 export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): Limits {
   const settings = { ...LIMIT_DEFAULTS, ...given }
   const { windowMs, leaseMs, lateMs } = settings
@@ -46,7 +46,7 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     return scope
   }
 
-  /** How long this scope makes a call wait; 0 if it has room. Sees to the line. */
+  /** How long this scope makes a call wait, 0 if it has room; updates the waiting line. */
   function waitIn({ name, limits }: LimitScope, asker: string, tokens: number): number {
     const now = clock()
     const scope = scopeNow(name)

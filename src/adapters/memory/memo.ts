@@ -9,10 +9,10 @@ interface StoredQuestion {
   readonly subjects: Set<string>
 }
 
-/** Questions held at most: beyond them the oldest goes, before its time. */
+/** Most questions stored: above this the oldest is evicted early. */
 const MAX_QUESTIONS = 20_000
 
-/** The memo's twin in memory: the same promises within one process, and nothing after it. */
+/** The memo in memory: the same promises within one process. */
 export function memoryMemo(clock: Clock): Memo {
   const questions = new Map<string, StoredQuestion>()
   const bySubject = new Map<string, Set<string>>()

@@ -5,41 +5,41 @@ import { publish } from '../../threads/revisions.ts'
 import { type CaseTable, threadOf } from './case-table.ts'
 import type { ThreadTable } from './thread-table.ts'
 
-/** An erased entry is waited for this many times longer than an entry that another publisher can send. */
+/** An erased entry is waited for this many times longer than an entry that another publisher can adopt and send. */
 const ERASED_WAIT = 6
 
 type Unnumbered<Entry> = Entry extends OutboxEntry ? Omit<Entry, 'id'> : never
 type Verdict = Extract<OutboxEntry, { kind: 'verdict' }>
 
-/** A verdict on its way, by its case. */
+/** A verdict that a publisher has, by its case. */
 interface OnTheWay {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly caseId: string
 }
 
-/** An entry that a publisher was handed. */
+/** An entry that was handed to a publisher. */
 interface InHand {
   readonly entry: OutboxEntry
   readonly publisher: string
-  /** When that publisher was last heard of, ms. */
+  /** The publisher's last heartbeat, ms. */
   readonly at: number
-  /** The case whose verdict this was, where it was erased meanwhile. */
+  /** The case of the verdict, if it was erased meanwhile. */
   readonly erased: string | null
 }
 
-/** What waits for Kafka, as the other stores of this Gavel write to it. */
+/** Outbox entries, for the other memory stores of this Gavel to write to. */
 export interface OutboxEntries {
   /** Returns the entry's id. */
   put(entry: Unnumbered<OutboxEntry>): string
-  /** Takes a case's verdict out again; `in-flight` where a publisher has it in hand, and it may go out all the same. */
+  /** Withdraws a case's verdict; `in-flight` if a publisher has it and may still send it. */
   withdraw(entry: string, caseId: string): 'taken-back' | 'in-flight'
-  /** Puts an entry once the verdict that a publisher has in hand is out. */
+  /** Adds an entry after the verdict that a publisher has was published. */
   follow(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
   readonly waiting: OutboxEntry[]
   readonly inHand: Map<string, InHand>
   readonly followers: Map<string, { verdict: OnTheWay; entry: Unnumbered<Verdict> }>
-  /** Resolves at the next entry, or when `ms` have passed. */
+  /** Resolves at the next entry, or after `ms`. */
   arrival(ms: number): Promise<void>
 }
 
@@ -87,7 +87,10 @@ export function outboxEntries(clock: Clock): OutboxEntries {
 export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: ThreadTable, clock: Clock): Outbox {
   const { waiting, inHand, followers } = entries
 
-  /** A verdict is out, or erased for good: what follows it goes out, and its protocol may open the next revision. */
+  /**
+   * A verdict was published, or erased permanently: what follows it is published, and its protocol may open the next
+   * revision.
+   */
   function release(caseId: string): void {
     const follower = followers.get(caseId)
     if (follower !== undefined) entries.put(follower.entry)
@@ -113,7 +116,7 @@ export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: 
     },
     async adopt(publisher, limit, idleMs) {
       const idle = [...inHand.values()].filter(({ at }) => clock() - at >= idleMs)
-      // A publisher that was handed an entry which was erased, and is gone, says no more that it is done.
+      // A dead publisher never reports that it is done with an entry that was erased.
       for (const { entry, erased, at } of idle) {
         if (erased === null || clock() - at < ERASED_WAIT * idleMs) continue
         inHand.delete(entry.id)
@@ -135,7 +138,7 @@ export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: 
         if (entry.kind === 'verdict') release(entry.caseId)
       }
     },
-    // Of a publisher nothing is kept but what it has in hand.
+    // Nothing is stored for a publisher except its entries.
     async leave() {},
     async forget() {},
     size: async () => waiting.length + [...inHand.values()].filter(({ erased }) => erased === null).length,

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
 
-/** Stage queues within one process: no limits of their own but the gateway's, and nothing outlives the process. */
+/** Stage queues in memory, for one process: limited only by the gateway. */
 export function memoryQueues(deps: {
   stages: readonly { protocol: string; stage: string }[]
   attempts: number

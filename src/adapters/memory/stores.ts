@@ -9,8 +9,8 @@ import { threadTable } from './thread-table.ts'
 import { memoryThreads } from './threads.ts'
 
 /**
- * The stores' twins in memory: the same promises within one process, and nothing after it. For judging a file without
- * servers, and for quick tests. What becomes of a thread is stated by the rules in `src/threads/`; these stores keep it.
+ * The stores in memory: the same promises within one process. For judging a file without servers, and for quick tests.
+ * The rules of a thread are in `src/threads/`; these stores apply them and keep the results.
  */
 export function memoryStores(
   clock: Clock,

@@ -1,11 +1,11 @@
 import type { ThreadRef } from '../../domain/thread.ts'
 import { newThread, type Step, type Thread } from '../../threads/thread.ts'
 
-/** All threads by name, and those that are due. */
+/** All threads by name, and the due ones. */
 export interface ThreadTable {
-  /** Null for a thread that nothing was ever written to, or that was forgotten. */
+  /** Null for a thread that was never written to, or was forgotten. */
   find(ref: ThreadRef): Thread | null
-  /** Runs a rule on the thread, on an empty one where there is none, and keeps what it makes of it. */
+  /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
   step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => Step<Outcome, Thread | null>): Outcome
   due(): readonly { readonly ref: ThreadRef; readonly at: number }[]
 }
@@ -31,7 +31,7 @@ export function threadTable(): ThreadTable {
       const name = nameOf(ref)
       const before = threads.get(name) ?? newThread(ref)
       const { thread, outcome } = rule(before)
-      // A rule that changes nothing gives the thread back as it was: an empty one is not kept for that.
+      // A rule that changes nothing returns the same thread: an empty one is not stored then.
       if (thread !== before) put(name, thread)
       return outcome
     },

@@ -12,14 +12,17 @@ import { type CaseTable, openedCase } from './case-table.ts'
 import type { OutboxEntries } from './outbox.ts'
 import { nameOf, type ThreadTable } from './thread-table.ts'
 
-/** Threads in memory: each method runs its rule of `src/threads/` on one thread. A thread is never forgotten once its post has come. */
+/**
+ * Threads in memory: each method applies its rule from `src/threads/` to one thread. A thread whose post has arrived is
+ * never forgotten.
+ */
 export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): ThreadStore {
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
-  /** By protocol that is paused, or off in some process: the threads that wait for it. */
+  /** By protocol (paused, or off in some process): the threads that wait for it. */
   const parked = new Map<string, Map<string, ThreadRef>>()
 
-  /** Takes what is unpublished of a protocol's last revision away; whether a publisher has its verdict in hand. */
+  /** Withdraws what is unpublished of a protocol's last revision; returns whether a publisher has its verdict. */
   function withdrawCase(openId: string | null): boolean {
     const kept = openId === null ? undefined : cases.get(openId)
     if (openId === null || kept === undefined) return false
@@ -98,7 +101,7 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
     async expireOrphans(ref, letterOf) {
       const letters = threads.step(ref, (thread) => {
         const { thread: after, outcome } = expireOrphans(thread)
-        // Where a letter cannot be made, the thread stays as it is.
+        // If a letter can't be made, the thread stays unchanged.
         return { thread: after, outcome: outcome.expired.map(letterOf) }
       })
       for (const letter of letters) entries.put({ kind: 'dead-letter', ...letter })

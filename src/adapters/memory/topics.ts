@@ -1,15 +1,15 @@
 import type { Incoming, TopicReader } from '../../ports/topic.ts'
 
-/** A record on its way into a topic. */
+/** A record to be written to a topic. */
 export type Outgoing = Pick<Incoming, 'key' | 'value'>
 
 /**
- * Topics within this process, of one partition each. They number their records as a broker does: consumers take a number that
- * does not rise for a record that they have taken already.
+ * Topics in memory, with one partition each. They number their records as a broker does: consumers treat a number that
+ * does not rise as a record that they have already handled.
  */
 export function memoryTopics(): {
   readonly reader: TopicReader
-  /** Hands the records over at once; resolves to their offsets when they have been taken. */
+  /** Passes the records on at once; resolves to their offsets when they have been handled. */
   send(topic: string, records: readonly Outgoing[]): Promise<readonly number[]>
 } {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}

@@ -9,9 +9,9 @@ import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 export interface EndpointSettings {
   readonly baseUrl: string
   readonly apiKey: string
-  /** Below the base URL: `/chat/completions`. */
+  /** The path below the base URL: `/chat/completions`. */
   readonly path: string
-  /** Longest response, in bytes once decompressed: the connection to an endpoint that sends more is closed. */
+  /** Longest response, in bytes after decompression: the connection is closed if there are more. */
   readonly maxBytes: number
 }
 
@@ -22,17 +22,18 @@ export interface Posting {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Resolves to the JSON of a response with a status of success. */
+/** Resolves to the JSON of a successful response. */
 export type Post = (body: object, posting: Posting) => Promise<unknown>
 
 /**
- * Posts to a server that speaks OpenAI's interface and may be broken or hostile: one request a call, bounded in time and
- * bytes, and no redirect is followed: what was asked goes where it was addressed, and nowhere else. Rejects with
- * `RetryLaterError` or `PermanentError`, whose messages name the status and never repeat what was sent or received.
+ * Posts to a server with OpenAI's interface that may be broken or hostile: one request per call, limited in time and
+ * bytes. No redirect is followed: the question goes only to the configured server. Rejects with `RetryLaterError` or
+ * `PermanentError`, whose messages name the status and never repeat what was sent or received.
  *
- * The SDK builds the request, and Node's own HTTP client sends it. The SDK's own client, and `fetch`, assign functions to
- * properties at each call (`promise.withResponse = async () => …`); V8 allocates such a function in the old space, and all
- * that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of each second.
+ * The SDK builds the request, and Node's own HTTP client sends it. The SDK's own client, and `fetch`, assign functions
+ * to properties at each call (`promise.withResponse = async () => …`); V8 allocates such a function in the old space,
+ * and everything that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of
+ * each second.
  */
 export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings): Post {
   let template: Promise<RequestTemplate> | null = null
@@ -48,16 +49,16 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings):
     }
   }
   return async (body, posting) => {
-    // Built at the first call: a command that calls no model needs no key.
+    // Built at the first call: a command without model calls needs no key.
     template ??= makeTemplate()
     const { status, heads, text } = await exchange(await template, body, posting, maxBytes)
     if (!succeeded(status)) throw failureOf(status, heads, text ?? '')
-    if (text === null) throw new RetryLaterError('unavailable', 'the endpoint sent too much')
+    if (text === null) throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     return parsed(text) ?? null
   }
 }
 
-/** A request but for its body. */
+/** A request without its body. */
 interface RequestTemplate {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -65,12 +66,12 @@ interface RequestTemplate {
   readonly agent: http.Agent
 }
 
-/** Servers close idle connections after five seconds or more, and a call sent at that moment is lost: close them before. */
+/** Servers close idle connections after five seconds or more, and a call sent at that moment is lost: close them earlier. */
 const IDLE_MS = 4_000
 
-/** The options of Node's own agent, its proxy among them, with a shorter idle time. */
+/** The options of Node's own agent, including its proxy, with a shorter idle time. */
 function agentOptions(agent: http.Agent): http.AgentOptions {
-  // Absent from the types.
+  // Missing in the types.
   const { options } = agent as http.Agent & { options?: http.AgentOptions }
   return { ...options, keepAlive: true, timeout: IDLE_MS }
 }
@@ -89,7 +90,7 @@ function transportOf(url: string): Pick<RequestTemplate, 'open' | 'agent'> {
 interface Exchanged {
   readonly status: number
   readonly heads: IncomingHttpHeaders
-  /** null where it is longer than `maxBytes`, or where the response to a failed request could not be read. */
+  /** null if it is longer than `maxBytes`, or if the response to a failed request could not be read. */
   readonly text: string | null
 }
 
@@ -144,7 +145,10 @@ const succeeded = (status: number) => status >= 200 && status < 300
 
 const utf8 = new TextDecoder()
 
-/** Calls `done` with the text, or with null for one of more than `maxBytes`. Takes linear time, in however many chunks it comes. */
+/**
+ * Calls `done` with the text, or with null if it has more than `maxBytes`. Takes linear time, in however many chunks it
+ * arrives.
+ */
 function read(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
   let buffer: Buffer = Buffer.alloc(0)
   let length = 0
@@ -165,7 +169,7 @@ function read(body: Readable, maxBytes: number, done: (text: string | null) => v
   body.on('end', () => done(utf8.decode(buffer.subarray(0, length))))
 }
 
-/** Servers compress though they are not asked to. */
+/** Some servers compress without being asked to. */
 function decompressed(response: IncomingMessage): Readable {
   switch (response.headers['content-encoding']) {
     case 'gzip':
@@ -197,7 +201,7 @@ const refusal = z.object({
 
 /** How servers say that the prompt is too long: OpenAI by a code, llama.cpp and vLLM in words. */
 const TOO_LONG = /context_length_exceeded|(maximum|exceeds?\b.{0,60}) context (length|size|window)/i
-/** The key is good and this model can't be used: no quota, not allowed, not there. */
+/** The key is valid but this model can't be used: no quota, not allowed, not there. */
 const NO_SUCH_MODEL: ReadonlySet<number> = new Set([402, 403, 404])
 
 function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Error {
@@ -216,12 +220,12 @@ function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Er
   return new PermanentError('rejected', why)
 }
 
-/** An error's code, if it looks like one: some endpoints repeat there what they were asked. */
+/** An error's code, if it looks like one: some endpoints echo the question there. */
 function named(code: string | null): string {
   return code !== null && /^[a-z][a-z0-9_.-]{0,63}$/i.test(code) ? ` (${code})` : ''
 }
 
-/** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, however long. */
+/** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, with no upper limit. */
 function retryAfterMs(heads: IncomingHttpHeaders): number | undefined {
   const exact = Number(heads['retry-after-ms'] ?? Number.NaN)
   if (exact > 0 && Number.isFinite(exact)) return exact

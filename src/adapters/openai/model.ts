@@ -8,7 +8,7 @@ import { endpoint } from './endpoint.ts'
 export interface OpenAiSettings {
   readonly baseUrl: string
   readonly apiKey: string
-  /** How the endpoint can be told an answer's format; with the weaker ones the prompt alone says it. */
+  /** How the endpoint accepts an answer's format; with the weaker ones only the prompt specifies it. */
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
 }
 
@@ -24,7 +24,7 @@ const usage = z
   .nullish()
   .catch(null)
 
-/** What compatible servers send, read leniently: most fields may be missing. */
+/** The responses of compatible servers, parsed leniently: most fields may be missing. */
 const completion = z.object({
   model: z.string().catch('unknown'),
   choices: z
@@ -38,12 +38,12 @@ const completion = z.object({
   usage,
 })
 
-/** Longest response, in bytes: a thousand times an answer, with thoughts and repeated fields. */
+/** Longest response, in bytes: a thousand times a usual answer, with thoughts and repeated fields. */
 const MAX_BODY_BYTES = 4 * 2 ** 20
-/** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut. */
+/** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut off. */
 const MAX_TEXT_CHARS = 2 ** 17
 
-/** Chat Completions of any server that speaks OpenAI's interface. One request a call; the queue does the retrying. */
+/** Chat Completions of any server with OpenAI's interface. One request per call; the queue retries. */
 export function openAiModel(settings: OpenAiSettings): Model {
   const { baseUrl, apiKey } = settings
   const post = endpoint({ baseUrl, apiKey, path: '/chat/completions', maxBytes: MAX_BODY_BYTES })
@@ -62,7 +62,7 @@ export function openAiModel(settings: OpenAiSettings): Model {
   }
 }
 
-/** Text alone stays a string, which every compatible server takes; with images it becomes a list of content parts. */
+/** Plain text stays a string, which every compatible server accepts; with images it becomes a list of content parts. */
 function messageOf({ role, content, images }: ChatMessage): OpenAI.Chat.Completions.ChatCompletionMessageParam {
   if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
   const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
@@ -88,7 +88,7 @@ function replyOf(data: unknown): ModelReply {
   const read = completion.safeParse(data)
   const choice = read.success ? read.data.choices[0] : undefined
   if (!read.success || choice === undefined)
-    throw new RetryLaterError('unavailable', 'the endpoint sent something that is no completion')
+    throw new RetryLaterError('unavailable', 'the response is not a chat completion')
   const { content, refusal } = choice.message
   const tooLong = (content ?? '').length > MAX_TEXT_CHARS
   return {
@@ -101,7 +101,7 @@ function replyOf(data: unknown): ModelReply {
   }
 }
 
-/** Longest name of a model that a verdict repeats, in characters. */
+/** Longest model name that a verdict repeats, in characters. */
 const MAX_NAME_CHARS = 128
 
 function finishOf(reason: string, refusal: string | null): ModelReply['finish'] {

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Events } from '../../ports/report.ts'
 
-/** What is measured in one deployment: the values of labels that are known from the settings. */
+/** What is measured in one deployment: the label values that are known from the settings. */
 export interface Measured {
   readonly protocols: readonly {
     readonly name: string
@@ -13,16 +13,16 @@ export interface Measured {
   readonly models: readonly string[]
 }
 
-/** By event, what it changes in the series of a group. */
+/** By event: how it changes the series of a group. */
 export type Handlers = { readonly [Name in keyof Events]?: (event: Events[Name]) => void }
 
 /**
- * A group of series that belong together: registers them, sets to zero those that alerts look at (an increase is only seen
- * from a series that was there before), and returns what each event changes.
+ * A group of related series: registers them, initialises those that alerts use to zero (an increase is only visible in a
+ * series that existed before), and returns what each event changes.
  */
 export type MetricGroup = (registry: Registry, measured: Measured) => Handlers
 
-/** Clocks of two machines differ: a duration measured across them is never below 0 s. */
+/** Clocks of two machines differ: a duration measured across them is at least 0 s. */
 export function duration(seconds: number): number {
   return Math.max(0, seconds)
 }

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client'
 import { DEAD_LETTER_REASONS, OUTCOMES } from '../../domain/messages.ts'
 import type { MetricGroup } from './group.ts'
 
-/** Messages in: what became of them, how far behind their readers are, and when intake is paused. */
+/** Input messages: their outcomes, how far behind their readers are, and when intake is paused. */
 export const intakeMetrics: MetricGroup = (registry, { topics }) => {
   const registers = [registry]
   const messages = new Counter({

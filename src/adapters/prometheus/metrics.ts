@@ -7,10 +7,10 @@ import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
 
-/** In the order in which data passes what they measure. */
+/** In the order in which data passes through what they measure. */
 const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, verdictMetrics, stateMetrics]
 
-/** Prometheus series from events. What alerts look at is zero from the start. */
+/** Prometheus series from events. Series that alerts use are zero from the start. */
 export function prometheusMetrics(measured: Measured) {
   const registry = new Registry()
   // Memory, CPU and the event loop, under prom-client's usual names.

@@ -7,7 +7,7 @@ import { duration, type MetricGroup } from './group.ts'
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 
-/** What stands between asks and models: memo, limits, budgets, breakers, slots. */
+/** The checks between asks and models: memo, limits, budgets, breakers, slots. */
 export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => {
   const registers = [registry]
   const memoHits = new Counter({

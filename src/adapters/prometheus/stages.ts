@@ -3,7 +3,7 @@ import { ASK_OUTCOMES } from '../../ports/report.ts'
 import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
 
-/** Asks in the queues of their stages. */
+/** Asks in their stages' queues. */
 export const stageMetrics: MetricGroup = (registry, { protocols }) => {
   const registers = [registry]
   const stageWait = new Histogram({

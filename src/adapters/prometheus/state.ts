@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client'
 import { ERROR_SOURCES, sourceOf } from '../../ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
-/** State that all processes share, and errors that belong to no one message or ask. */
+/** State shared by all processes, and errors outside any one message or ask. */
 export const stateMetrics: MetricGroup = (registry) => {
   const registers = [registry]
   const backlog = new Gauge({

@@ -5,7 +5,7 @@ import { duration, type MetricGroup } from './group.ts'
 
 const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const
 
-/** Cases and their verdicts, up to the acknowledged publication. */
+/** Cases and their verdicts, up to their acknowledged publication. */
 export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
   const registers = [registry]
   const cases = new Counter({

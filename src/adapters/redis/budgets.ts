@@ -40,10 +40,10 @@ const reservedReply = z.union([z.tuple([z.literal('granted')]), refusedReply])
 const settledReply = z.enum(['settled', 'unknown'])
 const totalReply = z.array(z.coerce.number()).length(4)
 
-/** A settled ticket is kept so long that a reservation which was sent twice is not booked after it. */
+/** A settled ticket is remembered this long, so that a reservation that was sent twice is not booked after it. */
 const KEEP_SETTLED_MS = 60_000
 
-/** Budgets in Redis. `under` puts a name under this Gavel's hash tag; every key expires soon after its account's period. */
+/** Budgets in Redis. `under` adds this Gavel's hash tag to a name; every key expires soon after its account's period. */
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
   const [open, root] = [under('budget:open'), under('budget:')]
   const ticketKey = (ticket: string) => under(`budget:ticket:${ticket}`)

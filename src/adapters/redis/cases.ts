@@ -1,7 +1,13 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { call, caseRecord, journalEntry } from '../../domain/case.ts'
-import { type CaseStore, type LostCall, StandsStill, type TakenCase, type UnpublishedCase } from '../../ports/cases.ts'
+import {
+  type CaseStore,
+  type LostCall,
+  StoreSuspended,
+  type TakenCase,
+  type UnpublishedCase,
+} from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type FencingToken, NO_FENCING } from './incarnation.ts'
 import { caseKeys, type Keys, memberOf, PUBLISHERS } from './keys.ts'
@@ -83,7 +89,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
         ...token(),
       })
       if (reply === null) return null
-      if (reply === 'still') throw new StandsStill()
+      if (reply === 'still') throw new StoreSuspended()
       const [record, epoch, run, journal, lost] = takenReply.parse(reply)
       return {
         record: record === '' && known !== undefined ? known.record : caseRecord.parse(JSON.parse(record)),
@@ -153,7 +159,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
     },
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
     countOpen: () => client.zcard(keys.open),
-    async part(worked) {
+    async partitionByProtocol(worked) {
       const given = { open: keys.open, unworked: keys.unworked, protocols: worked }
       const [back, unworked] = partitionReply.parse(await partition(client, given))
       return { back, unworked }
@@ -175,7 +181,7 @@ async function unpublishedCase(client: Redis, keys: Keys, id: string): Promise<U
   }
 }
 
-/** What of a case is kept beside its record. */
+/** What is stored of a case besides its record. */
 function journalOf(journal: readonly string[], lost: readonly string[]): Pick<TakenCase, 'journal' | 'lostCalls'> {
   return {
     journal: new Map(pairs(journal).map(([key, json]) => [key, journalEntry.parse(JSON.parse(json))])),

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 
-/** A smaller difference comes from the round trip or from drift, and is not corrected. */
+/** A smaller difference comes from the round trip or from drift, and is ignored. */
 const NOTICED_MS = 250
 
 /**
- * The time that all processes share, in whole ms since 1970: Redis's own, advanced by this machine's monotonic clock. A wall
- * clock that jumps, or is wrong, delays no job, makes nothing due and ends no deadline.
+ * The time shared by all processes, in whole ms since 1970: Redis's own, advanced by this machine's monotonic clock. A
+ * wall clock that jumps or is wrong delays no job, makes nothing due and ends no deadline.
  */
 export function redisClock(client: Pick<Redis, 'time'>): { readonly now: Clock; sync(): Promise<void> } {
   let epoch = performance.timeOrigin
   const now = () => Math.round(epoch + performance.now())
   return {
     now,
-    /** Asks Redis for the time. To be called again and again, since monotonic clocks stop while a machine sleeps. */
+    /** Asks Redis for the time. Call it repeatedly, since monotonic clocks stop while a machine sleeps. */
     async sync() {
       const asked = performance.now()
       const [seconds, micros] = await client.time()

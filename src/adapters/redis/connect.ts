@@ -4,7 +4,7 @@ import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
 import { type Address, type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 
-/** Where Redis is, as the settings give it: one of `url`, `cluster` and `sentinels` is not empty. */
+/** Where Redis is, according to the settings: one of `url`, `cluster` and `sentinels` is not empty. */
 export interface RedisSettings {
   readonly url: string
   readonly cluster: readonly string[]
@@ -17,21 +17,21 @@ export interface RedisSettings {
   readonly tls: TlsSettings
 }
 
-/** What a command does while Redis is away: waits, or fails. */
+/** What a command does while Redis is unreachable: waits, or fails. */
 type Kind = 'retrying' | 'fail-fast'
 
-/** Commands of a fail-fast connection fail after so many tries to connect. */
+/** Commands of a fail-fast connection fail after this many attempts to connect. */
 const TRIES = 4
 const CONNECT_MS = 5_000
 
 const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
 
 /**
- * Opens a connection to Redis, at a URL or as the settings say. Commands of a `retrying` one wait until Redis is back (for
- * workers and the publisher); those of a `fail-fast` one fail after a few tries to connect, so that their caller can report
- * it. Both find the new master after a failover. On a cluster it is ioredis' `Cluster`, which has the same commands; there a
- * command that is in flight while the last node goes fails on a retrying one too. Throws an `OperatorError` if no Redis is
- * set or its TLS files can't be used.
+ * Opens a connection to Redis, at a URL or according to the settings. Commands of a `retrying` one wait until Redis is
+ * back (for workers and the publisher); those of a `fail-fast` one fail after a few attempts to connect, so that the
+ * caller can report it. Both find the new master after a failover. On a cluster it is ioredis' `Cluster`, which has the
+ * same commands; there, a command that is in flight while the last node fails also fails on a retrying one. Throws an
+ * `OperatorError` if no Redis is set or its TLS files can't be used.
  */
 export function connect(at: string | RedisSettings, report: Report, kind: Kind): Redis {
   const { url, cluster, sentinels, ...settings } = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
@@ -44,7 +44,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
     ...(tls === undefined ? {} : { tls }),
     connectTimeout: CONNECT_MS,
   }
-  // ioredis by itself fails waiting commands on a single server only, and there not those that an earlier connection had sent.
+  // ioredis itself fails waiting commands only on a single server, and not those sent on an earlier connection.
   const retry = (times: number): number => {
     if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
     return backOff(times)
@@ -52,7 +52,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   const client: Redis | Cluster =
     cluster.length > 0
       ? clusterClient(cluster.map(addressOf), access, kind, retry)
-      : mended(
+      : withIoredisFixes(
           new Redis({
             ...access,
             ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
@@ -65,18 +65,18 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   return client as Redis
 }
 
-/** Mends what ioredis lacks, for a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
-function mended(client: Redis): Redis {
+/** Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
+function withIoredisFixes(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
-  client.duplicate = (override) => mended(duplicate(override))
+  client.duplicate = (override) => withIoredisFixes(duplicate(override))
   return withCleanEnd(withEarlyCommands(withOneWrite(client)))
 }
 
 /**
- * Sends all commands that one callback issues, with the promises that it settles, in one write, since a system call costs more
- * than a command; and right after it, before the event loop goes on. Not by ioredis' automatic pipelining, which keeps each
- * command with its arguments until V8's next full collection (an accessor defined on each pipeline is a hidden class of its
- * own).
+ * Sends all commands that one callback issues, directly or through the promises that it settles, in one write right
+ * after it, before the event loop continues: a system call costs more than a command. Not by ioredis' automatic
+ * pipelining, which keeps each command with its arguments until V8's next full collection (an accessor defined on each
+ * pipeline is a hidden class of its own).
  */
 function withOneWrite(client: Redis): Redis {
   const sendCommand = client.sendCommand.bind(client)
@@ -86,7 +86,7 @@ function withOneWrite(client: Redis): Redis {
     corked = null
   }
   client.sendCommand = (command, stream) => {
-    // There is none before the first connection.
+    // There is no stream before the first connection.
     if (corked === null && client.stream) {
       corked = client.stream
       corked.cork()
@@ -98,25 +98,26 @@ function withOneWrite(client: Redis): Redis {
 }
 
 /**
- * What a Redis answers before it is ready (INFO) ioredis writes as soon as a connection opens, and forgets if that connection
- * is lost before it is ready: whoever waits for the answer waits for ever. It goes out again on the next connection.
+ * ioredis writes commands that Redis answers before it is ready (INFO) as soon as a connection opens, and forgets them
+ * if the connection is lost before it is ready: their callers would wait forever. They are sent again on the next
+ * connection.
  */
 function withEarlyCommands(client: Redis): Redis {
   const queues = client as unknown as WithQueues
   client.on('close', () => {
-    // What was sent on a connection that was ready is sent again by ioredis itself.
+    // ioredis itself resends what was sent on a connection that was ready.
     if (queues.commandQueue === queues.prevCommandQueue) return
     for (let item = queues.commandQueue.shift(); item !== undefined; item = queues.commandQueue.shift())
       if (!ITS_OWN.has(item.command.name) && item.command.callback === undefined) queues.offlineQueue.push(item)
   })
   return client
 }
-/** By which ioredis sets a connection up, beside the INFO that it asks with a callback: each connection gets its own. */
+/** Commands by which ioredis sets up each connection, besides the INFO that it sends with a callback. */
 const ITS_OWN: ReadonlySet<string> = new Set(['auth', 'client', 'hello', 'readonly', 'select'])
 
 /**
- * ioredis does not end a client that waits before its next try to connect, and never answers commands that an earlier
- * connection had sent: a caller that waits for either (BullMQ does) waits for ever.
+ * ioredis does not end a client that is waiting to reconnect, and never answers commands sent on an earlier connection:
+ * a caller that waits for either (as BullMQ does) waits forever.
  */
 function withCleanEnd(client: Redis): Redis {
   const disconnect = client.disconnect.bind(client)
@@ -133,7 +134,7 @@ type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeo
 interface Sent {
   readonly command: { readonly name: string; readonly callback?: unknown; reject(error: Error): void }
 }
-/** Commands that wait to be sent, those that were sent on this connection, and those of the one before. */
+/** Commands waiting to be sent, commands sent on this connection, and those of the previous connection. */
 interface WithQueues {
   flushQueue(error: Error): void
   readonly offlineQueue: { push(item: Sent): void }
@@ -141,7 +142,7 @@ interface WithQueues {
   readonly prevCommandQueue?: { shift(): Sent | undefined } | null
 }
 
-/** These queues are private to ioredis: it has no public way to fail what waits and stay connected. */
+/** These queues are private to ioredis: it has no public way to fail waiting commands and stay connected. */
 function failWaiting(client: Redis | Cluster, error: Error): void {
   const queues = client as unknown as WithQueues
   queues.flushQueue(error)
@@ -161,7 +162,7 @@ function throughSentinels(
     ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     failoverDetector: true,
-    // A master that was demoted and kept the connection open: 2 reconnects and sends the command again, to the new one.
+    // A demoted master that kept the connection open: 2 means reconnect, and resend the command to the new master.
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   }
 }
@@ -170,24 +171,24 @@ function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (tim
   return new Cluster(nodes, {
     enableAutoPipelining: true,
     redisOptions: { ...access, maxRetriesPerRequest: null },
-    // Keeps the host's name, which TLS checks; a lookup would leave it the address alone.
+    // Keeps the host's name, which TLS checks; a lookup would replace it by the address.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,
-    // How often a command goes on to another node, or waits 100 ms for the one that takes over.
+    // How often a command is redirected to another node, or waits 100 ms for one to take over.
     maxRedirections: kind === 'retrying' ? Number.POSITIVE_INFINITY : 16,
     retryDelayOnMoved: 20,
     clusterRetryStrategy: retry,
   })
 }
 
-/** The servers themselves behind a connection: the masters of a cluster, else the one. */
+/** The servers behind a connection: the masters of a cluster, otherwise the one server. */
 export function serversOf(client: Redis | Cluster): readonly Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
 }
 
 /**
- * Throws an error for a person, with what to set and no secret in it, if a fail-fast connection that was just opened gets
- * no answer, or its Redis is of another kind than the settings say.
+ * Throws an error for a person, with what to set and without secrets, if a new fail-fast connection gets no answer, or
+ * its Redis is of another kind than the settings say.
  */
 export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
   const where = redisAddresses(settings)
@@ -213,7 +214,7 @@ export async function checkRedis(client: Redis, settings: RedisSettings): Promis
 
 const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
 
-/** Which setting to change, by what Redis replied; null if nothing is known about it. */
+/** Which setting to change, judged by Redis's reply; null if unknown. */
 function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSettings): string | null {
   const atSentinel = /All sentinels are unreachable.*(WRONGPASS|NOAUTH)/.test(heard)
   const password = atSentinel
@@ -255,8 +256,8 @@ function placeOf(url: string) {
     port: Number(port || 6379),
     db: Number(pathname.slice(1) || 0),
   }
-  const [user, word] = [decodeURIComponent(username), decodeURIComponent(password)]
-  return { address, username: user, password: word, tls: protocol === 'rediss:' }
+  const credentials = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
+  return { address, ...credentials, tls: protocol === 'rediss:' }
 }
 
 function addressOf(text: string): Address {
@@ -266,7 +267,7 @@ function addressOf(text: string): Address {
 
 function secured(place: ReturnType<typeof placeOf>, tls: TlsSettings) {
   if (!place?.tls && !tls.enabled) return undefined
-  // Servers with several certificates choose by this name, which an address is not.
+  // Servers with several certificates choose one by this name; an address is not a name.
   const serverName = tls.serverName || (place === undefined || isIP(place.address.host) ? '' : place.address.host)
   return tlsOptions({ ...tls, serverName }, 'redis.tls')
 }

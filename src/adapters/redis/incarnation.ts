@@ -4,13 +4,13 @@ import { z } from 'zod'
 import type { Keys } from './keys.ts'
 import { script } from './script.ts'
 
-/** Why the data in Redis are not all that was written there. */
+/** Why the data in Redis are not everything that was written there. */
 const LOSSES = ['emptied', 'rolled-back', 'recovering'] as const
 export type Loss = (typeof LOSSES)[number]
 
 /**
- * What a process last learnt of the data: their incarnation, their watermark, and the server's run in which it learnt them.
- * Redis opens and concludes no case for a process whose token it has never given.
+ * What a process last learnt about the data: their incarnation, their watermark, and the server run in which it learnt
+ * them. Redis opens or concludes no case for a process with a token that it never issued.
  */
 export interface FencingToken {
   readonly incarnationId: string
@@ -19,10 +19,10 @@ export interface FencingToken {
 }
 const TOKEN = ['incarnationId', 'watermark', 'serverRun'] as const
 
-/** The token of tests and commands that don't watch the incarnation: it always holds. */
+/** A token that always holds, for tests and commands that don't watch the incarnation. */
 export const NO_FENCING = (): FencingToken => ({ incarnationId: '', watermark: 0, serverRun: '' })
 
-/** Offsets of what is durable here, the next one to come, by `topic/partition`. */
+/** Next offset by `topic/partition`: everything before it is durable here. */
 export type Positions = ReadonlyMap<string, string>
 
 const begin = script('incarnation/begin', {
@@ -35,7 +35,7 @@ const advance = script('incarnation/advance', {
 })
 const suspend = script('incarnation/suspend', { keys: ['incarnation'] })
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
-const found = script('incarnation/found', {
+const createIncarnation = script('incarnation/create', {
   keys: ['incarnation'],
   args: ['freshId', 'durable[].partition', 'durable[].offset'],
 })
@@ -43,10 +43,10 @@ const found = script('incarnation/found', {
 const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()])
 
 /**
- * Notices that Redis lost what it had acknowledged. The data have an incarnation id and a watermark that only rises. A process
- * that finds the id gone (emptied), or that the data began their server's present run with a lower watermark than it was once
- * told (an older dump, a replica that was behind), knows. For 3 s after each start of a server nothing is opened, concluded or
- * published, so that a process that knows can say so first.
+ * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
+ * knows of a loss if the id is gone (emptied), or if the data began the server's current run with a lower watermark than
+ * the process was once told (an older dump, a replica that was behind). For 3 s after each start of a server nothing is
+ * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
 export function redisIncarnation(client: Redis, keys: Keys) {
   const { incarnation, marks } = keys
@@ -59,7 +59,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
     quiet = quietNow === 1
     lost = loss === '' ? null : z.enum(LOSSES).parse(loss)
     if (lost !== null) return lost
-    // Replies may come out of order.
+    // Replies may arrive out of order.
     const isNewer =
       incarnationId !== token.incarnationId || serverRun !== token.serverRun || Number(watermark) > token.watermark
     if (isNewer) token = { incarnationId, watermark: Number(watermark), serverRun }
@@ -67,9 +67,9 @@ export function redisIncarnation(client: Redis, keys: Keys) {
   }
 
   return {
-    /** For the scripts that must not run on other data than this process knows. */
+    /** For scripts that must not run on data other than those that this process knows. */
     token: (): FencingToken => (lost === null ? token : { incarnationId: 'lost', watermark: 0, serverRun: '' }),
-    /** The server has only just started: a process that knows of something that it lost may not have said so yet. */
+    /** The server has just started: a process that knows of a loss may not have reported it yet. */
     get quiet() {
       return quiet
     },
@@ -77,28 +77,31 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       return lost
     },
     /**
-     * Adopts the data, or founds an incarnation where nothing was ever accepted. `committed` is how far the group has come in
-     * Kafka; with `alone`, no other process may have brought it there a moment ago.
+     * Adopts the data, or creates an incarnation if nothing was ever accepted. `committed` is the group's progress in
+     * Kafka; `alone`: no other process can have advanced it a moment ago.
      */
     begin: async (committed: Positions, alone: boolean): Promise<Loss | null> =>
       learn(
         await begin(client, { incarnation, marks, freshId: randomUUID(), alone, committed: partitionsOf(committed) }),
       ),
-    /** A heartbeat: raises the watermark, and notes what has been made durable. */
+    /** A heartbeat: raises the watermark, and records what has been made durable. */
     advance: async (durable: Positions = new Map()): Promise<Loss | null> =>
       learn(await advance(client, { incarnation, ...token, durable: partitionsOf(durable) })),
     /**
-     * Every process stops opening and concluding cases, and at its next heartbeat its intake, until `found`; true if they
-     * had.
+     * Stops every process from opening and concluding cases at once, and its intake at its next heartbeat, until
+     * `createIncarnation`; returns true if they were already stopped.
      */
     suspend: async (): Promise<boolean> => (await suspend(client, { incarnation })) === 1,
-    /** While suspended: whether all revisions that were ever published are known here, so that an unknown post has had none. */
+    /**
+     * While suspended: whether all revisions that were ever published are known here, so that an unknown post has had
+     * none.
+     */
     setComplete: async (complete: boolean): Promise<void> => {
       await setComplete(client, { incarnation, complete })
     },
-    /** A new incarnation, which holds the effects of everything before these offsets. */
-    found: async (durable: Positions): Promise<void> => {
-      await found(client, { incarnation, freshId: randomUUID(), durable: partitionsOf(durable) })
+    /** Creates a new incarnation, which has the effects of everything before these offsets. */
+    createIncarnation: async (durable: Positions): Promise<void> => {
+      await createIncarnation(client, { incarnation, freshId: randomUUID(), durable: partitionsOf(durable) })
     },
   }
 }

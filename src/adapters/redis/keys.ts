@@ -1,44 +1,46 @@
 import type { ThreadRef } from '../../domain/thread.ts'
 
 /**
- * Every key of one Gavel in Redis. All share one hash tag, so that a Lua script may touch any of them on a cluster, and
- * BullMQ's keys are beside them.
+ * Every key of one Gavel in Redis. All share one hash tag, BullMQ's keys too, so that a Lua script may access any of
+ * them on a cluster.
  */
 export interface Keys {
   /** Prefix of BullMQ's keys. */
   readonly queues: string
   /**
-   * Sorted sets: thread members by due time (stream time, ms; below zero is at once), one a tenant under `due:TENANT`; under
-   * `due/tenants` the tenants by the earliest of theirs; `due` itself is what earlier versions wrote.
+   * Sorted sets: thread members by due time (stream time, ms; below zero means at once), one per tenant under
+   * `due:TENANT`; `due/tenants` has the tenants by their earliest due time; `due` itself was written by earlier
+   * versions.
    */
   readonly due: string
   /**
-   * Sorted set: ids of open cases by the wall time at which they were last taken, ms. Beside it, under `open/tenants`, a
-   * hash: how many are each tenant's.
+   * Sorted set: ids of open cases by the wall time at which they were last taken, ms. With it, under `open/tenants`, a
+   * hash: the number of each tenant's open cases.
    */
   readonly open: string
-  /** Sorted set like `open`: cases of protocols that nobody works on; they take no places. */
+  /** Sorted set like `open`: cases of protocols that no process works on; they take no places. */
   readonly unworked: string
-  /** Stream: what waits for Kafka. */
+  /** Stream: outbox entries that wait for Kafka. */
   readonly outbox: string
   /**
-   * Hash: entries of the outbox that were erased while a publisher had them in hand, as JSON: [when that publisher last
-   * reported on it, ms; case id; protocol; thread member].
+   * Hash: outbox entries that were erased while a publisher had them, as JSON: [the publisher's last heartbeat for it,
+   * ms; case id; protocol; thread member].
    */
   readonly erased: string
   /** Hash: stream marks by partition. */
   readonly marks: string
   /**
-   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: id (absent while something is lost),
-   * beat (the watermark), run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no case
-   * is opened or concluded, ms), since (the Redis time, ms, at which all revisions that were ever published were known: where
-   * nothing was accepted yet, there were none), lost (why), and at:TOPIC/PARTITION (the next offset, whose predecessors are
-   * durable here). The key's name and `beat` are older than the words that the code uses: a data set outlives its version.
+   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: id (absent after a loss), beat
+   * (the watermark), run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no
+   * case is opened or concluded, ms), since (the Redis time, ms, from which on all published revisions are known: before
+   * anything was accepted there were none), lost (why), and at:TOPIC/PARTITION (the next offset; everything before it is
+   * durable here). The key's name and `beat` are older than the words in the code: data outlive the version that wrote
+   * them.
    */
   readonly incarnation: string
-  /** String: the key under which untrusted text is fenced. */
+  /** String: the key of the fences around untrusted text. */
   readonly fence: string
-  /** String: the version of the sampling key that the process which started last uses; `draw` on disk. */
+  /** String: the version of the sampling key of the process that started last; `draw` on disk. */
   readonly samplingVersion: string
   /** Set: protocols that are paused. */
   readonly paused: string
@@ -48,21 +50,22 @@ export interface Keys {
   under(name: string): string
   /** Hash: a case's record, status, epoch, run, when it was opened, and the outbox entry of its verdict. */
   case(id: string): string
-  /** Hash: the ends of a case's asks, by their keys. */
+  /** Hash: how a case's asks ended, by their keys. */
   journal(id: string): string
   /** List: calls of a case that brought no answer. */
   lost(id: string): string
   /**
-   * Hash: a thread. Its fields, whose names are kept from version to version: post, at (its createdAt), pv (changes of the
-   * post), n (comments accepted and not deleted), late (comments after the window), crowd (comments that their authors' share
-   * had no room for), draw (the version of the sampling key), redrawn (there was another before), stage (count checkpoints
-   * passed), v (changes), next (the next age checkpoint), since (wall ms at which what is due became due), asks (the
-   * generation: how often it became due at once), answered (the generation observed when it was last opened), final, gone (it
-   * was deleted), unrouted (nobody judges it), solo (nobody reads its comments), expired (its post came again after the thread
-   * had been forgotten), base (what its revisions are counted from, if not 0), dels (how often comments were deleted),
-   * postPlace and commentPlace (up to where the topics were taken), and by protocol rev:, open:, seen:, last: (the revision
-   * was a final one), again: (due once the open case is published), held: (parked, the protocol is paused), absent: (the v
-   * that a protocol which is off is to look at when it is on again), carry:, and of a deleted thread byeId:, byeVerdict: and
+   * Hash: a thread. Its field names are kept from version to version (docs/glossary.md maps the short ones to the names
+   * in the code): post, at (its createdAt), pv (changes of the post), n (comments accepted and not deleted), late
+   * (comments after the window), crowd (comments above their authors' share), draw (the version of the sampling key),
+   * redrawn (there was another before), stage (count checkpoints passed), v (changes), next (the next age checkpoint),
+   * since (wall ms at which it became due), asks (the generation: how often it became due at once), answered (the
+   * generation observed at the last opening), final, gone (it was deleted), unrouted (no protocol judges it), solo (no
+   * protocol reads its comments), expired (its post arrived again after the thread had been forgotten), base (what its
+   * revisions are counted from, if not 0), dels (how often comments were deleted), postPlace and commentPlace (the
+   * positions up to which the topics were read), and by protocol rev:, open:, seen:, last: (the revision was a final
+   * one), again: (due once the open case is published), held: (parked, the protocol is paused), absent: (the v that a
+   * protocol which is off must judge when it is on again), carry:, and of a deleted thread byeId:, byeVerdict: and
    * byeTranscript: (a retraction that waits for the verdict before it).
    */
   thread(member: string): string
@@ -72,7 +75,7 @@ export interface Keys {
   sample(member: string): string
   /** Sorted set: a thread's comments by author. */
   authors(member: string): string
-  /** Hash: where comments came from whose post is missing. */
+  /** Hash: the origins of comments whose post is missing. */
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
   revisions(member: string): string
@@ -114,7 +117,7 @@ export function caseKeys(keys: Keys, id: string) {
   return { case: keys.case(id), journal: keys.journal(id), lost: keys.lost(id) }
 }
 
-/** All keys of a thread but its replies. */
+/** All keys of a thread, except its replies. */
 export function threadKeys(keys: Keys, member: string) {
   return {
     thread: keys.thread(member),
@@ -129,7 +132,7 @@ export function threadKeys(keys: Keys, member: string) {
 /** The outbox's consumer group. */
 export const PUBLISHERS = 'publishers'
 
-/** A thread's name in sorted sets and keys; tenants hold neither colon nor slash. */
+/** A thread's name in sorted sets and keys; tenants contain neither colon nor slash. */
 export function memberOf({ tenant, postId, kind }: ThreadRef): string {
   return `${tenant}${kind === 'post' ? '' : `/${kind}`}:${postId}`
 }

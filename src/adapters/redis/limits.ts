@@ -30,8 +30,8 @@ const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z
 const BUCKETS = 600
 
 /**
- * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A reservation is idempotent by its ticket's
- * id: sent twice after a lost reply, it counts once.
+ * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A reservation is idempotent by its
+ * ticket's id: sent twice after a lost reply, it counts once.
  */
 export function redisLimits(
   client: Redis,
@@ -43,7 +43,7 @@ export function redisLimits(
   const width = Math.ceil(settings.windowMs / BUCKETS)
   const span = Math.ceil(settings.windowMs / width)
   const ticketKey = (id: string) => under(`ticket:${id}`)
-  /** The names on disk are those of earlier versions. */
+  /** The names on disk come from earlier versions. */
   const keysOf = (scope: string) => ({
     window: under(`window:${scope}`),
     inFlight: under(`places:${scope}`),

@@ -5,9 +5,9 @@ import type { Redis } from 'ioredis'
 export type Lua = (client: Redis, keys: readonly string[], args: readonly string[]) => Promise<unknown>
 
 /**
- * A script that is sent by its hash, and whole to a server that does not know it. ioredis' own `defineCommand` does the same,
- * and keeps each call's arguments until V8's next full collection: it assigns a function to a property of each command, and
- * such functions are allocated in the old space.
+ * A script that is sent by its hash, or in full to a server that does not have it. ioredis' own `defineCommand` does the
+ * same, but keeps each call's arguments until V8's next full collection: it assigns a function to a property of each
+ * command, and V8 allocates such functions in the old space.
  */
 export function luaOf(text: string): Lua {
   const sha = createHash('sha1').update(text).digest('hex')

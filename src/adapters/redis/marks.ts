@@ -7,7 +7,7 @@ const mark = z.object({
   newest: z.number().nullable(),
   second: z.number().nullable(),
   endSince: z.number().nullable(),
-  // Earlier versions did not say.
+  // Absent in marks of earlier versions.
   seenAt: z.number().default(0),
 })
 

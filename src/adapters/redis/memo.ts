@@ -24,7 +24,7 @@ const forget = script('memo/forget', {
 
 /** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
-/** Questions forgotten in one step: long enough to be quick, short enough not to hold up Redis. */
+/** Questions forgotten in one step: enough to be fast, few enough not to block Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
 const looked = z.array(z.string())
@@ -38,7 +38,7 @@ const memoEntry = z.object({
   completionTokens: z.number(),
 })
 
-/** The memo in Redis. `under` makes a key of a name; all of them must share one hash tag. */
+/** The memo in Redis. `under` makes a key from a name; all keys must share one hash tag. */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
   const answerAt = (key: string) => under(`memo:answer:${key}`)
   const leaseAt = (key: string) => under(`memo:lease:${key}`)

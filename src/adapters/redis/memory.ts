@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { serversOf } from './connect.ts'
 
-/** The share (0 to 1) of its `maxmemory` that Redis uses, in a cluster that of its fullest master; 0 where none is set. */
+/** The share (0 to 1) of its `maxmemory` that Redis uses, in a cluster that of the fullest master; 0 if none is set. */
 export async function memoryShare(client: Redis): Promise<number> {
   return Math.max(
     0,
@@ -15,7 +15,7 @@ function shareOf(info: string): number {
   return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
 }
 
-/** Whether Redis refused a write because it is at its `maxmemory`. */
+/** Whether Redis refused a write because it has reached its `maxmemory`. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('OOM ')
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { OutboxEntry } from '../../ports/cases.ts'
 import { pairs } from './pairs.ts'
 
-/** Of a verdict's entry what `done` needs and no publisher sees: the thread that the verdict is about. */
+/** The part of a verdict's entry that only `done` needs: the thread that the verdict is about. */
 export interface VerdictOf {
   readonly member: string
   readonly protocol: string

@@ -12,7 +12,7 @@ const done = script('outbox/done', {
 })
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
 
-/** An erased entry is waited for this many times longer than one that another publisher can send in its owner's place. */
+/** An erased entry is waited for this many times longer than one that another publisher can adopt and send. */
 const ERASED_WAIT = 6
 
 const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
@@ -24,7 +24,7 @@ interface OutboxSettings {
   readonly clock: Clock
 }
 
-/** Takes an entry out of the outbox for good; its subject may then open the next revision. */
+/** Removes an entry from the outbox permanently; its subject may then open the next revision. */
 function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
   return (entry: string, id: string, { member, protocol }: VerdictOf) =>
     done(client, {
@@ -46,9 +46,9 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
 }
 type Release = ReturnType<typeof releaser>
 
-/** Entries that were erased while a publisher had them in hand. */
+/** Entries that were erased while a publisher had them. */
 function erasedEntries(client: Redis, keys: Keys, release: Release) {
-  /** What this version understands of them. */
+  /** The entries that this version understands. */
   const all = async () =>
     Object.entries(await client.hgetall(keys.erased)).flatMap(([entry, json]) => {
       const read = erasedEntry.safeParse(JSON.parse(json))
@@ -64,7 +64,7 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
   }
 
   return {
-    /** The entries without those that were erased while this publisher was being handed them: these are never sent. */
+    /** Filters out entries that were erased while they were being handed to this publisher: these are never sent. */
     async without(entries: OutboxEntry[]): Promise<OutboxEntry[]> {
       const handed = new Set(entries.map(({ id }) => id))
       if (handed.size === 0) return entries
@@ -72,7 +72,7 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
       for (const { entry, caseId, of } of gone) await release(entry, caseId, of)
       return entries.filter(({ id }) => !gone.some(({ entry }) => entry === id))
     },
-    /** Notes that their publisher is still at work on these. */
+    /** Records that their publisher is still working on these. */
     async touch(ids: readonly string[]): Promise<void> {
       for (const { entry, caseId, of } of await all())
         if (ids.includes(entry)) {
@@ -81,9 +81,9 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
         }
     },
     /**
-     * Releases erased entries whose publisher has not reported on them for long: one that has died never says that it is done.
-     * One that is only suspended would still send its entry, and no other publisher can send it instead: so it is waited for
-     * longer than for entries that can be adopted.
+     * Releases erased entries whose publisher has sent no heartbeat for long: a dead one never reports that it is done.
+     * One that is only suspended would still send its entry, and no other publisher can send it instead, so it is waited
+     * for longer than for entries that can be adopted.
      */
     async releaseOverdue(idleMs: number): Promise<void> {
       for (const { entry, at, caseId, of } of await all())
@@ -92,11 +92,11 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
   }
 }
 
-/** The outbox as a Redis stream with one consumer group. `blocking` is a connection of its own: its reads wait. */
+/** The outbox as a Redis stream with one consumer group. `blocking` is a separate connection, since its reads block. */
 export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings: OutboxSettings): Outbox {
   const release = releaser(client, keys, settings)
   const erased = erasedEntries(client, keys, release)
-  /** By entry: what each verdict that was handed out is about. */
+  /** By entry: the thread that each handed-out verdict is about. */
   const handedOut = new Map<string, VerdictOf>()
 
   async function withGroup<Result>(read: () => Promise<Result>): Promise<Result> {
@@ -163,7 +163,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     size: () => client.xlen(keys.outbox),
     async oldest() {
       const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
-      // An entry's id begins with the time at which it was made.
+      // An entry's id begins with its creation time.
       return first === undefined ? null : Number.parseInt(first[0], 10)
     },
   }

@@ -17,7 +17,7 @@ const restoreRevisions = script('recovery/restore-revisions', {
     'allAgain',
     'published[].protocol',
     'published[].revision',
-    'published[].last',
+    'published[].final',
     'published[].deleted',
   ],
 })
@@ -33,8 +33,8 @@ const settleRevision = script('recovery/settle-revision', {
 const restored = z.tuple([z.number(), z.number()])
 
 /**
- * The steps that only a recovery takes. Each is atomic, and changes nothing when it is taken again. `allAgain`: the recovery
- * reads every message again that the topics hold.
+ * Steps that only a recovery takes. Each is atomic, and repeating it changes nothing. `allAgain`: the recovery reads
+ * every message in the topics again.
  */
 export function redisRecovery(
   client: Redis,
@@ -52,9 +52,9 @@ export function redisRecovery(
   const keep = settings.keepTombstoneMs
   return {
     /**
-     * Brings a thread's revisions up to those that were published, and gives up open cases whose revision was. Nothing is kept
-     * of a protocol whose last verdict is a retraction: its number would let the deletion, which is read again for the other
-     * protocols, retract it a second time.
+     * Raises a thread's revisions to the published ones, and drops open cases whose revision was published. Nothing is
+     * stored for a protocol whose last verdict is a retraction: with its number, the deletion, which is read again for
+     * the other protocols, would retract it a second time.
      */
     async restore(
       ref: ThreadRef,
@@ -64,7 +64,7 @@ export function redisRecovery(
       const verdicts = [...published].map(({ protocol, revision, final, deleted }) => ({
         protocol,
         revision,
-        last: final,
+        final,
         deleted,
       }))
       const touched = { ...threadKeys(keys, member), ...cases, outbox: keys.outbox }
@@ -74,8 +74,8 @@ export function redisRecovery(
       return { raised, givenUp }
     },
     /**
-     * A subject whose thread a store that lost nothing would have forgotten at this time (ms): the numbers of its revisions
-     * stay, so that none is given again, and what is left of the thread goes. False if the thread stays.
+     * Forgets a subject whose thread a store that lost nothing would have forgotten at this time (ms): its revision
+     * numbers stay, so that none is given again, and the rest of the thread is removed. False if the thread stays.
      */
     async forget(ref: ThreadRef, forgotten: number, published: Iterable<{ protocol: string; revision: number }>) {
       const member = memberOf(ref)
@@ -83,7 +83,7 @@ export function redisRecovery(
       const given = { ...touched, member, keep, forgotten, published: [...published] }
       return (await forgetThread(client, given)) === 1
     },
-    /** Notes that this revision has seen all of the thread's `version`; false if one of the two has changed meanwhile. */
+    /** Notes that this revision has seen all of the thread's `version`; false if either has changed meanwhile. */
     async settle(ref: ThreadRef, revision: { protocol: string; revision: number; version: number; seen: number }) {
       return (await settleRevision(client, { thread: keys.thread(memberOf(ref)), ...revision })) === 1
     },

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A list of keys and arguments whose length the caller chooses: one row each, with these fields. */
+/** A list of keys and arguments whose length the caller chooses: one row per element, with these fields. */
 export interface ListLayout {
-  /** As Lua names it. */
+  /** The list's name in Lua. */
   readonly name: string
-  /** Fields that are keys, and fields that are arguments; the one field of a list of plain values is called ''. */
+  /** Fields that are keys, and fields that are arguments; the single field of a list of plain values is called ''. */
   readonly keys: readonly string[]
   readonly args: readonly string[]
 }
 
-/** A script as its file gives it. All names are Lua's. */
+/** A parsed script file. All names are Lua's. */
 export interface ScriptFile {
-  /** What Redis runs: the included files, then the header's names as locals, then the script itself. */
+  /** The code that Redis runs: the included files, then the header's names as locals, then the script itself. */
   readonly lua: string
-  /** In the order in which they are sent; then the keys of each row of each list. */
+  /** In the order in which they are sent; followed by the keys of each row of each list. */
   readonly keys: readonly string[]
-  /** Likewise; they are followed by the number of rows of each list, and then by the arguments of the rows. */
+  /** In the order in which they are sent; followed by the number of rows of each list, and then by the rows' arguments. */
   readonly args: readonly string[]
   readonly lists: readonly ListLayout[]
 }
@@ -24,7 +24,7 @@ export interface ScriptFile {
 /** The text of a file under `scripts/`, without `.lua`. */
 export type ReadLua = (name: string) => string
 
-/** Sources and build hold the scripts in the same place, beside this module. */
+/** Sources and build have the scripts in the same place, next to this module. */
 export const SCRIPTS = join(import.meta.dirname, 'scripts')
 const fromFolder: ReadLua = (name) => readFileSync(join(SCRIPTS, `${name}.lua`), 'utf8')
 
@@ -84,7 +84,7 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
     else declare(word === 'key' ? 'keys' : 'args', value)
   }
   const layout = { keys, args, lists: [...lists.values()] }
-  // The included files come first, so that they can't reach the script's keys and arguments.
+  // The included files come first, so that they can't use the script's keys and arguments.
   return { ...layout, lua: [`-- gavel: ${name}`, ...included.values(), bindingsOf(layout), body].join('\n') }
 }
 

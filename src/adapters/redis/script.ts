@@ -3,10 +3,10 @@ import { entryOf } from '../../domain/entry-of.ts'
 import { luaOf } from './lua.ts'
 import { type ListLayout, type ReadLua, readScript, type ScriptFile } from './script-file.ts'
 
-/** What a script may be given: true is sent as 1, false as 0, null as the empty string. */
+/** A value for a key or argument: true is sent as 1, false as 0, null as the empty string. */
 export type Value = string | number | boolean | null
 
-/** Of `a`, `b[]` and `c[].d` the scalar is `a`, and the lists are `b` and `c`. */
+/** In `a`, `b[]` and `c[].d` the scalar is `a`, and the lists are `b` and `c`. */
 type Scalar<Name extends string> = Name extends `${string}[]${string}` ? never : Name
 type List<Name extends string> = Name extends `${infer Of}[]${string}` ? Of : never
 type Field<Name extends string, Of extends string> = Name extends `${Of}[].${infer In}` ? In : never
@@ -18,13 +18,13 @@ type Rows<Name extends string, Of extends string> = `${Of}[]` extends Name
 export type Given<Key extends string, Arg extends string> = Readonly<Record<Scalar<Key>, string>> &
   Readonly<Record<Scalar<Arg>, Value>> & { readonly [Of in List<Key | Arg>]: Rows<Key | Arg, Of> }
 
-/** Runs the script on a connection; returns what Redis replied, which its caller parses. */
+/** Runs the script on a connection; returns Redis's reply, which the caller parses. */
 export type Script<Key extends string, Arg extends string> = (client: Redis, given: Given<Key, Arg>) => Promise<unknown>
 
 /**
- * The script of a file under `scripts/` (without `.lua`), to be called with its keys and arguments by name. The names are
- * those of the file's header in camelCase. Throws an error that says which differ, here and so at start-up, unless both sides
- * name the same.
+ * The script of a file under `scripts/` (without `.lua`), called with its keys and arguments by name. The names are
+ * those of the file's header in camelCase. Throws an error that lists the differences, at start-up, if the file and the
+ * caller don't use the same names.
  */
 export function script<const Key extends string = never, const Arg extends string = never>(
   name: string,
@@ -60,7 +60,7 @@ function namesOf(scalars: readonly string[], lists: readonly ListLayout[], kind:
   return [...scalars, ...inLists].map(camelCase)
 }
 
-/** Puts what is given in the order in which the script's bindings expect it. */
+/** Puts the given values in the order that the script's bindings expect. */
 function orderOf({ keys, args, lists }: ScriptFile) {
   const keyNames = keys.map(camelCase)
   const argNames = args.map(camelCase)

@@ -5,16 +5,16 @@ import type { Report } from '../../ports/report.ts'
 import type { Keys } from './keys.ts'
 
 /**
- * The secret key of fences and of sampling: the one from the settings, else a random one that the first process makes and all
- * processes on this Redis share. Reports if none was set, since that one is lost with Redis's data, and if samples are drawn
- * under another key than by the process that started last.
+ * The secret key of fences and sampling: the one from the settings, else a random one that the first process generates
+ * and all processes on this Redis share. Reports if none was set, since a generated key is lost with Redis's data, and
+ * if the sampling key differs from that of the process that started last.
  */
 export async function secretOf(redis: Redis, keys: Keys, set: string, report: Report): Promise<string> {
   const secret = set || (await sharedKey(redis, keys.fence))
   if (set === '')
     report('key:unset', {
       advice:
-        'fences.key is not set: the key of fences and draws is kept in Redis and lost with it; set GAVEL_FENCES_KEY',
+        'fences.key is not set: using a generated key stored in Redis, which is lost if Redis loses its data; set GAVEL_FENCES_KEY',
     })
   const version = samplingKeyVersion(samplingRanks(secret))
   const before = await redis.getset(keys.samplingVersion, version)

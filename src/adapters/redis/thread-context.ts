@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { FencingToken } from './incarnation.ts'
 import type { Keys } from './keys.ts'
 
-/** What the parts of the thread store share. */
+/** What the parts of the thread store have in common. */
 export interface ThreadContext {
   readonly client: Redis
   readonly keys: Keys

@@ -41,14 +41,17 @@ const eraseCarries = script('threads/erase-carries', {
 const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep'] })
 
 const outcome = z.enum(OUTCOMES)
-/** A deletion is tried again where a revision was opened meanwhile; more often than this, something else is wrong. */
+/** A deletion is retried if a revision was opened meanwhile; after this many tries something else is wrong. */
 const DELETE_TRIES = 100
-/** Of a deleted thread so many of its latest revisions' cases and journals are erased; those before have expired long since. */
+/**
+ * For this many of a deleted thread's latest revisions, cases and journals are erased; earlier ones have expired long
+ * ago.
+ */
 const ERASED_REVISIONS = 1_000
-/** Of so many of a thread's latest revisions the cases may not have expired yet since they were published. */
+/** The cases of this many of a thread's latest revisions may not have expired since they were published. */
 const PUBLISHED_KEPT = 100
 
-/** How a deleted post goes, with its replies, and what is left of deleted comments. */
+/** Erases a deleted post with its replies, and what is left of deleted comments. */
 export function threadErasure({
   client,
   keys,
@@ -58,7 +61,7 @@ export function threadErasure({
     Promise.all([client.hgetall(keys.thread(member)), client.hgetall(keys.revisions(member))])
   const keysOfCases = (ids: readonly string[]) => ids.flatMap((id) => Object.values(caseKeys(keys, id)))
 
-  /** Null if the thread changed since it was read. */
+  /** Null if the thread has changed since it was read. */
   async function tryDelete(ref: ThreadRef, retractionOf: Parameters<ThreadStore['deletePost']>[1]) {
     const member = memberOf(ref)
     const [fields, published] = await readRevisions(member)
@@ -87,7 +90,7 @@ export function threadErasure({
     return ended === 'changed' ? null : outcome.parse(ended)
   }
 
-  /** Null if the thread changed since it was read. */
+  /** Null if the thread has changed since it was read. */
   async function tryErase(ref: ThreadRef, { openIds, without, caseId }: Parameters<ThreadStore['eraseLeft']>[1]) {
     const [fields, numbers] = await readRevisions(memberOf(ref))
     const revisions = revisionsOf(fields)
@@ -112,7 +115,7 @@ export function threadErasure({
       const result = await attempt()
       if (result !== null) return result
     }
-    throw new Error(`the thread ${memberOf(ref)} changes again and again while something is being erased from it`)
+    throw new Error(`the thread ${memberOf(ref)} kept changing during erasure; gave up`)
   }
 
   return {
@@ -127,7 +130,7 @@ export function threadErasure({
   }
 }
 
-/** The numbers of the latest revisions, at most so many. */
+/** The numbers of the latest revisions, at most this many. */
 function latest(revision: number, most: number): number[] {
   return Array.from({ length: Math.min(revision, most) }, (_, index) => revision - index)
 }

@@ -48,16 +48,16 @@ const origin = z.object({
   topic: z.string(),
   partition: z.number(),
   offset: z.string(),
-  // Earlier versions did not say.
+  // Absent in places of earlier versions.
   timestamp: z.number().default(0),
   raw: z.string(),
   bytes: z.number().optional(),
 })
-/** Orphans that expire in one step, and such steps in a row; of what is left the thread stays due. */
+/** Orphans that expire in one step, and the most steps in a row; if any are left the thread stays due. */
 const EXPIRED_AT_ONCE = 500
 const EXPIRY_STEPS = 100
 
-/** How messages come into threads, and orphans go. */
+/** Writes messages to threads, and expires orphans. */
 export function threadIntake({
   client,
   keys,
@@ -118,7 +118,7 @@ export function threadIntake({
         const letters = pairs(some).map(([id, json]) => ({ id, ...letterOf(origin.parse(JSON.parse(json))) }))
         const given = { ...touched, member, keep: settings.keepTombstoneMs, letters }
         const expired = z.number().parse(await expireOrphans(client, given))
-        // Less than none: the post has come, or the thread is gone.
+        // Negative: the post has arrived, or the thread is gone.
         if (expired < 0) return total
         total += expired
         if (cursor === '0' && (await client.exists(keys.thread(member), keys.orphans(member))) === 0) return total
@@ -136,13 +136,13 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number) {
   }
   const { id, ...kept } = change.comment
   const author = kept.author === undefined ? '' : authorHash(kept.author)
-  // The scripts look for it at the beginning.
+  // The scripts expect it at the beginning.
   const json = JSON.stringify(author === '' ? kept : { by: author, ...kept })
   const from = JSON.stringify(change.origin)
   return { kind: change.kind, id, createdAt: kept.createdAt, rank: rankOf(id), json, origin: from, place, author }
 }
 
-/** Short, and without the signs that separate the members of the set of authors. */
+/** Short, and without the characters that separate the members of the set of authors. */
 function authorHash(author: string): string {
   return createHash('sha256').update(author).digest('base64url').slice(0, 16)
 }

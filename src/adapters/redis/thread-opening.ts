@@ -36,7 +36,7 @@ const openCases = script('threads/open-cases', {
     'cases[].id',
     'cases[].revision',
     'cases[].seen',
-    'cases[].last',
+    'cases[].final',
     'cases[].record',
   ],
 })
@@ -49,12 +49,12 @@ const wake = script('threads/wake', { keys: ['parked', 'due', 'threadPrefix'], a
 
 const wokenReply = z.tuple([z.number(), z.number()])
 const UNBOUNDED = 1e15
-/** Threads woken in one step: long enough to be quick, short enough not to hold up Redis. */
+/** Threads woken in one step: enough to be fast, few enough not to block Redis. */
 const WOKEN_AT_ONCE = 500
 
 type Opening = Pick<ThreadStore, 'due' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'>
 
-/** How threads fall due and cases open on them. */
+/** Finds due threads, and opens cases on them. */
 export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
   async function wakeAll(protocol: string, now: number): Promise<number> {
     const given = { parked: keys.parked(protocol), due: keys.due, threadPrefix: keys.thread('') }
@@ -103,7 +103,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
           id: record.id,
           revision: record.revision,
           seen,
-          last: record.final,
+          final: record.final,
           record: JSON.stringify(record),
         })),
       })
@@ -122,7 +122,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
   }
 }
 
-/** A time as the end of a range of scores. */
+/** A time as the upper end of a score range. */
 function scoreOf(time: number): string {
   if (Number.isFinite(time)) return String(time)
   return time > 0 ? '+inf' : '-inf'

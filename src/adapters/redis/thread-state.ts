@@ -2,13 +2,16 @@ import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../..
 import type { ThreadState } from '../../ports/threads.ts'
 
 const keptComment = comment.omit({ id: true })
-/** Replaces the text of a deleted comment. */
+/** Stands in for the text of a deleted comment. */
 const TOMBSTONE = '{}'
 
 /** A Redis hash. */
 export type Fields = Readonly<Record<string, string>>
 
-/** A thread as its hash and that of its comments hold it; null if there is none, or it was deleted or is judged by nobody. */
+/**
+ * A thread parsed from its hash and its comments' hash; null if there is none, if it was deleted, or if no protocol
+ * judges it.
+ */
 export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadState | null {
   if (Object.keys(fields).length === 0 || fields.gone !== undefined || fields.unrouted !== undefined) return null
   const comments = Object.entries(said)
@@ -27,7 +30,7 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
     postVersion: Number(fields.pv ?? 0),
     deletions: Number(fields.dels ?? 0),
     base: Number(fields.base ?? 0),
-    // A thread that an earlier version wrote has neither: whatever is due in it is a checkpoint.
+    // A thread written by an earlier version has neither field: whatever is due in it is a checkpoint.
     nextAge: fields.next !== undefined ? Number(fields.next) : fields.pv === undefined ? 0 : null,
     countStage: Number(fields.stage ?? 0),
     final: fields.final !== undefined,
@@ -39,7 +42,7 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
   }
 }
 
-/** By protocol, as the thread's hash holds them. */
+/** A thread's revisions by protocol, parsed from its hash. */
 export function revisionsOf(fields: Fields): ThreadState['revisions'] {
   const protocols = Object.keys(fields).flatMap((field) => (field.startsWith('rev:') ? [field.slice(4)] : []))
   return new Map(
@@ -59,7 +62,10 @@ export function revisionsOf(fields: Fields): ThreadState['revisions'] {
   )
 }
 
-/** The number of each protocol's last revision, also where the thread was forgotten (`published`: the numbers that outlive it). */
+/**
+ * The number of each protocol's last revision, even if the thread was forgotten (`published`: the numbers that outlive
+ * it).
+ */
 export function lastRevisions(fields: Fields, published: Fields): ReadonlyMap<string, number> {
   const last = new Map([...revisionsOf(fields)].map(([protocol, { revision }]) => [protocol, revision]))
   for (const [protocol, revision] of Object.entries(published))

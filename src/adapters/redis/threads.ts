@@ -8,7 +8,7 @@ import { threadIntake } from './thread-intake.ts'
 import { threadOpening } from './thread-opening.ts'
 import { stateOf } from './thread-state.ts'
 
-/** Threads in Redis: one hash for the thread, one for its comments, a sorted set that keeps the sample small. */
+/** Threads in Redis: one hash for the thread, one for its comments, a sorted set that bounds the sample. */
 export function redisThreads(
   client: Redis,
   keys: Keys,

@@ -59,7 +59,7 @@ export async function readLetters(kafka: Kafka, settings: Settings, io: LettersI
   await readTopic(kafka, topicsOf(settings).deadLetters, reading, ({ message }) => {
     const letter = deadLetter.safeParse(jsonOf(message))
     if (letter.success) letters.push(letter.data)
-    else io.terminal.say(`offset ${message.offset} is no dead letter of schema 1`)
+    else io.terminal.say(`offset ${message.offset}: not a schema-1 dead letter; skipped`)
   })
   stopIfAsked(io)
   return letters

@@ -2,7 +2,7 @@ import type { DeadLetter } from '../../domain/messages.ts'
 import type { Command } from '../command.ts'
 import { readingClient } from '../reading-client.ts'
 import { REPLAYS } from '../replayed.ts'
-import { counted, printable, printableJson } from '../terminal.ts'
+import { printable, printableJson } from '../terminal.ts'
 import { among, type Chosen, choosing, placeOf, readLetters } from './letters.ts'
 
 interface Listed {
@@ -29,8 +29,13 @@ export const command: Command<Chosen, Listed> = {
           ? printableJson(JSON.stringify(letter))
           : `${printable(letter.at, 30)}  ${printable(placeOf(letter), 280)}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes${replayedSo(letter)})`,
       )
-    if (all === 0) terminal.say('No dead letters stand on the topic.')
-    else if (letters.length === 0) terminal.say(`None of ${counted(all, 'dead letter')} is meant.`)
+    if (all === 0) terminal.say('There are no dead letters.')
+    else if (letters.length === 0)
+      terminal.say(
+        all === 1
+          ? 'The only dead letter does not match your filters.'
+          : `None of the ${all} dead letters matches your filters.`,
+      )
   },
 }
 

@@ -19,11 +19,11 @@ import { among, type Chosen, choosing, INPUTS, type LettersIo, placeOf, readLett
 const STATES = {
   sent: 'sent',
   'not-chosen': 'not chosen',
-  replayed: 'replayed before; --again sends them all the same',
-  'came-back': 'replayed before, and a newer letter stands for them',
+  replayed: 'already replayed; use --again to send them again',
+  'came-back': 'already replayed; failed again as a newer dead letter',
   expired: 'their original has expired',
   empty: 'their original has no value',
-  corrupt: 'their original is in a batch that nobody can unpack',
+  corrupt: 'their original is in a batch that cannot be decompressed',
   'no-input': 'not from a topic that Gavel reads',
   refused: 'refused by Kafka',
   left: 'left when it was stopped',
@@ -143,7 +143,7 @@ function tell(done: Replay, options: { dryRun: boolean; json: boolean }, termina
     return
   }
   if (Object.keys(done).length === 0) {
-    terminal.say('No dead letters stand on the topic.')
+    terminal.say('There are no dead letters.')
     return
   }
   const reasons = (of: Readonly<Record<string, number>>) =>

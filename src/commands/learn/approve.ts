@@ -27,7 +27,7 @@ interface Approved {
  * those that contradict one another: between them a person chooses.
  */
 export const command: Command<ApproveOptions, Approved> = {
-  options: [new Option('--all', 'all that wait, but those that contradict one another'), byOption()],
+  options: [new Option('--all', 'all pending proposals except conflicting ones'), byOption()],
   json: true,
   help: 'Example:\n  $ gavel learn approve 3f1c9a0b2d4e6f80 --by ann',
   run({ args: ids, options: { all = false, by = operator() }, settings, terminal, signal, misused }) {

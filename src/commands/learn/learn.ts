@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { Learning } from '../../curator/tally.ts'
 import type { Command } from '../command.ts'
-import { printable, printableJson } from '../terminal.ts'
+import { counted, printable, printableJson } from '../terminal.ts'
 import { learnFile, learnTopic } from './learning.ts'
 
 interface Options {
@@ -35,7 +35,8 @@ export const command: Command<Options, Learning> = {
     terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))
     for (const { why, messages, first } of done.reasons.slice(0, REASONS_TOLD))
       terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
-    if (done.reasons.length > REASONS_TOLD) terminal.say(`… and ${done.reasons.length - REASONS_TOLD} reasons more.`)
+    if (done.reasons.length > REASONS_TOLD)
+      terminal.say(`… and ${counted(done.reasons.length - REASONS_TOLD, 'more reason')}.`)
     if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to go on.')
     if (done.proposed > 0)
       terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')

@@ -26,8 +26,8 @@ Examples:
       terminal,
     } = invocation
     const traced = await withLibrary(settings(), (library) => library.trace(id))
-    for (const standing of traced.standing) terminal.say(`stands on ${standingLine(standing)}`)
-    if (traced.standing.length === 0) terminal.say(`${printable(id, 80)} stands on no shelf.`)
+    for (const standing of traced.standing) terminal.say(`is on ${standingLine(standing)}`)
+    if (traced.standing.length === 0) terminal.say(`${printable(id, 80)} is not on any shelf.`)
     for (const { state, provenance, ...proposal } of traced.proposals)
       terminal.say(`proposal ${proposal.id}, ${state}, by ${printable(provenance.by, 40)} at ${provenance.at}`)
     return verdictsOn(traced, invocation)

@@ -15,6 +15,6 @@ export const command: Command<object, void> = {
     await withThreads(settings, (threads) => threads.pause(name))
   },
   print(_, { args: [name], terminal }) {
-    terminal.say(`${name} is paused: open cases end, what comes due is remembered.`)
+    terminal.say(`${name} is paused: open cases will finish; new ones wait until you resume.`)
   },
 }

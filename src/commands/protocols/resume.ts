@@ -12,6 +12,6 @@ export const command: Command<object, number> = {
     return withThreads(settings, (threads) => threads.resume(name, Date.now()))
   },
   print(woken, { args: [name], terminal }) {
-    terminal.say(`${name} goes on; ${woken} threads waited for it.`)
+    terminal.say(`${name} resumed; ${woken === 1 ? '1 waiting thread is' : `${woken} waiting threads are`} due.`)
   },
 }

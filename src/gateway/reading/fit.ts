@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { type Form, folded, isFree, type Json, type Key, keysOf, narrow } from './form.ts'
 import { Bare, isObject, type LooseObject } from './loose-json.ts'
 
-/** A text or value as it was read: an answer, or why it is none, in words that quote nothing. */
+/** The result of reading: an answer, or why there is none, without quoting the text. */
 export type Reading<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | { readonly readable: false; readonly why: string }
@@ -19,12 +19,15 @@ export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType
   if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
   if (read.success) return { readable: true, answer: read.data }
   const issue = read.error.issues[0]
-  // Our own rules say in their own words what is wrong; zod's messages may quote the answer.
+  // Our own rules describe the problem themselves; zod's messages may quote the answer.
   const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
   return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
 }
 
-/** The value with its keys, choices and numbers spelt as in the schema, where they can be read so; else as it was. */
+/**
+ * The value with its keys, choices and numbers spelt as in the schema, if they can be read that way; otherwise
+ * unchanged.
+ */
 function mended(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
   if (isObject(value) && json.properties !== undefined) {
     const made: LooseObject = {}
@@ -49,8 +52,9 @@ function mended(value: unknown, json: Json, path: readonly string[], twice: stri
 }
 
 /**
- * An object's values for a key, under every spelling of it. A deciding value (a choice, a number) counts under each name of
- * the same meaning, so that two that differ are found; of a free text another name counts only where its own is missing.
+ * All of an object's values for a key, under every spelling of it. A deciding value (a choice, a number) counts under
+ * each name with the same meaning, so that contradictions are found; for free text another name counts only if its own
+ * is missing.
  */
 function valuesOf(named: readonly { name: string; content: unknown }[], { inner, own, same }: Key): unknown[] {
   const under = (wanted: (name: string) => boolean) =>
@@ -60,11 +64,11 @@ function valuesOf(named: readonly { name: string; content: unknown }[], { inner,
 }
 
 const MARKS = /^[\s"'“”‘’*_`]+|[\s"'“”‘’*_`.!。！]+$/gu
-/** Longest way to say a choice or a number. */
+/** Longest text that can stand for a choice or a number. */
 const LONGEST_SAID = 200
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
 
-/** The one choice that has the same letters. A question mark is a doubt, a slash two choices: neither is taken off. */
+/** The one choice with the same letters. A question mark is a doubt, a slash means two choices: neither is removed. */
 function choiceIn(said: string, choices: readonly unknown[]): unknown {
   if (said.length > LONGEST_SAID) return undefined
   const letters = (text: string) =>
@@ -79,7 +83,7 @@ function choiceIn(said: string, choices: readonly unknown[]): unknown {
 
 const DECIMAL = String.raw`[+-]?(?:\d{1,17}(?:\.\d{0,17})?|\.\d{1,17})(?:e[+-]?\d{1,3})?`
 const PLAIN = new RegExp(`^${DECIMAL}$`)
-/** A comma before three digits may separate thousands, unless a zero stands before it. */
+/** A comma before three digits may be a thousands separator, unless it follows a zero. */
 const COMMA = /^([+-]?\d{1,17}),(\d{1,2})$|^([+-]?0),(\d{1,17})$/
 const SHARE = new RegExp(`^(${DECIMAL})\\s?(?:%|(?:/|out of|of)\\s?(${DECIMAL}))$`)
 

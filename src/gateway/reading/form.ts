@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { hasPlaceholder, isObject, type LooseObject } from './loose-json.ts'
 
-/** The form of an answer, as far as reading needs it. Names are compared folded: {@link folded}. */
+/** The form of an answer, as needed for reading. Names are compared folded: {@link folded}. */
 export interface Form {
   readonly json: Json
-  /** Every name under which one of its keys may come. */
+  /** Every name that may stand for one of its keys. */
   readonly names: ReadonlySet<string>
-  /** Names of the keys that decide: a choice, a number. */
+  /** Names of the deciding keys: a choice, a number. */
   readonly decisive: ReadonlySet<string>
-  /** Its only key, where that holds a list. */
+  /** Its only key, if that is a list. */
   readonly list: string | undefined
 }
 
@@ -32,19 +32,19 @@ export function formOf(schema: z.ZodType): Form {
   return form
 }
 
-/** Names that models use for one another, folded. */
+/** Names that models use interchangeably, folded. */
 const SAME_MEANING = [
   ['reason', 'reasoning', 'reasons', 'rationale', 'explanation', 'justification'],
   ['label', 'answer', 'verdict', 'finallabel', 'finalanswer', 'finalverdict'],
   ['score', 'riskscore', 'finalscore', 'rating'],
 ]
 
-/** A key of an object's form. */
+/** A key of an answer's form. */
 export interface Key {
   readonly key: string
   readonly inner: Json
   readonly own: string
-  /** Other names of the same meaning that are no other key's own. */
+  /** Other names with the same meaning, unless they belong to another key. */
   readonly same: readonly string[]
 }
 
@@ -64,14 +64,14 @@ export function keysOf(json: Json): readonly Key[] {
   return keys
 }
 
-/** A name by its letters and digits alone, in lower case. */
+/** A name reduced to its letters and digits, in lower case. */
 export function folded(name: string): string {
   return narrow(name)
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Full-width letters, digits and punctuation as ASCII. */
+/** Full-width letters, digits and punctuation converted to ASCII. */
 export function narrow(text: string): string {
   return text.replace(/[\uff01-\uff5e]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0))
 }
@@ -81,7 +81,7 @@ export function isFree({ type, enum: choices }: Json): boolean {
   return type === 'string' && choices === undefined
 }
 
-/** Whether an object has any of the form's keys, under whatever name. */
+/** Whether an object has any of the form's keys, by any name. */
 export function hasKeys(value: LooseObject, { names }: Form): boolean {
   return Object.keys(value).some((key) => names.has(folded(key)))
 }

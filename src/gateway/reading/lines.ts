@@ -5,7 +5,10 @@ import { FENCED } from './text.ts'
 const LABEL =
   /^[\s>#*_•-]{0,12}(?:\d{1,2}[.)]\s{0,3})?[*_`"]{0,4}(\p{L}[\p{L} _-]{0,39})[*_`"]{0,4}\s?[:：=][*_`]{0,4}(.*)$/u
 
-/** The answer in lines `Key: value`, for a form without lists; text goes on to the next label, anything else ends with its line. */
+/**
+ * The answer from lines `Key: value`, for a form without lists; free text continues to the next label, other values end
+ * with their line.
+ */
 export function labelledLines(text: string, { json, names }: Form): LooseObject | undefined {
   const keys = keysOf(json)
   if (keys.some(({ inner: { type } }) => type === 'array' || type === 'object')) return undefined
@@ -29,7 +32,7 @@ export function labelledLines(text: string, { json, names }: Form): LooseObject 
 const KEY =
   /["'“”„‘＂«]([\p{L}_ -]{1,40})["'“”’＂»]\s{0,9}[:：]|["'“”’＂»]\s{0,9}[,，]\s{0,9}([\p{L}_]{1,40})\s{0,9}[:：]/gu
 
-/** Whether prose has a key as an object would have it, or a line that decides. */
+/** Whether prose contains a key as in an object, or a line with a deciding key. */
 export function hasKey(prose: string, { names, decisive }: Form): boolean {
   if ([...prose.matchAll(KEY)].some(([, quoted, bare]) => names.has(folded(quoted ?? bare ?? '')))) return true
   return prose.split('\n').some((line) => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** A value without quotes that is no JSON: `Fake`, `80%`, `NaN`. It is not taken for a string. */
+/** An unquoted value that is not JSON: `Fake`, `80%`, `NaN`. It is never treated as a string. */
 export class Bare {
   readonly text: string
   constructor(text: string) {
@@ -15,7 +15,7 @@ export type Parsed =
   | { readonly ok: true; readonly value: unknown; readonly end: number }
   | { readonly ok: false; readonly why: string }
 
-/** In place of `"Fake" or "Real"`: the answer's format repeated instead of filled in. */
+/** Stands for `"Fake" or "Real"`: the answer's format repeated instead of filled in. */
 const EITHER = new Bare('...')
 
 const OPENS_OBJECT =
@@ -32,11 +32,11 @@ const SPACE = /[\s\ufeff\u200b-\u200d\u2060]+/y
 const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$-]*/uy
 const BARE = /[^\s,，:：{}｛｝[\]［］"'“”„‘＂«](?:(?!\/\/)[^,，:：{}｛｝[\]［］"“”„＂«\n]){0,80}/y
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-/** After a whole number in an object, where a key or the end would have to follow. */
+/** Digits after a comma that follow an integer in an object, where a key or the end must come next. */
 const DECIMALS = /[,，](\d{1,17})(?=\s*[,，}｝])/y
 const OR = /\s*(?:\bor\b|\|)\s*(?=")/y
 
-/** What ends a string, by what begins it. */
+/** The character that ends a string, by the one that starts it. */
 const CLOSING = new Map([
   ['"', '"'],
   ["'", "'"],
@@ -102,10 +102,10 @@ class Cursor {
 }
 
 /**
- * The JSON value that begins at `start`, in linear time. It also accepts what is no JSON but can mean only one thing: keys without
- * quotes, single, curved and full-width quotes, full-width punctuation, line ends in strings, comments, commas before an
- * end, and a decimal comma in an object (`"score": 0,8`). A quote inside a string that is not escaped ends the string,
- * whatever follows. A key that comes twice with two values is malformed.
+ * Parses the JSON value that begins at `start`, in linear time. Also accepts what is not JSON but can mean only one
+ * thing: unquoted keys, single, curved and full-width quotes, full-width punctuation, line ends in strings, comments,
+ * trailing commas, and a decimal comma in an object (`"score": 0,8`). An unescaped quote inside a string ends the
+ * string, whatever follows. A key that occurs twice with different values is malformed.
  */
 export function looseJson(text: string, start: number): Parsed {
   const cursor = new Cursor(text, start)
@@ -171,12 +171,12 @@ function readString(cursor: Cursor): string {
   return cursor.malformed()
 }
 
-/** Between two letters no string can end. */
+/** An apostrophe: a string can't end between two letters. */
 function isApostrophe({ text, at, char }: Cursor): boolean {
   return (char === "'" || char === '’') && LETTER.test(text.charAt(at - 1)) && LETTER.test(text.charAt(at + 1))
 }
 
-/** The character behind a backslash; leaves the cursor at its last character. */
+/** The character that a backslash escapes; leaves the cursor at the escape's last character. */
 function readEscaped(cursor: Cursor): string {
   const { char } = cursor
   if (char === 'u') {
@@ -185,7 +185,7 @@ function readEscaped(cursor: Cursor): string {
     cursor.at += 4
     return String.fromCharCode(Number.parseInt(code, 16))
   }
-  // A backslash before anything else was meant as one, or for the quote behind it.
+  // Before any other character a backslash is literal, or it escapes the quote that follows.
   return ESCAPES.get(char) ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
 }
 
@@ -213,7 +213,7 @@ export function isObject(value: unknown): value is LooseObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Bare)
 }
 
-/** Whether a value is a placeholder, or has one in it: `...` instead of an answer. */
+/** Whether a value is or contains a placeholder: `...` instead of an answer. */
 export function hasPlaceholder(value: unknown): boolean {
   if (value instanceof Bare) return isPlaceholder(value.text)
   if (typeof value === 'string') return isPlaceholder(value)

@@ -3,7 +3,7 @@ import { looseJson, opensObject } from './loose-json.ts'
 
 const THOUGHTS = /^\s*<(think|thinking|thought|analysis|scratchpad)>/i
 
-/** The text after its thoughts, where it begins with any; empty where they are not closed. */
+/** The text without its leading thoughts; empty if they are not closed. */
 export function withoutThoughts(text: string): string {
   const tag = THOUGHTS.exec(text)
   if (tag === null) return text
@@ -12,7 +12,7 @@ export function withoutThoughts(text: string): string {
   return end === -1 ? '' : text.slice(end + closing.length)
 }
 
-/** A text that is JSON encoded as a JSON string, with or without its outer quotes, decoded; any other as it is. */
+/** A text that is JSON encoded as a JSON string, with or without its outer quotes, decoded; any other text unchanged. */
 export function decoded(text: string): string {
   const trimmed = text.trim()
   const quoted = /^"\s*[{[]/.test(trimmed) ? trimmed : /^\{\s*\\+"/.test(trimmed) ? `"${trimmed}"` : undefined
@@ -20,7 +20,7 @@ export function decoded(text: string): string {
   try {
     return z.string().parse(JSON.parse(quoted))
   } catch {
-    // It only looked like one, and is read as it stands.
+    // It only looked like one, and is read unchanged.
     return text
   }
 }
@@ -28,7 +28,7 @@ export function decoded(text: string): string {
 /** The opening line of a fenced code block. */
 export const FENCED = /^\s{0,9}(?:```|~~~)\w{0,20}\s*/
 
-/** The array that the whole text is, apart from code fences; undefined where it is none. */
+/** The array that makes up the whole text, apart from code fences; undefined if there is none. */
 export function wholeArray(text: string): unknown[] | undefined {
   const start = FENCED.exec(text)?.[0].length ?? text.search(/\S/)
   if (text.charAt(start) !== '[') return undefined
@@ -36,7 +36,7 @@ export function wholeArray(text: string): unknown[] | undefined {
   return parsed.ok && Array.isArray(parsed.value) && /^[\s`~]*$/.test(text.slice(parsed.end)) ? parsed.value : undefined
 }
 
-/** Every object of a text that is not inside another, and the prose before, between and after them. */
+/** Every top-level object of a text, and the prose before, between and after them. */
 export function objectsIn(text: string): { objects: unknown[]; outside: string[]; why?: string } {
   const objects: unknown[] = []
   const outside: string[] = []
@@ -57,7 +57,7 @@ export function objectsIn(text: string): { objects: unknown[]; outside: string[]
   return { objects, outside: [...outside, text.slice(from)] }
 }
 
-/** A text with more of them is no answer, and not worth the time. */
+/** A text with more objects is not an answer, and not worth the time. */
 const MOST_OBJECTS = 500
 const BRACE = /[{｛]/g
 

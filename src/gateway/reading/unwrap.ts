@@ -5,13 +5,16 @@ import { isObject, type LooseObject, looseJson } from './loose-json.ts'
 const WRAPPERS = new Set(
   'answer response result output json data function toolcall toolcalls arguments parameters finalanswer'.split(' '),
 )
-/** Keys that may stand beside a wrapper, folded. */
+/** Keys that may accompany a wrapper, folded. */
 const BESIDE = new Set('name type id index role recipient'.split(' '))
-/** Keys beside the properties of a JSON Schema, folded. */
+/** Keys that accompany the properties of a JSON Schema, folded. */
 const IN_SCHEMAS = new Set('type title description required additionalproperties schema'.split(' '))
 const MOST_WRAPPERS = 4
 
-/** The values wrapped in a value, from the outside in: under a wrapper's key, in a list of one, in a string, in a JSON Schema. */
+/**
+ * The values wrapped in a value, from the outside in: under a wrapper's key, in a list of one, in a string, in a JSON
+ * Schema.
+ */
 export function unwrapped(value: unknown): unknown[] {
   const layers: unknown[] = []
   for (let inner = unwrap(value); inner !== undefined && layers.length < MOST_WRAPPERS; inner = unwrap(inner))
@@ -19,7 +22,7 @@ export function unwrapped(value: unknown): unknown[] {
   return layers
 }
 
-/** What is wrapped in a value, one layer down; undefined where nothing is. */
+/** What is wrapped in a value, one layer down; undefined if nothing is. */
 function unwrap(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 1 ? value[0] : undefined
   if (typeof value === 'string') {
@@ -33,7 +36,7 @@ function unwrap(value: unknown): unknown {
   return wrapped !== undefined && more.length === 0 && WRAPPERS.has(folded(wrapped[0])) ? wrapped[1] : undefined
 }
 
-/** The `properties` of a JSON Schema into which a small model wrote its values; a schema's own properties are objects. */
+/** The `properties` of a JSON Schema in which a small model put its values; a real schema's properties are objects. */
 function filledIn(value: LooseObject): LooseObject | undefined {
   const { properties, ...beside } = value
   if (!isObject(properties) || Object.values(properties).every(isObject)) return undefined

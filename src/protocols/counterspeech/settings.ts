@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { preset, uncut } from '../preset.ts'
+import { atLeastPaperTokenCap, preset } from '../preset.ts'
 
 /** Every switch of the counterspeech protocol. `config/gavel.yaml` says what each is for. */
 export const counterspeechSettings = z.strictObject({
@@ -23,5 +23,5 @@ export type CounterspeechSettings = z.infer<typeof counterspeechSettings>
 export function applyPreset(settings: CounterspeechSettings): CounterspeechSettings {
   if (settings.preset === 'none') return settings
   const steps = settings.steps === 'shipped' ? 'calibrated' : settings.steps
-  return { ...settings, steps, temperature: 0, answerTokens: uncut(settings.answerTokens) }
+  return { ...settings, steps, temperature: 0, answerTokens: atLeastPaperTokenCap(settings.answerTokens) }
 }

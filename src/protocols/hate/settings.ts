@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { preset, uncut } from '../preset.ts'
+import { atLeastPaperTokenCap, preset } from '../preset.ts'
 
 /** Every switch of the hate protocol. `config/gavel.yaml` says what each is for. */
 export const hateSettings = z.strictObject({
@@ -31,6 +31,6 @@ const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] a
 export function applyPreset(settings: HateSettings): HateSettings {
   if (settings.preset === 'none') return settings
   const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
-  const answerTokens = uncut(settings.answerTokens)
+  const answerTokens = atLeastPaperTokenCap(settings.answerTokens)
   return { ...settings, abstentions: 'else', partlyRead: 'judged', perspectives, temperature: 0, answerTokens }
 }

@@ -84,7 +84,7 @@ export function weigh(
         ({ count, voice }) => `${count} near-identical comments counted once (${name(voice.id)} stands for them)`,
         (rest) => {
           const count = rest.reduce((sum, group) => sum + group.count, 0)
-          return `${count} more near-identical comments in ${rest.length} groups counted once a group`
+          return `${count} more near-identical comments in ${rest.length} groups: each group counted once`
         },
       ),
       ...told(

@@ -50,7 +50,7 @@ export function* s2mad(
   if ((post.media ?? []).some((medium) => shownIn(medium) === undefined))
     degraded.push('images without a description left out: this protocol reads words only')
   if (leftOut > 0) degraded.push(`${leftOut} comments beyond the cap left out, by a fixed sample`)
-  if (overAuthor > 0) degraded.push(`${overAuthor} comments beyond what a thread keeps of their authors left out`)
+  if (overAuthor > 0) degraded.push(`${overAuthor} comments left out: per-author limit reached`)
   degraded.push(
     ...unreadParts(post, [{ kind: 'claim', text: claimOf(post) }], parts.fence),
     ...partlyReadComments(comments, parts.fence),
@@ -317,6 +317,6 @@ function countsOf(
 }
 
 function firstOf({ comments: [first] }: Utterance): Comment {
-  if (first === undefined) throw new Error('an utterance of nobody')
+  if (first === undefined) throw new Error('an utterance without comments')
   return first
 }

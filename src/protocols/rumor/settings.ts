@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { preset, uncut } from '../preset.ts'
+import { atLeastPaperTokenCap, preset } from '../preset.ts'
 
 /** Every switch of the rumor protocol. `config/gavel.yaml` says what each is for. */
 export const rumorSettings = z.strictObject({
@@ -37,7 +37,7 @@ export function applyPreset(settings: RumorSettings): RumorSettings {
   return {
     ...settings,
     temperature: 0.2,
-    answerTokens: uncut(settings.answerTokens),
+    answerTokens: atLeastPaperTokenCap(settings.answerTokens),
     batchSize: 1,
     stopAtConsensus: false,
     reuseScores: false,

@@ -85,7 +85,7 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
   for (const { number, url, alt, description } of pictures)
     if (url === null && description === null)
       degraded.push(
-        `image ${number} has no address: ${alt === null ? 'nothing' : "only its author's words"} known of it`,
+        `image ${number} has no URL; ${alt === null ? 'nothing is known about it' : 'only alt text is available'}`,
       )
 
   if (!settings.images) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { preset, uncut } from '../preset.ts'
+import { atLeastPaperTokenCap, preset } from '../preset.ts'
 
 /** Every switch of the safety protocol. `config/gavel.yaml` says what each is for. */
 export const safetySettings = z.strictObject({
@@ -32,6 +32,6 @@ export function applyPreset(settings: SafetySettings): SafetySettings {
     scoreFallback: 'paper',
     partlyRead: 'judged',
     temperature: 0,
-    answerTokens: uncut(settings.answerTokens),
+    answerTokens: atLeastPaperTokenCap(settings.answerTokens),
   }
 }

@@ -22,7 +22,7 @@
 --@arg all_again         1 if every message that the topics hold is read again
 --@arg published[].protocol
 --@arg published[].revision
---@arg published[].last          1 if the verdict was a final one
+--@arg published[].final         1 if the verdict was a final one
 --@arg published[].deleted       1 if it was a retraction
 local prefixes = { case = case_prefix, journal = journal_prefix, lost = lost_prefix }
 local raised, given_up = 0, 0
@@ -63,7 +63,7 @@ for _, verdict in ipairs(published) do
   end
   if verdict.deleted ~= '1' and is_behind then
     redis.call('HSET', thread, 'rev:' .. protocol, verdict.revision, 'seen:' .. protocol, -1, 'last:' .. protocol,
-      verdict.last)
+      verdict.final)
     redis.call('HDEL', thread, 'carry:' .. protocol)
     raised = raised + 1
   end

@@ -31,7 +31,7 @@
 --@arg cases[].id
 --@arg cases[].revision
 --@arg cases[].seen      the thread's version that it sees
---@arg cases[].last      1 if its verdict is a final one
+--@arg cases[].final     1 if its verdict is a final one
 --@arg cases[].record    JSON
 local opened = {}
 if not holds(incarnation, incarnation_id, watermark, server_run) then return opened end
@@ -70,7 +70,7 @@ for _, case in ipairs(cases) do
     final = '0'
   elseif tonumber(number) == tonumber(case.revision) - 1 then
     redis.call('HSET', thread, 'rev:' .. protocol, case.revision, 'open:' .. protocol, id, 'seen:' .. protocol, case.seen,
-      'last:' .. protocol, case.last)
+      'last:' .. protocol, case.final)
     redis.call('HSET', case_prefix .. id, 'record', case.record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
     redis.call('ZADD', open, now, id)
     opened[#opened + 1] = id
