@@ -6,8 +6,9 @@ import type { Report } from '../ports/report.ts'
 const AT_ONCE = 500
 
 /**
- * Gives a job to open cases that nobody touched for `idleMs` and that have none: a lost job strands no case. Each step looks
- * at the next of them, the longest untouched first, and after the last begins again: those that can't be helped hide no other.
+ * Re-queues open cases that nobody has touched for `idleMs` and that have no job. Each step looks at the next of them,
+ * longest untouched first, and starts again after the last: it pages through, so that unfixable cases don't block the
+ * rest.
  */
 export function reconciler(deps: { cases: CaseStore; queues: StageQueues; report: Report; idleMs: number }) {
   const { cases, queues, report, idleMs } = deps
@@ -16,7 +17,7 @@ export function reconciler(deps: { cases: CaseStore; queues: StageQueues; report
     const idle = await cases.idle(idleMs, AT_ONCE, looked)
     const stranded = idle.length === 0 ? [] : await queues.stranded(idle)
     await queues.push(stranded)
-    // What is helped is taken and leaves its place, so that others move up past this step: the next round comes to them.
+    // A re-queued case is taken and leaves its place, so that later ones move up past this step: the next round finds them.
     looked = idle.length < AT_ONCE ? 0 : looked + AT_ONCE
     for (const caseId of stranded) report('case:revived', { caseId })
     return stranded.length

@@ -4,7 +4,7 @@ import type { Revision, Step, Thread } from './thread.ts'
 type Opening = Parameters<ThreadStore['open']>[1]
 
 interface Opened {
-  /** Ids of the cases that were opened. */
+  /** Ids of the opened cases. */
   readonly opened: readonly string[]
   /** Protocols that are paused, or off here: each wakes the thread when it is on again. */
   readonly parkedFor: readonly string[]
@@ -13,8 +13,8 @@ interface Opened {
 const NEVER_OPENED: Revision = { revision: 0, seen: 0, final: false, openId: null, again: false, carry: null }
 
 /**
- * Opens cases on a thread as it was read, one a protocol and revision, and moves its due time to the next checkpoint. What fell
- * due since it was read stays due.
+ * Opens cases on a thread as it was read, one per protocol and revision, and moves its due time to the next checkpoint.
+ * What became due since it was read stays due.
  */
 export function openCases(
   thread: Thread,
@@ -31,10 +31,10 @@ export function openCases(
     ...thread,
     revisions,
     absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
-    // Of a protocol that was found busy the final snapshot is yet to come.
+    // If a protocol had an open case, its final snapshot is still to come.
     final: thread.final || (opening.final && !busy),
   }
-  // A case that was published, or a protocol that was resumed, since the thread was read: it stays due for that one.
+  // A case was published, or a protocol resumed, since the thread was read: keep the thread due for that protocol.
   const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
@@ -46,7 +46,7 @@ function mayOpen(thread: Thread, read: ThreadState, { nextDue }: Opening): boole
   if (thread.status === 'deleted' || thread.post === null) return false
   // No case opens on a comment that has been deleted since it was read.
   if (thread.deletions !== read.deletions) return false
-  // Nobody looks at the thread again after the last time: what came since it was read would be seen by none.
+  // After the last due time the thread is not looked at again: messages since it was read would never be judged.
   return nextDue !== null || thread.version === read.version
 }
 
@@ -54,12 +54,12 @@ function isOpen({ revisions }: Thread, protocol: string): boolean {
   return (revisions.get(protocol)?.openId ?? null) !== null
 }
 
-/** Once for each change: processes of which each has another protocol on would else wake each other for ever. */
+/** Once per change: otherwise processes with different protocols switched on would wake each other forever. */
 function isNews({ absent }: Thread, protocol: string, { version }: ThreadState): boolean {
   return absent.get(protocol) !== version
 }
 
-/** Opens those of `cases` that follow the last revision; a protocol whose case is open is judged again after that one. */
+/** Opens the cases that follow the last revision; a protocol with an open case is judged again after that one. */
 function openRevisions(
   thread: Thread,
   behind: readonly string[],
@@ -83,7 +83,7 @@ function openRevisions(
   return { revisions, opened, busy }
 }
 
-/** All that was due is seen to: the thread is due again at its next age checkpoint, if there is one. */
+/** Everything due has been handled: the thread is due again at its next age checkpoint, if there is one. */
 function observed(thread: Thread, nextDue: number | null): Thread {
   return { ...thread, due: nextDue, nextAge: nextDue, dueSince: null, observedGeneration: thread.generation }
 }
