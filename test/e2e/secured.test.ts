@@ -200,7 +200,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
       /rejected the user and password/,
     )
     expect(await saidBy('kafka', { GAVEL_KAFKA_SASL_MECHANISM: 'scram-sha-256' })).toMatch(
-      /not enabled .* scram-sha-256: set kafka.sasl.mechanism/,
+      /scram-sha-256 is not enabled there: set kafka.sasl.mechanism/,
     )
     expect(await saidBy('kafka', { GAVEL_KAFKA_TLS_CA: files.otherCa })).toMatch(/not signed by .*: set kafka.tls.ca/)
     expect(await saidBy('kafka', off)).toMatch(/The server uses TLS: set kafka.tls.enabled to true/)
