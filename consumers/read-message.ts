@@ -31,7 +31,7 @@ export function readMessage<Message extends { createdAt: number }>(
   if (corrupt !== undefined) return dead('corrupt-batch', corrupt.slice(0, 1_000))
   if (from.value === null) return dead('invalid', 'the message has no value')
   if (from.value.length > limits.maxBytes)
-    return dead('too-large', `${from.value.length} bytes, at most ${limits.maxBytes} are taken`)
+    return dead('too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
   if (from.value.length > 2 * MAX_DEPTH && depthOf(from.value) > MAX_DEPTH)
     return dead('invalid', `nested deeper than ${MAX_DEPTH} levels`)
   let json: unknown
@@ -45,7 +45,7 @@ export function readMessage<Message extends { createdAt: number }>(
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
     return dead('invalid', faults.join('; ').slice(0, 1_000))
   }
-  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead('future', 'createdAt lies in the future')
+  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead('future', 'createdAt is in the future')
   return { ok: true, message: parsed.data, from }
 }
 

@@ -45,7 +45,7 @@ async function fetched(first: string, settings: ImageSettings, signal: AbortSign
     if (status === 200) return body(response, settings.maxBytes)
     response.destroy()
     if (status >= 500 || status === 408 || status === 429)
-      throw new RetryLaterError('unavailable', `the image's server answers with status ${status}`)
+      throw new RetryLaterError('unavailable', `the image's server answered with status ${status}`)
     if (!REDIRECTS.has(status) || response.headers.location === undefined)
       throw imageError(`image download failed (status ${status})`)
     url = addressOf(response.headers.location, url)
@@ -115,7 +115,7 @@ function pinned(addresses: readonly string[]): LookupFunction {
 async function body(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   try {
     const { 'content-encoding': encoding = 'identity', 'content-length': announced } = response.headers
-    if (encoding !== 'identity') throw imageError('sent compressed, though that was not asked for')
+    if (encoding !== 'identity') throw imageError('sent compressed without being asked to')
     if (Number(announced ?? 0) > maxBytes) throw tooLarge(maxBytes)
     const chunks: Buffer[] = []
     let bytes = 0
@@ -138,7 +138,7 @@ function dataUrlBytes(url: string, maxBytes: number): Buffer {
   if (bytes > maxBytes) throw tooLarge(maxBytes)
   const decoded = Buffer.from(data, 'base64')
   // Node skips characters that are not base64, and then decodes fewer bytes.
-  if (decoded.length !== bytes || data.length % 4 === 1) throw imageError('a data URL whose base64 is broken')
+  if (decoded.length !== bytes || data.length % 4 === 1) throw imageError('a data URL with invalid base64')
   return decoded
 }
 
@@ -172,7 +172,7 @@ const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(byt
 function asDataUrl(bytes: Buffer): string {
   const format = FORMATS.find(({ begins }) => begins(bytes))
   if (format === undefined) throw imageError('not a PNG, JPEG, GIF or WebP image')
-  if (!format.ends(bytes)) throw imageError('an image that is cut short')
+  if (!format.ends(bytes)) throw imageError('a truncated image')
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 

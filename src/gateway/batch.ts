@@ -117,7 +117,7 @@ export function settledOf(
   }
   const [one] = answers.values()
   if (one === undefined) {
-    if (last === undefined) throw new Error('an ask settled without an answer or a call')
+    if (last === undefined) throw new Error('an ask ended without an answer or a call')
     return { ...last, ...around }
   }
   const { model } = last ?? one

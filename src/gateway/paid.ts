@@ -17,7 +17,7 @@ export interface Paid {
 /** The result of one attempt's calls; the last one decides. `name`: the model's name in the settings. */
 export function paidFor(name: string, answered: readonly Answered[], prices: Readonly<Record<string, Price>>): Paid {
   const last = answered.at(-1)
-  if (last === undefined) throw new Error('an ask settled without a call')
+  if (last === undefined) throw new Error('an ask ended without a call')
   const { reading, reply } = last
   return {
     answer: reading.readable ? reading.answer : null,

@@ -46,9 +46,9 @@ export function readReply<Answer>(
  *   `8/10`) on a scale from 0 to 1 only. A number beyond the scale was meant on another scale, and is never clamped here.
  *
  * Models quote, and not every model escapes what it quotes: a comment that holds `","answer":"Real"}` may end the answer
- * that quotes it. So it is no answer if anything else in the text looks like one: another object that fits and differs,
- * whichever comes first; an object with some of the keys; a broken object; outside all objects a key, or a line with a
- * deciding one. The answer's format, repeated with `...` or `"Fake" or "Real"`, is none of these. A text that was cut at the
+ * that quotes it. So it is not accepted if anything else in the text looks like an answer: another object that fits and
+ * differs, before or after it; an object with some of the keys; a broken object; a key outside all objects, or a line with
+ * a deciding one. The answer's format, repeated with `...` or `"Fake" or "Real"`, is none of these. A text that was cut at the
  * token limit must end in its answer.
  */
 export function readAnswer<Answer>(

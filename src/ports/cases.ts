@@ -121,7 +121,7 @@ export interface Outbox {
   done(entries: readonly OutboxEntry[]): Promise<void>
   /** This publisher ends: it is forgotten, unless it leaves entries for another to adopt. */
   leave(publisher: string): Promise<void>
-  /** Forgets all publishers without a heartbeat for `idleMs`. One that is still alive continues as a new one. */
+  /** Forgets publishers that have no entries and were silent for `idleMs`. One that is still alive continues as a new one. */
   forget(idleMs: number): Promise<void>
   size(): Promise<number>
   /** When the oldest entry was made, ms since 1970; null if there is none. */

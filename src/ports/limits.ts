@@ -78,7 +78,7 @@ export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000
 /** Throws `PermanentError` (rejected) for a call that would wait forever. */
 export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
   if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`invalid token count ${tokens}`)
-  if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('a scope is named twice')
+  if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('duplicate scope')
   for (const { name, limits } of scopes) {
     const needs = { callsPerMinute: 1, tokensPerMinute: tokens, inFlight: 1 }
     for (const limit of ['callsPerMinute', 'tokensPerMinute', 'inFlight'] as const) {

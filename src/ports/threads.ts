@@ -96,8 +96,8 @@ export interface ThreadState {
   /** The post arrived again after the thread had been forgotten: the comments that earlier revisions saw are gone. */
   readonly expired: boolean
   /**
-   * Raised each time the thread becomes due at once: a count checkpoint, an edit of the post, a comment or comment edit
-   * after the final snapshot, a case that ended with more to judge. An earlier edit of a comment does not raise it.
+   * Raised each time the thread becomes due at once: a count checkpoint, an edit of the post, a new, edited or deleted
+   * comment after the final snapshot, a case that ended with more to judge. An earlier edit of a comment does not raise it.
    */
   readonly generation: number
   /** The generation at the last opening: while `generation` is higher, the thread has become due at once since then. */

@@ -4,7 +4,7 @@ import type { Revision, Step, Thread } from './thread.ts'
 type Opening = Parameters<ThreadStore['open']>[1]
 
 interface Opened {
-  /** Ids of the cases that were opened. */
+  /** Ids of the opened cases. */
   readonly opened: readonly string[]
   /** Protocols that are paused, or off here: each wakes the thread when it is on again. */
   readonly parkedFor: readonly string[]
@@ -13,8 +13,8 @@ interface Opened {
 const NEVER_OPENED: Revision = { revision: 0, seen: 0, final: false, openId: null, again: false, carry: null }
 
 /**
- * Opens cases on a thread as it was read, one a protocol and revision, and moves its due time to the next checkpoint. What fell
- * due since it was read stays due.
+ * Opens cases on a thread as it was read, one per protocol and revision, and moves its due time to the next checkpoint.
+ * What became due since it was read stays due.
  */
 export function openCases(
   thread: Thread,
@@ -59,7 +59,7 @@ function isNews({ absent }: Thread, protocol: string, { version }: ThreadState):
   return absent.get(protocol) !== version
 }
 
-/** Opens those of `cases` that follow the last revision; a protocol whose case is open is judged again after that one. */
+/** Opens the cases that follow the last revision; a protocol with an open case is judged again after that one. */
 function openRevisions(
   thread: Thread,
   behind: readonly string[],

@@ -382,7 +382,7 @@ describe('an address that is not public', () => {
 describe('what may help later', () => {
   test.each([500, 502, 503, 408, 429])('status %i', async (status) => {
     paths.set('/a', (response) => response.writeHead(status).end())
-    expect(await failureOf(load(at('/a')))).toBe(`later unavailable: the image's server answers with status ${status}`)
+    expect(await failureOf(load(at('/a')))).toBe(`later unavailable: the image's server answered with status ${status}`)
   })
 
   test.each<[string, Respond]>([
@@ -473,9 +473,7 @@ describe('a data URL', () => {
     ['other characters', `${dataUrl(PNG, 'image/png')}<<>>`],
     ['a break', dataUrl(PNG, 'image/png').replace('AQEB', 'AQ\nEB')],
   ])('with broken base64 is refused: %s', async (_what, url) => {
-    expect(await failureOf(load(url))).toMatch(
-      /^permanent image: (a data URL whose base64 is broken|an image that is cut)/,
-    )
+    expect(await failureOf(load(url))).toMatch(/^permanent image: (a data URL with invalid base64|a truncated image)/)
   })
 
   test.each([
@@ -484,9 +482,7 @@ describe('a data URL', () => {
     ['image/gif', GIF],
     ['image/webp', WEBP],
   ])('that is cut short is refused: %s', async (type, bytes) => {
-    expect(await failureOf(load(dataUrl(bytes.subarray(0, -2), type)))).toBe(
-      'permanent image: an image that is cut short',
-    )
+    expect(await failureOf(load(dataUrl(bytes.subarray(0, -2), type)))).toBe('permanent image: a truncated image')
   })
 
   test('that is no image is refused', async () => {

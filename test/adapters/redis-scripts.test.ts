@@ -138,18 +138,23 @@ return { pair_of_keys, twice(word), table.concat(seen, ','), table.concat(plain,
 
   it.each([
     ['a file that is not there', 'nowhere', undefined, /no such file.*nowhere\.lua/],
-    ['an unknown directive', 'a', '--@argument x', 'a.lua: "--@argument x" is no @include, @key or @arg with a name'],
-    ['a directive without a name', 'a', '--@key', 'is no @include'],
-    ['a name that is none', 'a', '--@key x-y', 'x-y is no name'],
+    [
+      'an unknown directive',
+      'a',
+      '--@argument x',
+      'a.lua: "--@argument x" is not an @include, @key or @arg with a name',
+    ],
+    ['a directive without a name', 'a', '--@key', 'is not an @include'],
+    ['a name that is none', 'a', '--@key x-y', 'x-y is not a name'],
     ['a name twice', 'a', '--@key x\n--@arg x', 'a.lua: x is named twice'],
     ['a list that is a scalar as well', 'a', '--@key x\n--@arg x[]', 'x[] is named twice'],
     ['a plain list with fields', 'a', '--@arg x[]\n--@arg x[].y', 'x[].y is named twice'],
-    ['a key in an included file', 'a', '--@include b', 'include/b.lua: an included file names no key'],
+    ['a key in an included file', 'a', '--@include b', "include/b.lua: an included file can't declare @key"],
     [
       'files that include each other',
       'a',
       '--@include c',
-      'include/c includes include/d includes include/c, which is a circle',
+      'include/c includes include/d includes include/c, a circular include',
     ],
   ])('are refused: %s', (_, name, text, fault) => {
     const others = { 'include/b': '--@key x', 'include/c': '--@include d', 'include/d': '--@include c' }

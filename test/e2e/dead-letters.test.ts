@@ -161,6 +161,6 @@ it('replays what is still bad once each time, however often it came back, and wh
   expect((await replay('--until', '2025-01-01', '--dry-run')).summary).toEqual({ 'not-chosen': expect.anything() })
   const words = await gavel('replay', '--reason', 'invalid,future', '--dry-run')
   expect(words.said).toContain('1 message would be sent: invalid 1.')
-  expect(words.said).toContain('1 skipped, replayed before; --again sends them all the same: future 1.')
+  expect(words.said).toContain('1 skipped, already replayed; use --again to send them again: future 1.')
   expect((await gavel('replay', '--reason', 'bad')).code).toBe(2)
 })

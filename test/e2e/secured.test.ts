@@ -171,9 +171,9 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     expect(await saidBy('redis', {})).toBe('nothing')
     const url = redis?.settings.REDIS_URL ?? ''
     expect(await saidBy('redis', { REDIS_URL: url.replace('//', '//gavel:canary4wrong@') })).toMatch(
-      /^OperatorError: .*refuses user and password: set redis.username/,
+      /^OperatorError: .*rejected the user and password: set redis.username/,
     )
-    expect(await saidBy('redis', { REDIS_URL: url })).toMatch(/asks for a password: set redis.username/)
+    expect(await saidBy('redis', { REDIS_URL: url })).toMatch(/requires a password: set redis.username/)
     expect(await saidBy('redis', { GAVEL_REDIS_TLS_CA: files.otherCa })).toMatch(/not signed by .*: set redis.tls.ca/)
     expect(await saidBy('redis', { GAVEL_REDIS_TLS_CA: '' })).toMatch(/not signed by .*: set redis.tls.ca/)
     expect(await saidBy('redis', { GAVEL_REDIS_TLS_SERVER_NAME: 'other.test' })).toMatch(/set redis.tls.serverName/)
@@ -193,12 +193,14 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
       await saidBy('kafka', { GAVEL_KAFKA_SASL_MECHANISM: 'plain', GAVEL_KAFKA_SASL_PASSWORD: KAFKA_PASSWORD }),
     ).toBe('nothing')
     const wrong = { GAVEL_KAFKA_SASL_PASSWORD: 'canary4wrong' }
-    expect(await saidBy('kafka', wrong)).toMatch(/^OperatorError: .*refuses user and password: set kafka.sasl.username/)
+    expect(await saidBy('kafka', wrong)).toMatch(
+      /^OperatorError: .*rejected the user and password: set kafka.sasl.username/,
+    )
     expect(await saidBy('kafka', { ...wrong, GAVEL_KAFKA_SASL_MECHANISM: 'plain' })).toMatch(
-      /refuses user and password/,
+      /rejected the user and password/,
     )
     expect(await saidBy('kafka', { GAVEL_KAFKA_SASL_MECHANISM: 'scram-sha-256' })).toMatch(
-      /not enabled .* scram-sha-256: set kafka.sasl.mechanism/,
+      /scram-sha-256 is not enabled there: set kafka.sasl.mechanism/,
     )
     expect(await saidBy('kafka', { GAVEL_KAFKA_TLS_CA: files.otherCa })).toMatch(/not signed by .*: set kafka.tls.ca/)
     expect(await saidBy('kafka', off)).toMatch(/The server uses TLS: set kafka.tls.enabled to true/)
@@ -224,7 +226,9 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
   it('ends the service with one line that says so, and exit code 1', async () => {
     const url = redis?.settings.REDIS_URL?.replace('//', '//gavel:canary4wrong@') ?? ''
     const end = await startService({ ...secured, REDIS_URL: url, GAVEL_LOG_LEVEL: 'silent' }).catch(String)
-    expect(end).toMatch(/ended with 1:\ngavel: Redis does not answer at [^\n]*refuses user and password: set [^\n]*$/)
+    expect(end).toMatch(
+      /ended with 1:\ngavel: Redis does not answer at [^\n]*rejected the user and password: set [^\n]*$/,
+    )
     expect(end).not.toMatch(SECRET)
   })
 })

@@ -41,7 +41,7 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
     const { success, data } = answer.safeParse(read)
     const vectors = success ? inOrder(data.data, texts.length) : null
     if (!success || vectors === null)
-      throw new RetryLaterError('unavailable', 'the endpoint sent something that is no list of embeddings')
+      throw new RetryLaterError('unavailable', 'the response is not a list of embeddings')
     return { vectors, tokens: data.usage?.prompt_tokens ?? 0 }
   }
 

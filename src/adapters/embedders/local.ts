@@ -68,7 +68,7 @@ function startThread() {
   const end = (cause?: unknown) => {
     ended = true
     for (const id of [...open.keys()])
-      settle(id)?.reject(new RetryLaterError('unavailable', 'the local embedder broke off', { cause }))
+      settle(id)?.reject(new RetryLaterError('unavailable', 'the local embedder stopped unexpectedly', { cause }))
   }
   worker.on('message', (answer: Embedded) => {
     const waiting = settle(answer.id)

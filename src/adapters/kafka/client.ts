@@ -162,11 +162,11 @@ export async function checkBrokers(at: KafkaSettings): Promise<void> {
 /** A broker's reply about user and password, in words with what to set. */
 function refusal(said: string, { sasl }: KafkaSettings): string | null {
   if (/mechanism is not supported|not support the requested SASL mechanism/.test(said))
-    return `It has not enabled the SASL mechanism ${sasl?.mechanism}: set kafka.sasl.mechanism to one that it has.`
+    return `The SASL mechanism ${sasl?.mechanism} is not enabled there: set kafka.sasl.mechanism to one that is.`
   if (/not valid given the current SASL state/.test(said))
     return 'This port does not use SASL: set kafka.sasl.mechanism to none, or use its SASL port.'
   if (/SASL.*failed|SASLAuthentication/.test(said))
-    return 'It refuses user and password: set kafka.sasl.username and kafka.sasl.password (GAVEL_KAFKA_SASL_PASSWORD).'
+    return 'It rejected the user and password: set kafka.sasl.username and kafka.sasl.password (GAVEL_KAFKA_SASL_PASSWORD).'
   return null
 }
 

@@ -35,7 +35,7 @@ async function acquire(file: string): Promise<() => Promise<void>> {
     if (state !== seen.state) seen = { state, since: now }
     else if (state !== '' && now - seen.since > STALE_MS) await breakStaleLock(file, state)
     if (now - started > WAIT_MS)
-      throw new RetryLaterError('library', `another process has been writing to the library for long (${file})`)
+      throw new RetryLaterError('library', `another process has held the library's lock for too long (${file})`)
     await sleep(POLL_MS * (0.5 + Math.random()))
   }
   const heartbeat = setInterval(() => {

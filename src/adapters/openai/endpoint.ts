@@ -45,7 +45,7 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings):
       return { url: new URL(url), headers, ...transportOf(url) }
     } catch {
       // Its message may contain the key.
-      throw new PermanentError('rejected', 'requests can not be made with this base URL and API key')
+      throw new PermanentError('rejected', 'requests cannot be made with this base URL and API key')
     }
   }
   return async (body, posting) => {
@@ -83,7 +83,7 @@ const transports = {
 
 function transportOf(url: string): Pick<RequestTemplate, 'open' | 'agent'> {
   const { protocol } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('a base URL begins with http: or https:')
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('the base URL must begin with http: or https:')
   return transports[protocol]
 }
 

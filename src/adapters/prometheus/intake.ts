@@ -7,7 +7,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
   const registers = [registry]
   const messages = new Counter({
     name: 'gavel_messages_total',
-    help: 'Input messages by what became of them.',
+    help: 'Input messages by outcome.',
     labelNames: ['topic', 'outcome'],
     registers,
   })

@@ -18,19 +18,19 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
   })
   const memoTokens = new Counter({
     name: 'gavel_memo_saved_tokens_total',
-    help: 'Tokens that these answers took when they were paid for.',
+    help: 'Tokens that were paid for these answers originally.',
     labelNames: ['stage', 'protocol'],
     registers,
   })
   const limited = new Counter({
     name: 'gavel_calls_limited_total',
-    help: 'Times that a call had to wait for a limit, of a model or a tenant.',
+    help: 'How often a call had to wait for a limit of a model or a tenant.',
     labelNames: ['scope'],
     registers,
   })
   const refusals = new Counter({
     name: 'gavel_budget_refusals_total',
-    help: 'Times that a budget had no room for a call: in-flight passes by itself, spent waits for its renewal.',
+    help: 'How often a budget had no room for a call: in-flight clears by itself, spent waits for the budget to renew.',
     labelNames: ['scope', 'unit', 'why'],
     registers,
   })

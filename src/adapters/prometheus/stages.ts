@@ -28,13 +28,13 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
   })
   const stageOldest = new Gauge({
     name: 'gavel_stage_oldest_waiting_seconds',
-    help: 'Age of the job that waits longest in each stage queue; grows while a stage is stuck. Shared.',
+    help: 'Age of the oldest waiting job in each stage queue; grows while a stage is stuck. Shared.',
     labelNames: ['stage', 'protocol'],
     registers,
   })
   const stalled = new Counter({
     name: 'gavel_stalled_jobs_total',
-    help: 'Jobs whose worker died, or sent no heartbeat for too long, and that were given to another.',
+    help: 'Jobs given to another worker because theirs died or sent no heartbeat for too long.',
     labelNames: ['queue'],
     registers,
   })

@@ -18,23 +18,23 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
   const memory = new Gauge({
     name: 'gavel_redis_memory_share',
-    help: 'Share of its maxmemory that Redis uses, 0 where it has none. Shared: take the maximum over replicas.',
+    help: 'Share of its maxmemory that Redis uses, 0 if it has no limit. Shared: take the maximum over replicas.',
     registers,
   })
   const lost = new Gauge({
     name: 'gavel_state_lost',
-    help: '1 while Redis has lost what it had acknowledged and "gavel recover" has not run. Shared.',
+    help: '1 while Redis has lost acknowledged data and "gavel recover" has not run. Shared.',
     registers,
   })
   const protocolPaused = new Gauge({
     name: 'gavel_protocol_paused',
-    help: '1 while a protocol opens no cases because somebody paused it. Shared.',
+    help: '1 while a protocol is paused and opens no cases. Shared.',
     labelNames: ['protocol'],
     registers,
   })
   const errors = new Counter({
     name: 'gavel_troubles_total',
-    help: 'Errors outside of any one message or ask, by where.',
+    help: 'Errors outside any one message or ask, by source.',
     labelNames: ['where'],
     registers,
   })

@@ -16,7 +16,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
   })
   const verdicts = new Counter({
     name: 'gavel_verdicts_total',
-    help: 'Published verdicts. degraded is true where something was left out.',
+    help: 'Published verdicts. degraded is true if something was left out.',
     labelNames: ['protocol', 'label', 'decided_by', 'degraded'],
     registers,
   })
@@ -29,21 +29,21 @@ export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
   })
   const overhead = new Histogram({
     name: 'gavel_verdict_overhead_seconds',
-    help: 'The same less the critical path of model calls and imposed holds: what Gavel itself took.',
+    help: 'The same without the critical path of model calls and deferred time: the time spent in Gavel itself.',
     labelNames: ['protocol'],
     buckets: WAIT_SECONDS,
     registers,
   })
   const rounds = new Histogram({
     name: 'gavel_debate_rounds',
-    help: 'Rounds of debate held for a verdict.',
+    help: 'Debate rounds per verdict.',
     labelNames: ['protocol'],
     buckets: [0, 1, 2, 3, 4, 5, 10],
     registers,
   })
   const publicationHeld = new Gauge({
     name: 'gavel_publication_held',
-    help: '1 while what is decided waits in this process, since Kafka does not take it.',
+    help: '1 while records wait in this process because Kafka does not accept them.',
     labelNames: ['what'],
     registers,
   })

@@ -222,12 +222,12 @@ function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSet
     : cluster.length > 0 || sentinels.length > 0
       ? 'redis.username and redis.password (GAVEL_REDIS_PASSWORD)'
       : 'redis.username and redis.password (GAVEL_REDIS_PASSWORD), or both in REDIS_URL'
-  if (/WRONGPASS|invalid password/.test(heard)) return `It refuses user and password: set ${password}.`
-  if (/NOAUTH/.test(heard)) return `It asks for a password: set ${password}.`
-  if (/NOPERM/.test(heard)) return 'Its user may not do what Gavel does: see docs/connections.md for the rights.'
+  if (/WRONGPASS|invalid password/.test(heard)) return `It rejected the user and password: set ${password}.`
+  if (/NOAUTH/.test(heard)) return `It requires a password: set ${password}.`
+  if (/NOPERM/.test(heard)) return 'Its user lacks rights that Gavel needs: see docs/connections.md.'
   if (/invalid reply: null/.test(heard))
     return `Its sentinels know no master called ${sentinelMaster}: set redis.sentinelMaster.`
-  if (/cluster support disabled/.test(heard)) return 'It is no cluster: set REDIS_URL and leave redis.cluster empty.'
+  if (/cluster support disabled/.test(heard)) return 'It is not a cluster: set REDIS_URL and leave redis.cluster empty.'
   return null
 }
 

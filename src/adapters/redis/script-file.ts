@@ -50,11 +50,11 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
   const lists = new Map<string, { name: string; keys: string[]; args: string[] }>()
 
   function include(file: string, from: readonly string[]): void {
-    if (from.includes(file)) throw new Error(`${[...from, file].join(' includes ')}, which is a circle`)
+    if (from.includes(file)) throw new Error(`${[...from, file].join(' includes ')}, a circular include`)
     if (included.has(file)) return
     const text = read(file)
     for (const { word, value } of directivesOf(file, text)) {
-      if (word !== 'include') throw new Error(`${file}.lua: an included file names no ${word}`)
+      if (word !== 'include') throw new Error(`${file}.lua: an included file can't declare @${word}`)
       include(`include/${value}`, [...from, file])
     }
     included.set(file, text)
@@ -62,7 +62,7 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
 
   function declare(kind: 'keys' | 'args', text: string): void {
     const [, first = '', isList, field = ''] = NAME.exec(text) ?? []
-    if (first === '') throw new Error(`${name}.lua: ${text} is no name, list[] or list[].field`)
+    if (first === '') throw new Error(`${name}.lua: ${text} is not a name, list[] or list[].field`)
     if (isList === undefined) {
       if (keys.includes(first) || args.includes(first) || lists.has(first))
         throw new Error(`${name}.lua: ${first} is named twice`)
@@ -94,7 +94,7 @@ function directivesOf(file: string, text: string): { word: 'include' | 'key' | '
     if (found === null) return []
     const [, word, value] = found
     if ((word !== 'include' && word !== 'key' && word !== 'arg') || value === undefined)
-      throw new Error(`${file}.lua: "${line}" is no @include, @key or @arg with a name`)
+      throw new Error(`${file}.lua: "${line}" is not an @include, @key or @arg with a name`)
     return [{ word, value }]
   })
 }

@@ -21,7 +21,7 @@ for _, overdue in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', whole(now), '
   redis.call('ZREM', open, overdue)
 end
 local accounts, refusal = {}, nil
--- Of several refusals the one with the longest wait is returned.
+-- If several refuse, the refusal with the longest wait is returned.
 local function refuse(at, unit, why, wait)
   if refusal and (refusal[5] < 0 or (wait >= 0 and wait <= refusal[5])) then return end
   refusal = { 'refused', at, unit, why, wait }
@@ -50,7 +50,7 @@ if refusal then return refusal end
 local longest, fields = 0, { 'state', 'open', 'tokens', whole(tokens), 'nanos', whole(nanos) }
 for at, account in ipairs(accounts) do
   book(account.key, account.sums, amounts[1], amounts[2], amounts[1], amounts[2])
-  -- An account of a period got its expiry when the period's first call was booked.
+  -- A period's account got its expiry with the period's first call.
   if not account.closes then keep_for(account.key, account.keep) end
   fields[2 * at + 5], fields[2 * at + 6] = at, account.key
   longest = math.max(longest, account.keep)

@@ -1,5 +1,5 @@
--- Journals the end of an ask; the first one counts. Returns `stored`, also when the same is stored again, `exists` if there is
--- another, `stale` if the case isn't open in this run.
+-- Journals how an ask ended; the first write counts. Returns `stored` (also if the same entry is written again), `exists` if
+-- there is another, `stale` if the case isn't open in this run.
 --@key case
 --@key journal
 --@arg run

@@ -1,5 +1,5 @@
--- Ends a case: its verdict goes into the outbox. Returns 0, with nothing done, unless the caller is the latest to have taken it
--- and its fencing token holds.
+-- Ends a case and puts its verdict into the outbox. Returns 0, with nothing done, unless the caller took the case last and its
+-- fencing token is valid.
 --@include open-counts
 --@include fencing
 --@key case

@@ -1,4 +1,4 @@
--- Remembers calls that were made and brought no answer, each once; returns 0 if the case isn't open.
+-- Records calls that were made and brought no answer, each once; returns 0 if the case isn't open.
 --@key case
 --@key lost
 --@arg calls[]           JSON

@@ -1,5 +1,5 @@
--- Moves open cases of protocols that the caller does not work on to the unworked ones, which take no tenant's place, and moves
--- unworked cases back whose protocols it does work on. Returns the ids of those moved back, and of all that are unworked now.
+-- Marks open cases as unworked if the caller does not work on their protocols: they take no tenant's place. Unmarks those whose
+-- protocols it does work on. Returns the ids of the unmarked cases, and of all that are unworked now.
 --@include open-counts
 --@key open
 --@key unworked

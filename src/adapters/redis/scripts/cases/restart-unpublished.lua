@@ -1,6 +1,6 @@
--- Restarts a case without comments that were deleted, if it and its thread are as the caller read them, else returns `changed`.
--- A verdict that no publisher was handed is taken back first: `restarted`. One that a publisher has in hand is erased with its
--- case, and the thread is due as soon as it is published: `in-flight`.
+-- Restarts a case without deleted comments, if it and its thread are as the caller read them; otherwise returns `changed`. If no
+-- publisher has taken its verdict, the verdict is withdrawn first: `restarted`. If one has, the verdict is erased with its case,
+-- and the thread is due as soon as it is published: `in-flight`.
 --@include open-counts
 --@include withdraw
 --@key thread
@@ -27,7 +27,7 @@
 --@arg lost_calls[]      JSON
 local now_status, now_epoch, now_run = unpack(redis.call('HMGET', case, 'status', 'epoch', 'run'))
 if now_status ~= status or now_epoch ~= epoch or now_run ~= run then return 'changed' end
--- An answer that the caller has not seen would be lost, and its calls with it.
+-- Otherwise an answer that the caller has not seen, and its calls, would be lost.
 if redis.call('HLEN', journal) ~= tonumber(journaled) then return 'changed' end
 local now_version, now_open = unpack(redis.call('HMGET', thread, 'v', 'open:' .. protocol))
 if now_version ~= version or now_open ~= id then return 'changed' end

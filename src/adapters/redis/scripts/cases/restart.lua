@@ -1,4 +1,4 @@
--- Forgets a case's journal and begins a new run of it; returns 0 unless the caller is the latest to have taken it.
+-- Erases a case's journal and starts a new run; returns 0 unless the caller took the case last.
 --@key case
 --@key journal
 --@arg epoch             the caller's

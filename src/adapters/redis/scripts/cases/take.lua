@@ -1,5 +1,5 @@
 -- Takes a case over: raises its epoch. Returns its record (empty if the caller has it), epoch, run, journal and lost calls;
--- nil if it isn't open, `still` if the fencing token doesn't hold.
+-- nil if it isn't open, `still` if the fencing token is not valid.
 --@include fencing
 --@key case
 --@key journal

@@ -1,5 +1,5 @@
--- Adopts the data in Redis, or founds an incarnation where nothing was ever accepted. Returns its id (empty if something was
--- lost), watermark, why something was lost (empty if not), the server's run, and 1 if that has only just begun.
+-- Adopts the data in Redis, or creates an incarnation if nothing was ever accepted. Returns its id (empty after a loss),
+-- watermark, the reason of the loss (empty if none), the server's run, and 1 if that run has just begun.
 --@include server-run
 --@key incarnation
 --@key marks
@@ -28,7 +28,7 @@ elseif alone == '1' then
     if is_behind(position) then return lose('rolled-back') end
   end
 end
--- Another process may have made more durable since the offsets were asked for, and commit it in a moment.
+-- Another process may have made more durable since the offsets were fetched, and be about to commit it.
 for _, position in ipairs(committed) do
   if is_behind(position) then redis.call('HSET', incarnation, 'at:' .. position.partition, position.offset) end
 end

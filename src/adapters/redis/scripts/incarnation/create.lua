@@ -1,4 +1,4 @@
--- Creates a new incarnation, which holds the effects of everything before these offsets.
+-- Creates a new incarnation, which has the effects of everything before these offsets.
 --@include server-run
 --@key incarnation
 --@arg fresh_id

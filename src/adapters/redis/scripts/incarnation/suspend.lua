@@ -1,5 +1,5 @@
--- Ends the incarnation, so that no process's fencing token holds any more, until a new one is founded; returns 1 if it had
--- ended already.
+-- Ends the incarnation, so that no process's fencing token is valid until a new one is created; returns 1 if it had already
+-- ended.
 --@key incarnation
 local had_ended = redis.call('HEXISTS', incarnation, 'lost')
 redis.call('HDEL', incarnation, 'id')

@@ -1,6 +1,6 @@
 -- When threads are due: a sorted set for each tenant (due:TENANT), and one of the tenants by the earliest time in theirs
--- (due/tenants). What is due at once has a score below zero, in the order in which it became due. The key `due` itself is the
--- one set of all tenants that earlier versions keep: threads/take-turns moves what they put there to the tenants' sets.
+-- (due/tenants). A thread that is due at once has a score below zero, in the order in which threads became due. Earlier versions
+-- use the key `due` itself, one set for all tenants: threads/take-turns moves its members to the tenants' sets.
 local function tenant_due(due, member)
   local tenant = string.match(member, '^[^/:]*')
   return due .. ':' .. tenant, tenant

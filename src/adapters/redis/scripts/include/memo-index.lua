@@ -7,7 +7,7 @@ local function index_questions(at, index, questions, kept_ms)
   local longest, changed = 0, {}
   local expiries = redis.call('ZMSCORE', index, unpack(questions))
   for i, question in ipairs(questions) do
-    -- Mostly it is there already: a lookup that finds answers then writes nothing.
+    -- Usually it is there already, so a lookup that finds answers writes nothing.
     if not expiries[i] or tonumber(expiries[i]) < at + kept_ms[i] - 1000 then
       changed[#changed + 1] = at + kept_ms[i]
       changed[#changed + 1] = question

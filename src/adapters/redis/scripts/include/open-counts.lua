@@ -1,5 +1,5 @@
--- How many cases each tenant has open: a hash (open/tenants) with the sum under '/'. It lives a minute and is then counted
--- again, as it is when the sum is wrong: a worker of an earlier version ends cases without counting them off.
+-- The number of each tenant's open cases: a hash (open/tenants) with the sum under '/'. It expires after a minute and is then
+-- recounted, as it is when the sum is wrong: a worker of an earlier version ends cases without updating it.
 local function tenant_of(id) return string.match(id, '^[^~@]*@([^~]*)~') or 'default' end
 local function count_open(open, member, by)
   local counts = open .. '/tenants'

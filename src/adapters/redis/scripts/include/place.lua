@@ -1,5 +1,5 @@
--- Whether a message at this place, "PARTITION OFFSET TIMESTAMP", was taken before the one at `last` was. A topic that was
--- deleted and created again begins with lower offsets and later times.
+-- Whether a message at this position, "PARTITION OFFSET TIMESTAMP", comes before the one at `last`. A recreated topic begins
+-- with lower offsets and later times.
 local function was_taken(last, place)
   if not last or place == '' then return false end
   local pattern = '^(%d+) (%d+) (%-?%d+)$'

@@ -1,5 +1,5 @@
--- A thread that comes again after it was forgotten goes on counting: no revision's number is given twice. A recovery restores
--- the numbers before it reads the messages again: then nothing was forgotten that will not be read.
+-- A thread that returns after it was forgotten continues its revision numbers: none is given twice. A recovery restores the
+-- numbers before it reads the messages again: then nothing was forgotten that will not be read.
 local function is_forgotten(thread, revisions)
   for _, protocol in ipairs(redis.call('HKEYS', revisions)) do
     if redis.call('HEXISTS', thread, 'rev:' .. protocol) == 0 then return true end
@@ -15,8 +15,8 @@ local function restore_numbers(thread, revisions)
     end
   end
 end
--- Where nobody can know whether a post had revisions, since what was known of it would be forgotten by now, they count from
--- the time, in seconds: it only rises, and by more than a thread can have revisions. Nil where that is known.
+-- If it can't be known whether a post had revisions, because they would have been forgotten by now, numbers start from the time
+-- in seconds: it only rises, and faster than a thread can have revisions. Nil if it is known.
 local function base_of(incarnation, at, now, keep)
   local id, lost, since = unpack(redis.call('HMGET', incarnation, 'id', 'lost', 'since'))
   local forgotten = now - keep

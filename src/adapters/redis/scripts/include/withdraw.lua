@@ -13,8 +13,8 @@ local function parse_entry(entry)
   local ms, number = string.match(entry, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(number)
 end
--- Takes a concluded case's verdict out of the outbox; true if it was never delivered to a publisher, so that it will never be
--- published. One that was delivered is noted in `erased`: what follows it waits until its publisher is done with it, or gone.
+-- Removes a concluded case's verdict from the outbox; true if no publisher ever got it, so that it will never be published. If
+-- one did, it is recorded in `erased`: what follows it waits until its publisher is done with it, or dead.
 -- Cases that an earlier version concluded don't name their entry: it stays until it is published.
 local function withdraw(case, outbox, erased, group, id, protocol, member)
   local entry = redis.call('HGET', case, 'entry')

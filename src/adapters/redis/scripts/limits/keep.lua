@@ -1,4 +1,4 @@
--- Has the lease of a call run on from now; returns 0 if the ticket is gone.
+-- Extends the lease of a call from now; returns 0 if the ticket is gone.
 --@include limit-window
 --@key ticket
 --@key in_flight[]       of its scopes

@@ -26,7 +26,7 @@ local bucket = math.floor(now / bucket_ms)
 local first, whole = bucket - buckets, buckets * bucket_ms
 local me = need .. '|' .. asker
 
--- In how many ms enough buckets have left the window for so many calls and tokens, looking no further than a bucket.
+-- In how many ms enough buckets will have left the window for this many calls and tokens, looking at most one bucket ahead.
 local function when_left(window, oldest, over_calls, over_tokens, until_bucket)
   if not oldest then return whole end
   local at = oldest
@@ -47,7 +47,7 @@ local function when_left(window, oldest, over_calls, over_tokens, until_bucket)
   return whole
 end
 
--- The tokens of those before a place in the queue: a sum of the first 32, carried on to the rest.
+-- The tokens of those ahead of a place in the queue: a sum of the first 32, extrapolated to the rest.
 local function tokens_ahead(queue, rank)
   if rank == 0 then return 0 end
   local some = redis.call('ZRANGE', queue, 0, math.min(rank, 32) - 1)
@@ -56,8 +56,8 @@ local function tokens_ahead(queue, rank)
   return sum * rank / #some
 end
 
--- Removes who lost their place; returns the asker's place if it has one, the queue's length, and the calls and tokens that are
--- left free for the first in it.
+-- Removes askers that lost their place; returns the caller's place if it has one, the queue's length, and the calls and tokens
+-- that are kept free for the first in it.
 local function look_at_queue(scope)
   local length = redis.call('ZCARD', scope.queue)
   if length == 0 then return nil, 0, 0, 0 end

@@ -1,5 +1,5 @@
--- Ends a call: replaces the tokens that it reserved by those that it used, and gives calls back where none was made (a refund).
--- The ticket goes, so that sending it again does nothing; returns 0 then.
+-- Ends a call: replaces its reserved tokens by those it used, and gives the call back if none was made (a refund). The ticket is
+-- deleted, so that sending it again does nothing; returns 0 then.
 --@include limit-window
 --@key ticket
 --@key scopes[].window

@@ -1,4 +1,4 @@
--- Has an asker's leases run on from now; returns for each 1 if the asker still has it.
+-- Extends an asker's leases from now; returns for each 1 if the asker still has it.
 --@include time
 --@key leases[]
 --@arg asker

@@ -1,4 +1,4 @@
--- Keeps answers of an asker that still has their leases; returns for each 1 if it is kept, or was already.
+-- Stores answers of an asker that still has their leases; returns for each 1 if it is stored, or was already.
 --@include memo-index
 --@key index
 --@key questions[].answer

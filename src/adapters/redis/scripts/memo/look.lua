@@ -1,5 +1,5 @@
--- What is known of some questions about a subject. Returns for each a state and a detail: `known` and the answer, `asked` and
--- for how many ms another's lease runs, or `mine` where the asker has the lease now.
+-- Looks up questions about a subject. Returns for each a state and a detail: `known` and the answer, `asked` and the ms until
+-- another's lease ends, or `mine` if the asker has the lease now.
 --@include memo-index
 --@key index
 --@key gone              exists while the subject's answers are being erased: leases are then given, and not noted

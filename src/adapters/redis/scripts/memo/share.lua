@@ -1,4 +1,4 @@
--- Notes that known answers are a further subject's too, so that its deletion erases them.
+-- Links known answers to another subject as well, so that its deletion erases them.
 --@include memo-index
 --@key index
 --@key gone

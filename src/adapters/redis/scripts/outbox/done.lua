@@ -1,5 +1,5 @@
 -- Removes an entry that Kafka has acknowledged; its subject may open the next revision. Returns 0 if the case is still open,
--- since Redis has lost that it was concluded: a recovery must find it so.
+-- because Redis has lost its conclusion: a recovery must find it open.
 --@include due-now
 --@include awaiting
 --@key outbox
@@ -35,7 +35,7 @@ if revision then
 end
 if redis.call('HGET', thread, 'open:' .. protocol) == id then
   redis.call('HDEL', thread, 'open:' .. protocol)
-  -- The retraction of a subject that was deleted while this verdict was in a publisher's hands.
+  -- The retraction of a subject that was deleted while a publisher had this verdict.
   local fields = { 'byeId:' .. protocol, 'byeVerdict:' .. protocol, 'byeTranscript:' .. protocol }
   local retraction_id, verdict, transcript = unpack(redis.call('HMGET', thread, unpack(fields)))
   if retraction_id then

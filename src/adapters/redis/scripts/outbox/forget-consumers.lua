@@ -1,5 +1,5 @@
--- Removes consumers of a group that have nothing pending and have been idle for so long; returns how many. With a consumer go
--- its pending entries, which nobody could claim then: so both are looked at and removed in one step.
+-- Removes a group's consumers that have nothing pending and have been idle for this long; returns how many. A consumer's pending
+-- entries are removed with it, and could not be claimed any more: so check and removal are one step.
 --@key stream
 --@arg group
 --@arg idle              ms

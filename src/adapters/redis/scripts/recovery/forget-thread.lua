@@ -1,6 +1,6 @@
--- Of a subject that a store without losses would have forgotten: keeps the numbers of its revisions, and erases what an
--- earlier state of this store still holds, with its open cases. Returns 0 if the thread stays: it began anew with a later
--- post, was deleted, or has a revision that was not published.
+-- For a subject that a store without losses would have forgotten: keeps its revision numbers, and erases what an earlier state
+-- of this store still has, open cases included. Returns 0 if the thread stays: it restarted with a later post, was deleted, or
+-- has a revision that was not published.
 --@include due
 --@include drop-case
 --@key thread

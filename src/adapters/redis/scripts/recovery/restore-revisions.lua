@@ -1,6 +1,6 @@
--- Brings a thread's revisions up to those on the verdicts topic. An open case whose revision was published is given up: it
--- would come to another content under the same id. What was to be judged after it is due at once. Where all messages are read
--- again and the thread has no post, it begins empty. Returns how many revisions were raised and cases given up.
+-- Raises a thread's revisions to those on the verdicts topic. An open case whose revision was published is dropped: it would
+-- end with other content under the same id. What was to be judged after it is due at once. If all messages are read again and
+-- the thread has no post, it starts empty. Returns how many revisions were raised and cases dropped.
 --@include due-now
 --@include drop-case
 --@key thread
@@ -27,7 +27,7 @@
 local prefixes = { case = case_prefix, journal = journal_prefix, lost = lost_prefix }
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
--- What came since it was forgotten would hide what came before.
+-- Otherwise messages since it was forgotten would hide earlier ones.
 if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
   redis.call('DEL', thread, comments, sample, authors, orphans)
   not_due(due, member)

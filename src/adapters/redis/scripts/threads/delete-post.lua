@@ -1,7 +1,7 @@
 -- Erases a thread with its cases and leaves a tombstone; returns `deleted`, `duplicate`, or `changed` with nothing done if a
--- revision was opened since the caller read the thread. The retraction of each protocol goes into the outbox behind the
--- revision that it retracts: while a publisher has that one in hand, the retraction waits in the tombstone (the fields byeId:,
--- byeVerdict: and byeTranscript:). A verdict that no publisher was handed is taken back.
+-- revision was opened since the caller read the thread. Each protocol's retraction is published after the revision that it
+-- retracts: while a publisher has that one, the retraction waits in the tombstone (the fields byeId:, byeVerdict: and
+-- byeTranscript:). A verdict that no publisher has taken is withdrawn.
 --@include due
 --@include open-counts
 --@include withdraw
@@ -41,7 +41,7 @@ for _, retraction in ipairs(retractions) do
   last[retraction.protocol] = nil
 end
 if next(last) then return 'changed' end
--- By protocol: the case whose verdict a publisher has in hand.
+-- By protocol: the case whose verdict a publisher has.
 local in_flight = {}
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 5) == 'open:' then

@@ -8,7 +8,7 @@
 --@arg changes[].before  the carry as it was read
 --@arg changes[].after   empty if nothing is left of it
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
--- A deleted post has no carry left, although a publisher may still have its last verdict in hand.
+-- A deleted post has no carry left, even if a publisher still has its last verdict.
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 'erased' end
 local known = {}
 for _, id in ipairs(open_ids) do known[id] = true end

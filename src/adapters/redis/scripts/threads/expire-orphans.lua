@@ -1,5 +1,5 @@
--- Takes away some of the comments whose post never came, with a dead letter for each; with the last of them the thread goes,
--- and leaves its revisions' numbers. Returns how many comments went; -1 if the post has come or the thread is gone.
+-- Removes some of the comments whose post never arrived, with a dead letter for each; with the last one the thread is removed,
+-- except for its revision numbers. Returns how many were removed; -1 if the post has arrived or the thread is gone.
 --@include due
 --@include authors
 --@key thread

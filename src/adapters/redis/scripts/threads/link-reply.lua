@@ -1,4 +1,4 @@
--- Notes that a reply answers a post; returns 0, with nothing noted, if the post has been deleted.
+-- Links a reply to a post; returns 0, with nothing done, if the post has been deleted.
 --@key thread            the post's
 --@key replies
 --@arg reply             the reply's thread member

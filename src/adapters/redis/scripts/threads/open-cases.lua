@@ -1,4 +1,4 @@
--- Opens cases on a thread as the caller read it, one a protocol; returns the ids of those that were opened.
+-- Opens cases on a thread as the caller read it, one per protocol; returns the ids of the opened cases.
 --@include due
 --@include open-counts
 --@include awaiting
@@ -38,7 +38,7 @@ if not holds(incarnation, incarnation_id, watermark, server_run) then return ope
 if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
 -- No case opens on a comment that has been deleted since it was read.
 if (redis.call('HGET', thread, 'dels') or '0') ~= deletions then return opened end
--- Nobody looks at the thread again after this: what came since it was read would never be seen.
+-- After this the thread is not looked at again: messages since it was read would never be judged.
 if next_due == '' and redis.call('HGET', thread, 'v') ~= version then return opened end
 local missed = false
 for _, protocol in ipairs(waiting) do
@@ -48,7 +48,7 @@ end
 for _, protocol in ipairs(absent) do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
   elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
-    -- Once for each change: two kinds of processes would else wake each other for ever.
+    -- Once per change: otherwise two kinds of processes would wake each other forever.
     redis.call('HSET', thread, 'absent:' .. protocol, version)
     local is_permanent = redis.call('PTTL', parked_prefix .. protocol) == -1
     redis.call('SADD', parked_prefix .. protocol, member)

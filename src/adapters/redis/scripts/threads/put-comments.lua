@@ -1,4 +1,4 @@
--- Takes comments and deletions of comments into their thread; returns an outcome for each, in order.
+-- Writes comments and deletions of comments to their thread; returns an outcome for each, in order.
 --@include due-now
 --@include place
 --@include authors
@@ -30,8 +30,8 @@
 --@arg changes[].place   where the message stands in its topic; empty if unknown
 --@arg changes[].author  hash; empty if unknown
 local TOMBSTONE = '{}'
--- Deleted comments have scores in the sample above every rank, so that they take no place from those that are kept. Those that
--- were never seen come after the others, so that they push none of these out and let a deleted comment come back.
+-- Deleted comments have sample scores above every rank, so that they take no place from kept ones. Those that were never seen
+-- rank after the others, so that they can't push these out and let a deleted comment return.
 local DELETED = tonumber(rank_end)
 local fields = { 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired', 'crowd', 'draw' }
 local stored = redis.call('HMGET', thread, unpack(fields))
@@ -45,7 +45,7 @@ local changed, again, retracted, deletions = false, false, false, false
 local late, over_author = 0, 0
 local outcomes = {}
 
--- A comment that came under another key keeps its rank: it is as random as the new ones.
+-- A comment that was ranked under another key keeps its rank: it is as random as the new ones.
 local function note_version()
   if known_version == sampling_version then return end
   if n > 0 then redis.call('HSET', thread, 'redrawn', 1) end
@@ -140,7 +140,7 @@ local function take(change)
   if old == change.json then return 'duplicate' end
   if old == TOMBSTONE then return 'deleted' end
   if at and tonumber(change.created_at) > at + tonumber(window) then
-    -- An edit of a comment that is kept is no further comment.
+    -- An edit of a kept comment is not another comment.
     if not old then late = late + 1 end
     return 'late'
   end
@@ -169,7 +169,7 @@ keep_first(tombstones * cap, string.format('%.0f', DELETED), '+inf')
 redis.call('HSET', thread, 'n', n)
 redis.call('HINCRBY', thread, 'v', 1)
 if deletions then redis.call('HINCRBY', thread, 'dels', 1) end
--- A verdict that rests on a deleted comment is superseded, whatever the settings say of late comments.
+-- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then
   due_now(thread, due, member, now)
   for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end

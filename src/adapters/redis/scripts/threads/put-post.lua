@@ -1,4 +1,4 @@
--- Takes a post into its thread, new or edited; returns its outcome.
+-- Writes a new or edited post to its thread; returns the outcome.
 --@include due-now
 --@include revisions
 --@include place

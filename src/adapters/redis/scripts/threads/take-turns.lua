@@ -1,6 +1,6 @@
 -- Chooses among the threads that are due; returns their members. Tenants take turns: the next is the one with the fewest open
--- cases, each thread chosen here counted as one; of those with as many, the one whose earliest thread is due first. It changes
--- nothing but to move threads that an earlier version made due, a bounded number at a time so that Redis is not held up.
+-- cases, counting each thread chosen here as one; among equals, the one whose earliest thread is due first. Its only change is
+-- to move threads that an earlier version made due, a bounded number at a time so that Redis is not blocked.
 --@include due
 --@include open-counts
 --@key due
