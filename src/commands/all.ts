@@ -17,7 +17,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'judge',
     argument: '<file>',
-    description: 'judges the subjects of a file right here, without Kafka or Redis',
+    description: 'judges the subjects of a file in this process, without Kafka or Redis',
     load: () => import('./judge.ts'),
   },
 
@@ -29,13 +29,13 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'dead-letters replay',
-    description: 'sends the originals to their topics once more; each once, unless --again',
+    description: 'sends the original messages to their topics again; each only once, unless --again',
     load: () => import('./dead-letters/replay.ts'),
   },
 
   {
     path: 'recover',
-    description: 'after Redis was emptied or failed over: revisions and threads, out of the topics',
+    description: 'restores revisions and threads from the topics, after Redis was emptied or failed over',
     load: () => import('./recover.ts'),
   },
 
@@ -54,7 +54,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'library search',
     argument: '<text>',
-    description: 'the nearest items, as a protocol would be given them; the same text is not among them',
+    description: 'finds the nearest items, as a protocol would; leaves out the same text',
     load: () => import('./library/search.ts'),
   },
   {
@@ -65,7 +65,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'library rollback',
     argument: '<change>',
-    description: 'takes back one change: what it added goes, what it replaced returns',
+    description: 'undoes one change: removes what it added, restores what it replaced',
     load: () => import('./library/rollback.ts'),
   },
   {
@@ -77,7 +77,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'library touched',
     argument: '<id>',
-    description: 'the verdicts that rest on a precedent, by its id, its proposal or its change',
+    description: 'finds the verdicts that rest on a precedent, by its id, its proposal or its change',
     load: () => import('./library/touched.ts'),
   },
   {
@@ -90,25 +90,25 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'learn',
     argument: '[file]',
-    argumentIs: 'feedback, as "gavel produce" takes it',
-    description: "from people's feedback on verdicts to proposals for the shelves",
+    argumentIs: 'feedback, in the form that "gavel produce" accepts',
+    description: "turns people's feedback on verdicts into proposals for the shelves",
     load: () => import('./learn/learn.ts'),
   },
   {
     path: 'learn list',
-    description: 'proposals, the oldest first, with those that they contradict',
+    description: 'lists proposals, oldest first, with those that they contradict',
     load: () => import('./learn/list.ts'),
   },
   {
     path: 'learn show',
     argument: '<id>',
-    description: 'everything that is known of a proposal',
+    description: 'shows everything known about a proposal',
     load: () => import('./learn/show.ts'),
   },
   {
     path: 'learn approve',
     argument: '[ids...]',
-    description: 'puts proposals on their shelves, as one change a shelf',
+    description: 'puts proposals on their shelves, as one change per shelf',
     load: () => import('./learn/approve.ts'),
   },
   {
@@ -120,7 +120,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'learn rollback',
     argument: '<change>',
-    description: 'takes back what one change did; its proposals wait again',
+    description: 'undoes one change; its proposals are waiting again',
     load: () => import('./learn/rollback.ts'),
   },
   {
@@ -132,25 +132,25 @@ export const COMMANDS: readonly ListedCommand[] = [
   { path: 'protocols', description: 'lists, pauses and resumes protocols' },
   {
     path: 'protocols list',
-    description: 'every protocol: on or off by the settings, paused or not',
+    description: 'lists every protocol: on or off in the settings, paused or not',
     load: () => import('./protocols/list.ts'),
   },
   {
     path: 'protocols pause',
     argument: '<name>',
-    description: 'no new case of this protocol, in any process, until it is resumed',
+    description: 'stops every process from opening cases of this protocol until it is resumed',
     load: () => import('./protocols/pause.ts'),
   },
   {
     path: 'protocols resume',
     argument: '<name>',
-    description: 'judges what came due meanwhile, and goes on',
+    description: 'resumes a protocol, and judges what became due meanwhile',
     load: () => import('./protocols/resume.ts'),
   },
 
   {
     path: 'stack',
-    description: 'local Redis, Kafka and understudy, kept up until it is stopped',
+    description: 'runs local Redis, Kafka and understudy until it is stopped',
     load: () => import('../tools/stack/command.ts'),
   },
   {
@@ -160,7 +160,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'bench',
-    description: 'load on the whole pipeline, with a model of set latency; prints one JSON report',
+    description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
     load: () => import('../tools/bench/command.ts'),
   },
   {

@@ -22,8 +22,8 @@ export interface Invocation<Options = object> {
 }
 
 /**
- * A command: a file that exports one as `command`, with the options that it takes, what it does and how its result is
- * printed. `src/commands/all.ts` lists them; `src/main.ts` does what all share.
+ * A command: a file that exports one as `command`, with its options, what it does, and how its result is printed.
+ * `src/commands/all.ts` lists all commands; `src/main.ts` does what is common to them.
  */
 export interface Command<Options = object, Result = unknown> {
   /** Its own options, in the order of `--help`, which shows `--config` before them and `--json` after them. */
@@ -32,7 +32,7 @@ export interface Command<Options = object, Result = unknown> {
   readonly json: boolean
   /** What `--help` ends with: notes and examples. */
   readonly help: string
-  /** Does the work. Results of which there may be many are printed as they come. */
+  /** Does the work. If there may be many results, they are printed as they arrive. */
   run(invocation: Invocation<Options>): Promise<Result>
   /** Prints the result. Throws an `OperatorError` if that result is a failure. */
   print(result: Result, invocation: Invocation<Options>): void
@@ -44,10 +44,10 @@ export interface ListedCommand {
   readonly path: string
   /** Its argument, as commander writes it: `<file>`, `[ids...]`. */
   readonly argument?: string
-  /** What its argument is, where the name does not say it. */
+  /** What its argument is, if the name does not say it. */
   readonly argumentIs?: string
   readonly description: string
-  /** Of a command that reads no settings: it takes no `--config`. */
+  /** For a command that reads no settings: it takes no `--config`. */
   readonly withoutSettings?: true
   /** Imports its file; a group of commands that does nothing by itself has none. */
   readonly load?: () => Promise<{ readonly command: Command<never> }>

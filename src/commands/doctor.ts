@@ -171,7 +171,7 @@ function serverFindings(what: string, info: string): Finding[] {
     found.push({
       what,
       state: 'warning',
-      detail: 'keeps no append-only file: what was accepted is lost if it restarts',
+      detail: 'the append-only file is off: accepted data is lost if it restarts',
       todo: 'Set appendonly to yes.',
     })
   return found
@@ -204,12 +204,12 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
               what: 'Kafka',
               state: 'warning',
               detail: 'receives the password unencrypted',
-              todo: 'Set kafka.tls.enabled to true, at a port that speaks TLS, or kafka.sasl.mechanism to scram-sha-512.',
+              todo: 'Set kafka.tls.enabled to true and use a TLS port, or set kafka.sasl.mechanism to scram-sha-512.',
             } as const,
           ]
         : []),
       absent.length === 0
-        ? { what: 'topics', state: 'ok', detail: 'all there' }
+        ? { what: 'topics', state: 'ok', detail: 'all exist' }
         : {
             what: 'topics',
             state: 'warning',
@@ -234,7 +234,7 @@ function paperFindings(settings: Settings): Finding[] {
   }))
 }
 
-/** Asks each model in use one tiny question, in the form that the settings promise. */
+/** Asks each model in use one tiny question, in the answer format that the settings name. */
 async function modelFindings(settings: Settings): Promise<Finding[]> {
   if (settings.openai.apiKey === '')
     return [

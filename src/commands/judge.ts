@@ -18,7 +18,7 @@ export interface Judged {
   readonly verdicts: number
   readonly undecided: number
   readonly refused: number
-  /** Subjects in which the protocol finds nothing to judge. */
+  /** Subjects that contain nothing for the protocol to judge. */
   readonly unrouted: number
 }
 
@@ -28,11 +28,11 @@ export interface JudgeOptions {
   readonly transcript: boolean
   /** Whether verdicts are printed as JSON. */
   readonly json: boolean
-  /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
+  /** Comments posted longer than this after their post are left out, in ms; infinite: threads are taken whole. */
   readonly finalAge: number
   /** Whether searches for a labelled text may find near-duplicates of it; they never find its own item. */
   readonly keepNearDuplicates?: boolean
-  /** A folder in which every answer is kept, and from which it is taken when the same is asked again. */
+  /** A folder that keeps every answer; an answer in it is used when the same is asked again. */
   readonly out?: string
 }
 
@@ -48,22 +48,22 @@ export const command: Command<Options, Judged> = {
     formatOption(),
     new Option(
       '--final-age <duration>',
-      'leave out comments that came later after their post than this, as a stream does (24h, 90m); without it threads are judged whole',
+      'leave out comments posted later than this after their post, as a stream does (24h, 90m); default: whole threads',
     ).argParser(durationMs),
-    new Option('--transcript', 'the whole argument of each verdict'),
+    new Option('--transcript', 'print the whole argument of each verdict'),
     new Option(
       '--keep-near-duplicates',
       'for labelled data: allow near-duplicates of the text as examples, as in production',
     ),
     new Option(
       '--out <folder>',
-      'keep every answer there; run again after a stop or a kill, no answer that it holds is asked for again',
+      'keep every answer there: after a stop or a kill, run it again, and nothing that was answered is asked again',
     ),
   ],
   json: true,
   help: [
-    'A case is never shown its own item from a shelf. In a labelled format it is shown no near-duplicate of its text either',
-    '(edit similarity over words above 0.8): to copy the label of the same words is not to judge.',
+    'A case is never shown its own item from a shelf. In a labelled format it is not shown near-duplicates of its',
+    'text either (edit similarity over words above 0.8): copying the label of the same words is not judging.',
     '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
   ].join('\n'),
   run({ args: [file = ''], options, json, settings, ...io }) {
@@ -79,9 +79,9 @@ export const command: Command<Options, Judged> = {
 type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
 
 /**
- * The whole pipeline over a file, in this process: every subject's final snapshot is judged, and its verdict printed. Without a
- * model in the settings the understudy answers, and it is said. With `out` every answer is kept in that folder, and none that
- * it holds is asked for again.
+ * Runs the whole pipeline over a file in this process: judges every subject's final snapshot, and prints its verdict.
+ * If the settings name no model, the understudy answers, and a line says so. With `out`, every answer is kept in that
+ * folder, and no question is asked again whose answer is there.
  */
 export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
   const { terminal, signal } = io

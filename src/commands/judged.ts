@@ -10,7 +10,10 @@ import { transcript, type Verdict, verdict } from '../domain/verdict.ts'
 import { linesOf } from '../evaluation/lines.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Verdicts and transcripts on their topics: each call reads one topic from its beginning, and keeps what was asked for. */
+/**
+ * Verdicts and transcripts from their topics: each call reads one topic from its beginning, and keeps what was asked
+ * for.
+ */
 export function judgedTopics(
   kafka: Kafka,
   topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
@@ -45,8 +48,8 @@ export function judgedTopics(
 const judgedLine = z.object({ verdict, transcript: z.unknown() })
 
 /**
- * Reads a file of JSON lines. Lines that don't fit are told to `bad`, empty ones passed over. Throws an `OperatorError` if it
- * can't be read.
+ * Reads a file of JSON lines. Lines that don't fit are reported to `bad`, empty ones are skipped. Throws an
+ * `OperatorError` if the file can't be read.
  */
 export async function eachLine<Line>(
   file: string,
@@ -70,8 +73,8 @@ export async function eachLine<Line>(
 }
 
 /**
- * Verdicts and transcripts in a file as `gavel judge --json --transcript` writes it, which is read again on each call. Lines
- * that are none are reported to `bad`. Throws an `OperatorError` if it can't be read.
+ * Verdicts and transcripts from a file as `gavel judge --json --transcript` writes it; each call reads the file again.
+ * Lines that are neither are reported to `bad`. Throws an `OperatorError` if the file can't be read.
  */
 export function judgedFile(file: string, bad: (line: number) => void): Judged {
   const scan = (signal: AbortSignal, told: (line: number) => void, take: (read: z.infer<typeof judgedLine>) => void) =>
@@ -110,7 +113,7 @@ function newestOf(subjects: ReadonlySet<string>) {
   }
 }
 
-/** Keeps what the transcripts of these verdicts hold to learn from. */
+/** Keeps the parts of these verdicts' transcripts that can be learnt from. */
 function argumentsOf(of: readonly Decided[]) {
   const ids = new Set(of.map(({ id }) => id))
   const all = new Map<string, Argument | null>()

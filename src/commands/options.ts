@@ -42,7 +42,7 @@ export function durationMs(text: string): number {
   return read.data
 }
 
-/** Reads a comma-separated list of known names; `what` they are is said where there is another. */
+/** Parses a comma-separated list of known names; the error for an unknown one says `what` they are. */
 export function listOf<Name extends string>(known: readonly Name[], what: string): (text: string) => Name[] {
   return (text) =>
     text.split(',').map((part) => {

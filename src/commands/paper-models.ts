@@ -5,8 +5,8 @@ import type { ProtocolKind } from '../protocols/kind.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 
 /**
- * Where a protocol is run as in its paper, but by other models than its paper's: a line for each such protocol, which names
- * both. A dated snapshot of a model is that model.
+ * A line for each protocol that runs as in its paper but with other models than its paper's; it names both. A dated
+ * snapshot of a model counts as that model.
  */
 export function otherModels(
   { protocols, models, library }: Pick<Settings, 'protocols' | 'models' | 'library'>,

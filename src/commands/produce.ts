@@ -33,7 +33,7 @@ export interface Produced {
 /** Most bad lines that are shown one by one. */
 const NAMED = 20
 
-/** `gavel produce`: sends a file's messages to Kafka, at the pace that was asked for. */
+/** `gavel produce`: sends a file's messages to Kafka, at the requested pace. */
 export const command: Command<ProduceOptions, Produced> = {
   options: [
     formatOption(),
@@ -71,7 +71,7 @@ function paceOf({ rate, speed, maxPause }: ProduceOptions): Pace {
   return { kind: 'flat-out' }
 }
 
-/** Sends a file's messages to their topics, which are made where they are missing. */
+/** Sends a file's messages to their topics, which are created if missing. */
 export async function produce(
   settings: Settings,
   file: string,

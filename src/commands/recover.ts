@@ -17,7 +17,7 @@ interface RecoverOptions {
   readonly dryRun?: boolean
 }
 
-/** `gavel recover`: brings back what Redis has lost, and tells what that was. */
+/** `gavel recover`: restores what Redis has lost, and says what that was. */
 export const command: Command<RecoverOptions, Recovered> = {
   options: [
     new Option(
@@ -34,8 +34,8 @@ export const command: Command<RecoverOptions, Recovered> = {
 }
 
 /**
- * After Redis was emptied or lost its last writes: puts it together again from the topics; messages are taken
- * again from `since` (ms since 1970), or from the beginning of what the topics keep. Changes nothing when it is run again.
+ * After Redis was emptied or lost its last writes: restores it from the topics. Messages are processed again from
+ * `since` (ms since 1970), or from the oldest that the topics keep. Running it again changes nothing.
  */
 export async function recover(
   settings: Settings,
@@ -82,7 +82,7 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
   terminal.say(
     done.dryRun
       ? 'Nothing was changed.'
-      : `Recovered in ${done.seconds.toFixed(1)} s. Running services go on by themselves.`,
+      : `Recovered in ${done.seconds.toFixed(1)} s. Running services resume automatically.`,
   )
 }
 

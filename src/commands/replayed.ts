@@ -1,9 +1,9 @@
 import type { KafkaMessage } from 'kafkajs'
 
 /**
- * What a replayed message carries: of which record it is a copy, which one was the first, and how often it has been replayed.
- * The copy is itself the mark that the record was replayed: it is there once the replay is done, for as long as the original.
- * Places are `partition@offset` of the copy's own topic.
+ * The headers of a replayed message say which record it is a copy of, which one was the first, and how often it has
+ * been replayed. The copy itself marks the record as replayed: it exists once the replay is done, for as long as the
+ * original. Places are `partition@offset` of the copy's own topic.
  */
 const REPLAY_OF = 'gavel-replay-of'
 const REPLAY_FIRST = 'gavel-replay-first'
@@ -11,7 +11,7 @@ export const REPLAYS = 'gavel-replays'
 
 type Headers = NonNullable<KafkaMessage['headers']>
 
-/** Headers of the copy of a record: its own, behind the marks, which a dead letter must keep where it cuts. */
+/** Headers of a record's copy: the marks, then its own; a dead letter that shortens the headers must keep the marks. */
 export function replayHeaders(place: string, headers: Headers): Record<string, string | Buffer | (string | Buffer)[]> {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || MARKS.has(name) ? [] : [[name, value] as const],
@@ -37,7 +37,7 @@ export function replays() {
     /** Its copies, the copies of these, and so on. */
     of(place: string): ReadonlySet<string> {
       const found = new Set<string>()
-      // A set is walked to its end while it grows; senders may have marked records in a circle.
+      // Items added while the set is iterated are visited too; senders may have marked records in a circle.
       for (const copy of copies.get(place) ?? []) found.add(copy)
       for (const each of found) for (const copy of copies.get(each) ?? []) found.add(copy)
       return found

@@ -1,7 +1,7 @@
 import type { Verdict } from '../domain/verdict.ts'
 import { printable } from './terminal.ts'
 
-/** What became of the comments, where there were any: `18 of 23 comments (cap 2, late 3)`. */
+/** What happened to the comments, if there were any: `18 of 23 comments (cap 2, late 3)`. */
 function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
   if (accepted === 0) return []
   const reasons = Object.entries(leftOut).flatMap(([reason, count]) => (count === 0 ? [] : [`${reason} ${count}`]))

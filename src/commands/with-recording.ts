@@ -1,7 +1,10 @@
 import { openRecording, type Recording } from '../evaluation/recordings.ts'
 import { counted, type Terminal } from './terminal.ts'
 
-/** Works with the recording in `folder`, and says what it holds and what was lost; without a folder with none. */
+/**
+ * Runs `work` with the recording in `folder`, and says what it contains and which calls were lost; without a folder
+ * there is no recording.
+ */
 export async function withRecording<Result>(
   folder: string | undefined,
   terminal: Terminal,

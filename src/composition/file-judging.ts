@@ -18,34 +18,34 @@ export interface FileJudging {
   readonly protocol: string
   readonly file: string
   readonly format: Format
-  /** The file's messages, or those of them that are to be judged; what can't be read is told to the callback. */
+  /** The file's messages, or those of them to judge; unreadable lines are reported to the callback. */
   readonly messages: (bad: (line: BadLine) => void) => AsyncIterable<FileMessage>
-  /** Comments that came longer after their post than this are left out, in ms; infinite takes threads whole. */
+  /** Comments posted longer than this after their post are left out, in ms; infinite: threads are taken whole. */
   readonly finalAge: number
-  /** Whether a labelled text may be shown near-duplicates of itself; it is shown its own item in no case. */
+  /** Whether a labelled text may be shown near-duplicates of itself; it is never shown its own item. */
   readonly keepNearDuplicates?: boolean
-  /** In place of the settings' endpoint. */
+  /** Used instead of the settings' endpoint. */
   readonly model?: Model
 }
 
-/** What becomes of the file's subjects, as it comes. */
+/** Told what happens to the file's subjects, as it happens. */
 export interface FileJudgingIo {
   readonly signal: AbortSignal
-  /** `json`: both records as they would stand on their topics. */
+  /** `json`: both records as they would be on their topics. */
   judged(verdict: Verdict, json: { readonly verdict: string; readonly transcript: string }): void
-  /** A line or a message that is no subject, in words, with its place. */
+  /** A line or a message that is not a subject, in words, with its position. */
   refused(why: string): void
-  /** A line that was read all the same, and how. */
+  /** A line that was read in spite of a fault, and how. */
   mended(why: string): void
-  /** So many subjects in which the protocol finds nothing to judge. */
+  /** This many subjects contain nothing for the protocol to judge. */
   unrouted(count: number): void
   /** An error that did not end the run, in words. */
   failed(why: string): void
 }
 
 /**
- * The whole pipeline over a file, in this process, on the memory twins of Kafka and Redis: the final snapshot of every subject
- * is judged. Throws an `OperatorError` if there is no such protocol, or the file can't be read.
+ * Runs the whole pipeline over a file in this process, on the memory twins of Kafka and Redis: judges every subject's
+ * final snapshot. Throws an `OperatorError` if there is no such protocol, or the file can't be read.
  */
 export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
   const { protocol, file, format } = judging
@@ -55,7 +55,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   const topics = memoryTopics()
   const feed = feeding(topics.send)
   const descriptions = new Map<string, readonly string[]>()
-  // The file goes in as the topics would, and every due time has come when it has been read.
+  // The file is read like the topics; when it has been read, every due time has passed.
   const service = await memoryService(settings, {
     protocol,
     secret: settings.fences.key || 'one run',
@@ -82,7 +82,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
       const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
       io.refused(`${file}:${feed.lineOf(topic, offset)} ${reason}: ${detail}; left out`)
     } else if (entry.kind === 'verdict') io.judged(verdict.parse(JSON.parse(entry.verdict)), entry)
-    else throw new Error('there is an entry that nobody here wrote')
+    else throw new Error('unexpected outbox entry kind')
   }
   try {
     const skipped: BadLine[] = []
@@ -111,7 +111,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
 function reportingTo(io: FileJudgingIo): Report {
   return (name, event) => {
     if (name === 'error' && 'error' in event) io.failed(`${event.where}: ${String(event.error)}`)
-    // A comment that the protocol does not read is no subject of it, and so not unrouted.
+    // A comment that the protocol does not read is not a subject, and so not unrouted.
     if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
       if (event.outcome === 'unrouted') io.unrouted(event.count)
   }

@@ -62,7 +62,7 @@ export function learner(deps: {
 
     const readable = settle(feedback, faultOf)
     const said = newest(readable)
-    const last = settle(readable, (one) => (said.get(voiceKey(one)) === one ? null : { outcome: 'superseded' }))
+    const last = settle(readable, (one) => (said.get(authorSubjectKey(one)) === one ? null : { outcome: 'superseded' }))
 
     const verdicts = await judged.verdicts(new Set(last.map(subjectKey)), signal)
     if (signal.aborted) return outcomes()
@@ -70,13 +70,13 @@ export function learner(deps: {
 
     const rooms = roomsOf(library)
     const proposals = await library.proposals()
-    const byVoice = Map.groupBy(proposals, voiceOf)
+    const byAuthorSubject = Map.groupBy(proposals, authorSubjectOf)
     const cases: CaseToCurate[] = []
     for (const one of decided) {
       const verdict = verdicts.get(subjectKey(one))
       const shelf = byName.get(one.protocol)?.learns
       if (verdict === undefined || shelf === undefined) continue
-      const learnt = await withoutModel(one, shelf, verdict, byVoice.get(voiceKey(one)) ?? [], rooms)
+      const learnt = await withoutModel(one, shelf, verdict, byAuthorSubject.get(authorSubjectKey(one)) ?? [], rooms)
       if (learnt === null) cases.push({ feedback: one, shelf, verdict })
       else ended.set(one, learnt)
     }
@@ -139,19 +139,19 @@ function unjudged({ protocol }: FeedbackMessage): Learnt {
 }
 
 /** Key of an author on a subject. */
-function voiceKey(one: FeedbackMessage): string {
+function authorSubjectKey(one: FeedbackMessage): string {
   return JSON.stringify([subjectKey(one), one.by])
 }
 
-function voiceOf({ provenance }: Proposal): string {
+function authorSubjectOf({ provenance }: Proposal): string {
   return JSON.stringify([subjectKey(provenance), provenance.by])
 }
 
-/** Each author's newest feedback on each subject, by `voiceKey`; of several at the same time the last in the list. */
+/** Each author's newest feedback on each subject, by `authorSubjectKey`; of several at the same time the last in the list. */
 function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, FeedbackMessage> {
   const said = new Map<string, FeedbackMessage>()
   for (const one of feedback) {
-    const key = voiceKey(one)
+    const key = authorSubjectKey(one)
     const before = said.get(key)
     if (before === undefined || before.at <= one.at) said.set(key, one)
   }

@@ -14,12 +14,12 @@ import type { KeyedAsk } from './replay.ts'
 import type { Protocol } from './script.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
-/** After this long a job comes again for a case whose versions this process does not have, in ms. */
+/** A job whose case has versions that this process does not have is retried after this time, in ms. */
 const OTHER_VERSION_MS = 1_000
 
 /**
- * One attempt at an ask: its question is found, goes to a model or to the library, and its end is journaled. Whatever is
- * paid for without an answer in the journal is noted as lost.
+ * One attempt at an ask: finds its question, sends it to a model or to the library, and journals the result. Calls that
+ * were paid for but left no answer in the journal are recorded as lost.
  */
 export function answerer(deps: {
   protocols: ReadonlyMap<string, Protocol>
@@ -41,7 +41,7 @@ export function answerer(deps: {
     return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
   }
 
-  /** The answer, or the failure, of a model or the library. Calls are put into `calls` as they end, also when it throws. */
+  /** The answer or failure of a model or the library. Adds each call to `calls` when it ends, even if this throws. */
   function settle(
     { asked, record, attempt, calls }: { asked: KeyedAsk; record: CaseRecord; attempt: Attempt; calls: Call[] },
     { protocol, caseId, run, key }: StagedAsk,

@@ -24,7 +24,7 @@ export interface Ended {
   readonly decidedAt: number
 }
 
-/** The sampling key or the way of ranking was changed while the thread grew. */
+/** The sampling key, or the way of ranking, was changed while the thread grew. */
 const REKEYED = 'the sample of comments was drawn under more than one key'
 
 export function verdictOf(ended: Ended): Verdict {
@@ -48,7 +48,8 @@ export function verdictOf(ended: Ended): Verdict {
     ...decided,
     counts: countsOf(record, ruling),
     usage,
-    // By role, the last model that answered; the script's own entries override it: they name whose answers the ruling rests on.
+    // By role, the last model that answered. The script's own entries override it: they name the models whose answers
+    // the ruling rests on.
     models: {
       ...Object.fromEntries(
         entries.filter(({ model, failed }) => model !== '' && failed === undefined).map((one) => [one.role, one.model]),
@@ -67,7 +68,7 @@ export function verdictOf(ended: Ended): Verdict {
   }
 }
 
-/** Bounds that keep a verdict far below the largest message that a broker accepts, however much a script says. */
+/** Bounds that keep a verdict far below the size limit of a broker's records, however much a script says. */
 const MAX_RATIONALE_CHARS = 16_000
 const MAX_DEGRADED = { count: 50, chars: 500 }
 const MAX_EVIDENCE = 200
@@ -91,7 +92,10 @@ function bounded(ruling: Ruling): Ruling {
   }
 }
 
-/** What became of the thread's comments: left out by its store, judged or left out by the script, and the rest `unscored`. */
+/**
+ * What happened to the thread's comments: left out by the store, judged or left out by the script; the rest is
+ * `unscored`.
+ */
 function countsOf(
   { comments: { accepted, cap, late, author } }: CaseRecord,
   { comments, decidedBy }: Ruling,
@@ -100,7 +104,7 @@ function countsOf(
   const nothing = { judged: 0, folded: 0, author: 0, cap: 0, load: 0 }
   const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : kept }
   const named = weighed.judged + weighed.folded + weighed.author + weighed.cap + weighed.load
-  // The record of a case that an earlier version opened has no counts: the script's are all that is known.
+  // The record of a case opened by an earlier version has no counts: only the script's counts are known.
   const shown = Math.max(kept, named)
   return {
     accepted: shown + cap + late + author,
@@ -112,11 +116,11 @@ function countsOf(
   }
 }
 
-/** Time with the model and time on hold along the slowest ask of each round, in ms. */
+/** Time in model calls and time deferred, along the slowest ask of each round, in ms. */
 function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: number; heldMs: number } {
   const slowest = new Map<number, { ms: number; heldMs: number }>()
   for (const { key, round, ask } of asked) {
-    // A lookup in the library is no model's work: its time counts as overhead.
+    // A lookup in the library is not a model call: its time counts as overhead.
     if (ask.lookup !== undefined) continue
     const entry = journal.get(key)
     const soFar = slowest.get(round)
@@ -131,8 +135,8 @@ function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: 
 }
 
 /**
- * The whole argument, each distinct message text once (a repeated one points to where it stands), at most `maxBytes` long:
- * beyond that the longest texts are shortened and `cut` says so.
+ * The whole argument, with each distinct message text once (a repetition refers to the first), at most `maxBytes` long:
+ * if it would be longer, the longest texts are shortened, and `cut` says so.
  */
 export function transcriptOf(
   ended: Ended,

@@ -15,20 +15,26 @@ import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
-/** A try is repeated if the thread or a case has changed meanwhile; if that happens this often, something else is wrong. */
+/**
+ * The erasure is retried if the thread or a case has changed meanwhile. If this many tries fail, something else is
+ * wrong.
+ */
 const TRIES = 100
-/** A restarted case gets its full time again, at most this many times in all from its opening: deletions may come one by one. */
+/**
+ * Each restart gives a case its full time again, but its deadline is never later than this many times that time after
+ * its opening: deletions may arrive one by one.
+ */
 export const MOST_DEADLINES = 4
 
 /**
- * Erases deleted comments from what the engine keeps: cases that are open, or whose verdict waits for Kafka, restart on the
- * thread as it is now and keep the answers that had nothing to do with the deleted comments; of published cases nothing stays.
- * The comments must be gone from the thread itself already. Repeatable.
+ * Erases deleted comments from what the engine keeps. Cases that are open, or whose verdict waits for Kafka, restart on
+ * the current thread and keep the answers that are unrelated to the deleted comments; of published cases nothing is
+ * kept. The comments must already be gone from the thread itself. Repeatable.
  */
 export function commentEraser(deps: {
   threads: ThreadStore
   cases: CaseStore
-  /** Where cases that were concluded get a job again; null where the reconciler is left to give it. */
+  /** Gives a job to concluded cases that restart; null if that is left to the reconciler. */
   queues: Pick<StageQueues, 'push'> | null
   protocols: readonly Protocol[]
   clock: Clock
@@ -40,7 +46,7 @@ export function commentEraser(deps: {
   const without = (name: string, carry: unknown, deleted: ReadonlySet<string>): unknown =>
     carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
 
-  /** What the case restarts with, without the comments; null if it never held one. */
+  /** What the case restarts with, without the comments; null if it never contained one. */
   function restartOf(found: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
     const { record } = found
     const carry = without(record.protocol, record.carry, deleted)
@@ -96,7 +102,7 @@ export function commentEraser(deps: {
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
       if (state !== null && !(await eraseOpen(state, deleted))) continue
-      // A thread that was forgotten may still have cases.
+      // A thread may still have cases after it has been forgotten.
       const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
       const left = {
         openIds,
@@ -120,7 +126,9 @@ function commentsOf(subject: unknown): readonly { readonly id: string }[] {
   return comments
 }
 
-/** The case's own snapshot without the deleted comments, where its protocol does not run here under the case's versions. */
+/**
+ * The case's own snapshot without the deleted comments, if its protocol does not run here under the case's versions.
+ */
 function filtered(
   { subject, comments }: CaseRecord,
   deleted: ReadonlySet<string>,
@@ -138,9 +146,9 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
 }
 
 /**
- * The journal of a case that restarts. An answer stays where the same question is asked again; a batch is answered from single
- * items where each was answered in a call about no deleted comment. A question that is asked again unchanged cannot hold the
- * deleted words, nor can its answer: neither the snapshot nor any answer that was kept holds them.
+ * The journal of a restarted case. An answer is kept if the same question is asked again; a batch is answered from
+ * single items if each of them was answered in a call without deleted comments. A question that is asked again
+ * unchanged can't contain deleted words, nor can its answer: neither the snapshot nor the kept answers contain any.
  */
 function keep(
   protocol: Protocol,
@@ -167,12 +175,12 @@ function keep(
       if (found.length < replayState.open.length) break
     }
   } catch {
-    // A script that fails on its subject fails again when it is advanced, and is named there.
+    // A script that fails on its subject fails again when the case is advanced, and is reported there.
   }
   return { journal, lostCalls: callsIn(found.journal, moved) }
 }
 
-/** Answers that may be used again, by their question: of whole asks, and of single items of batches. */
+/** Reusable answers by question: to whole asks, and to single items of batches. */
 function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: ReadonlySet<string>) {
   const whole = new Map<string, { from: string; entry: JournalEntry }[]>()
   const single = new Map<string, { answer: unknown; model: string; startedAt: number }>()
@@ -192,9 +200,9 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
   }
 
   return {
-    /** The entry that answers it, and the key under which it stood; null if it is merged from single items. */
+    /** The entry that answers it, and the key that it had in the journal; null if it is merged from single items. */
     to(ask: Ask): { entry: JournalEntry; from: string | null } | null {
-      // Each entry is used once: a question that was asked twice was paid for twice.
+      // Each entry is used once: a question that was asked twice was also paid for twice.
       const same = whole.get(questionOf(ask))?.shift()
       if (same !== undefined) return same
       const { batch } = ask
@@ -206,7 +214,7 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
       const models = known.map((one) => one?.model ?? '')
       const entry: JournalEntry = {
         ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },
-        // Its calls are among the lost ones, with the entries that it is merged from.
+        // Its calls are recorded as lost, like those of the entries that it is merged from.
         ...{ calls: [], usage: noUsage(), startedAt: first.startedAt, ms: 0, heldMs: 0, memo: true, sent: [] },
         ...(models.every((model) => model === first.model) ? {} : { models }),
       }
@@ -215,7 +223,7 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
   }
 }
 
-/** Equal for equal questions, whatever key they are asked under. */
+/** Equal for equal questions, whatever their keys are. */
 function questionOf(ask: Ask): string {
   const { stage, role, temperature, maxTokens, lookup = null } = ask
   return JSON.stringify([stage, role, temperature, maxTokens, lookup, withFormat(ask)])

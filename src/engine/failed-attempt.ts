@@ -3,13 +3,13 @@ import { noUsage } from '../domain/verdict.ts'
 import type { Settled } from '../gateway/gateway.ts'
 import type { Attempt, AttemptEnd } from '../ports/queues.ts'
 
-/** What an attempt that threw comes to: the ask has failed, it is tried again, or nobody foresaw the error. */
+/** What follows from an attempt that threw: the ask fails, it is retried, or the error is unexpected. */
 type FailedAttempt =
   | { readonly next: 'fail'; readonly settled: Settled }
   | { readonly next: 'retry'; readonly end: Exclude<AttemptEnd, { end: 'done' }> }
   | { readonly next: 'throw' }
 
-/** Decides it. `deadline` is the case's, and `now` the time of the failure, both ms since 1970. */
+/** Decides which of these. `deadline` is the case's, and `now` is the time of the failure, both in ms since 1970. */
 export function failedAttempt(
   error: unknown,
   { signal, last, heldMs }: Attempt,
@@ -32,13 +32,14 @@ function failed(code: FailureCode, detail: string): Settled {
   return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
 }
 
-/** Least wait that an endpoint can impose, in ms. */
+/** Shortest wait that an endpoint can impose, in ms. */
 const LEAST_WAIT_MS = 100
 const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unavailable'])
 
 /**
- * How long to wait before the next try, in ms. A wait that an endpoint imposes costs no attempt, so it is at least half as long
- * as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask has some twenty tries, and not millions.
+ * How long to wait before the next try, in ms. A wait imposed by an endpoint costs no attempt, so it lasts at least
+ * half as long as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask is tried some
+ * twenty times, not millions of times.
  */
 export function waitOf({ code, delayMs = 0, costsAttempt }: RetryLaterError, heldMs: number): number {
   return costsAttempt || !IMPOSED.has(code) ? delayMs : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)

@@ -17,7 +17,9 @@ import { isHandedBack, otherVersion, versionsOf } from './versions.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
 
 export interface JudgeSettings {
-  /** A case that was taken over this often without an end is concluded without a label: it may be what kills workers. */
+  /**
+   * A case that was taken over this often without finishing is concluded without a label: it may be what kills workers.
+   */
   readonly maxTakeovers: number
   /** How long a worker hands back cases of other versions before it restarts one, in ms. */
   readonly handBackMs: number
@@ -36,8 +38,8 @@ interface JudgeParts {
 }
 
 /**
- * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end, and
- * `answer` has one ask of a round answered and journaled. Every step may be repeated, anywhere, at any time.
+ * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end;
+ * `answer` answers one ask of a round and journals the result. Every step may be repeated, in any process, at any time.
  */
 export function judge(parts: JudgeParts): Work {
   const scripts = waitingScripts()
@@ -45,7 +47,7 @@ export function judge(parts: JudgeParts): Work {
 }
 
 const DONE: Advance = { next: 'done' }
-/** The job comes again: another process may see to the case meanwhile, or the store may let it be taken. */
+/** The job is retried: meanwhile another process may handle the case, or the store may allow it to be taken. */
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
@@ -55,7 +57,7 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
 
   async function advance(caseId: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
-    // Looked at before it is taken over: to hand it back must not count as a takeover, however long a roll-out lasts.
+    // Read before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
     const seen = waiting ?? (await cases.peek(caseId))
     if (seen === null) return DONE
     const protocol = protocols.get(seen.record.protocol)
@@ -65,7 +67,7 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
     if (taken === null) return DONE
     const other = otherVersion(taken.record.versions, protocol)
     if (other !== otherVersion(seen.record.versions, protocol)) {
-      // Another worker restarted it meanwhile.
+      // Another worker has restarted it meanwhile.
       scripts.forget(caseId)
       return advance(caseId)
     }
@@ -81,10 +83,13 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
     return { next: 'asks', asks: replayState.open.map(({ key, ask }) => ({ ...of, stage: ask.stage, key })) }
   }
 
-  /** Restarts a case of other versions under those of this process. False if another worker has it now, in the same run. */
+  /**
+   * Restarts a case of other versions under this process's versions. False if another worker has it now, in the same
+   * run.
+   */
   async function restart(taken: TakenCase, protocol: Protocol): Promise<boolean> {
     const { record, epoch, run, journal } = taken
-    // The journal goes; the calls in it were made all the same.
+    // The journal is dropped, but the calls in it were made.
     await cases.loseCalls(record.id, callsIn(journal))
     const restarted = { ...record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
     return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
@@ -98,12 +103,12 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
 }
 
 function concluder({ cases, clock, report, settings }: JudgeParts) {
-  /** False where the case is to be come back to: the store concludes nothing just now, or it has been restarted. */
+  /** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
   return async function conclude(taken: TakenCase, end: Extract<ReplayState, { at: 'end' }>): Promise<boolean> {
     const { record, epoch, run, journal } = taken
     const { ruling, carry } = end.conclusion
     const inTranscript = new Set(end.asked.map(({ key }) => key))
-    // The transcript of a case that is given up lacks turns whose calls were made all the same.
+    // The transcript of a case that was given up lacks turns whose calls were made.
     const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
     const ended: Ended = { record, ruling, asked: end.asked, journal, lostCalls, decidedAt: clock() }
     const won = await cases.conclude(record, epoch, {
@@ -117,12 +122,16 @@ function concluder({ cases, clock, report, settings }: JudgeParts) {
     }
     const now = await cases.peek(record.id)
     if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id })
-    // Another worker that took the case over has a job for it; whoever restarted it leaves it to this job.
+    // A worker that took the case over has its own job for it. A restart of the case queued no job, so this one must
+    // continue it.
     return now === null || (now.epoch !== epoch && now.run === run)
   }
 }
 
-/** The messages of an ask as they went out; of a batch, only the items that were sent. What was known stands as it was asked. */
+/**
+ * The messages of an ask as they were sent; of a batch, only the items that were sent. An ask answered from the memo is
+ * shown as it was asked.
+ */
 function sentAs({ ask }: KeyedAsk, { sent }: JournalEntry): ChatMessage[] {
   const { batch } = ask
   if (sent === undefined || sent.length === 0 || batch === undefined) return withFormat(ask)

@@ -9,15 +9,15 @@ import { otherVersion } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 /**
- * What a job of a stage queue points to: an open question; none, for it has been answered or its case has gone or restarted
- * (`stale`); or one that only a process with the case's own versions can tell.
+ * What a job of a stage queue points to: an open question; nothing, because the ask has been answered or the case has
+ * ended or restarted (`stale`); or something that only a process with the case's own versions can find.
  */
 type Located =
   | { readonly at: 'open'; readonly asked: KeyedAsk; readonly record: CaseRecord }
   | { readonly at: 'stale' }
   | { readonly at: 'other-version' }
 
-/** Finds the questions that jobs point to: in memory, or by a replay of the case. */
+/** Finds the questions that jobs point to, in memory or by replaying the case. */
 export function locator(deps: {
   protocols: ReadonlyMap<string, Protocol>
   cases: Pick<CaseStore, 'peek' | 'isCurrent'>
@@ -30,7 +30,8 @@ export function locator(deps: {
     const waiting = scripts.of(caseId)
     const known = waiting?.open.get(key)
     if (waiting?.run === run && known !== undefined) {
-      // Its subject may have been deleted, or the case restarted without a deleted comment: nobody is shown those words any more.
+      // The subject may have been deleted, or the case restarted without a deleted comment: those words must not be
+      // sent any more.
       if (await cases.isCurrent(caseId, run)) return { at: 'open', asked: known, record: waiting.record }
       scripts.forget(caseId)
       return { at: 'stale' }

@@ -6,7 +6,7 @@ export function callsFor(calls: readonly Call[], key: string): LostCall[] {
   return calls.map((call) => ({ key, ...call }))
 }
 
-/** The calls behind a journal's entries, but for those under the keys `except`. */
+/** The calls behind a journal's entries, except those under the keys `except`. */
 export function callsIn(journal: Journal, except: ReadonlySet<string> = new Set()): LostCall[] {
   return [...journal].flatMap(([key, { calls }]) => (except.has(key) ? [] : callsFor(calls, key)))
 }

@@ -7,7 +7,10 @@ import { judgesCrossKind, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
-/** What a case of this thread, opened at `openedAt` (ms since 1970), is to judge: the next revision of the protocol's verdict. */
+/**
+ * What a case of this thread, opened at `openedAt` (ms since 1970), judges: the next revision of the protocol's
+ * verdict.
+ */
 export function newCase(
   protocol: Protocol,
   state: ThreadState,
@@ -34,7 +37,7 @@ export function newCase(
     subjectId: postId,
     kind,
     revision,
-    // A post that is judged alone changes by an edit only, so each of its revisions is final.
+    // A post that is judged by itself changes only when it is edited, so each of its revisions is final.
     final: protocol.subject === 'thread' ? atFinalAge : true,
     supersedes: before === undefined ? null : id(before.revision),
     ...snapshotOf(protocol, state, post, settings),
@@ -48,12 +51,12 @@ export function newCase(
   }
 }
 
-/** Which of a thread's changes a protocol looks at. */
+/** The version that rises with the changes that this protocol looks at. */
 export function versionSeenBy(protocol: Protocol, state: ThreadState): number {
   return protocol.subject === 'thread' ? state.version : state.postVersion
 }
 
-/** The subject as a protocol judges it now, and what became of the comments that the thread has had. */
+/** The subject as a protocol judges it now, and what happened to the comments that the thread has received. */
 export function snapshotOf(
   protocol: Protocol,
   state: ThreadState,

@@ -6,25 +6,28 @@ import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } from '../ports/threads.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
-import { leftAlone, nameOf } from './left-alone.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
 import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { nameOf, threadBackoff } from './thread-backoff.ts'
 
 export interface OpenerSettings {
   readonly checkpoints: CheckpointSettings
   readonly clock: StreamClockSettings
-  /** Cases that one tenant may have open at once; all together may an eighth more. What is due beyond that waits in the store. */
+  /**
+   * Most cases that one tenant may have open at once; all tenants together may have an eighth more. Other due threads
+   * wait in the store.
+   */
   readonly maxOpen: number
-  /** With more threads due than this, cases open as overloaded: protocols may go less deep. */
+  /** If more threads than this are due, cases open as overloaded: protocols may then ask less. */
   readonly pressedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
-  /** The partitions that drive the stream's clock; null where all that have been seen do. */
+  /** The partitions that drive the stream's clock; null: all that have been seen. */
   readonly partitions: (() => StreamPartitions) | null
 }
 
-/** Threads looked at in one go. */
+/** Threads opened in one pass. */
 const BATCH = 64
 
 /** Opens a case for every thread that has come due. Any number of openers may run: each opening is one atomic step. */
@@ -40,7 +43,7 @@ export function opener(deps: {
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
-  const alone = leftAlone(clock)
+  const backoff = threadBackoff(clock)
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -50,14 +53,14 @@ export function opener(deps: {
     return streamTime(counting, clock(), settings.clock)
   }
 
-  /** A thread whose opening fails is reported and left alone for a while, so that it blocks no other. */
-  async function openOrLeave(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
+  /** A thread that can't be opened is reported and skipped for a while, so that it blocks no other. */
+  async function openOrBackOff(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
     try {
       const opened = await openThread(ref, streamNow, moment)
-      alone.opened(ref)
+      backoff.opened(ref)
       return opened
     } catch (error) {
-      alone.failed(ref)
+      backoff.failed(ref)
       report('error', { where: `opening ${nameOf(ref)}`, error })
       return []
     }
@@ -75,7 +78,7 @@ export function opener(deps: {
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
     const wanted = routes
-      // What one account says beyond its share does not count: its flood makes no thread too long for a route.
+      // Comments beyond an author's share don't count: a flood from one account makes no thread too long for a route.
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
@@ -93,7 +96,7 @@ export function opener(deps: {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
       parked: parked.map(({ name }) => name),
-      // A protocol that is off here judges what changed when it is on again: an edit meanwhile does not go unjudged.
+      // A protocol that is off here judges the changes when it is on again, so that no edit goes unjudged.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: checkpoint.nextDue,
       final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
@@ -106,36 +109,37 @@ export function opener(deps: {
 
   return {
     now,
-    /** How many threads are due and wait to be opened. */
+    /** How many due threads wait to be opened. */
     countDue: async () => threads.countDue(Math.max(await now(), 0)),
-    /** Opens what is due now; returns how many cases that were. */
+    /** Opens what is due now; returns the number of opened cases. */
     async openDue(): Promise<number> {
       const streamNow = await now()
-      const [wall, lookedPast] = [clock(), alone.count()]
-      // Due times of 0 are "at once" whatever the stream's clock says.
-      const due = await threads.due(Math.max(streamNow, 0), BATCH + lookedPast, settings.maxOpen)
-      const refs = due.filter((ref) => !alone.has(ref, wall)).slice(0, BATCH)
+      const [wall, skipped] = [clock(), backoff.count()]
+      // A due time of 0 or less means "at once", whatever the stream's clock says.
+      const due = await threads.due(Math.max(streamNow, 0), BATCH + skipped, settings.maxOpen)
+      const refs = due.filter((ref) => !backoff.has(ref, wall)).slice(0, BATCH)
       if (refs.length === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
-      // What opened gets its jobs, whatever became of the others.
-      const opened = (await Promise.all(refs.map((ref) => openOrLeave(ref, streamNow, moment)))).flat()
+      // Opened cases get their jobs even if other threads failed.
+      const opened = (await Promise.all(refs.map((ref) => openOrBackOff(ref, streamNow, moment)))).flat()
       await queues.push(opened)
       return opened.length
     },
   }
 }
 
-/** What holds for all threads that are opened together. */
+/** What applies to all threads that are opened together. */
 interface Moment {
   readonly paused: ReadonlySet<string>
   readonly overloaded: boolean
 }
 
 /**
- * A protocol of threads judges at checkpoints what changed since its last revision, and a final snapshot once; the others
- * judge a post whenever it changed. When a thread has been forgotten, its comments are gone: what a protocol of threads has said
- * of it stands, because it rests on more than is known now.
+ * A protocol that judges threads does so at checkpoints if something has changed since its last revision, and once for
+ * the final snapshot; other protocols judge a post whenever it has changed. When a thread has been forgotten, its
+ * comments are gone: the verdict of a protocol that judges threads is then kept, because it rests on more than is known
+ * now.
  */
 function wants(protocol: Protocol, state: ThreadState, streamNow: number, final: boolean): boolean {
   const before = state.revisions.get(protocol.name)

@@ -6,14 +6,14 @@ import type { Protocol } from './script.ts'
 
 interface ReplayedCase {
   readonly replayState: ReplayState
-  /** What can be gone on with when answers have come; null of a case that is given up. */
+  /** What the script continues from when answers have arrived; null for a case that was given up. */
   readonly progress: Progress | null
 }
 
 /**
- * Where a case's script stands after all that its journal holds. It goes on from `waiting`, if that is given, and otherwise
- * from its beginning. A script that throws, and a case that was taken over more often than `maxTakeovers` (it may be what kills
- * workers), end without a label.
+ * The state of a case's script after everything in its journal. Continues from `waiting` if that is given, otherwise
+ * starts from the beginning. A script that throws, and a case that was taken over more often than `maxTakeovers` (it
+ * may be what kills workers), end without a label.
  */
 export function replayCase(
   protocol: Protocol,
@@ -23,7 +23,7 @@ export function replayCase(
 ): ReplayedCase {
   const takeovers = taken.epoch - (taken.record.begunOverAt ?? 0)
   if (takeovers > settings.maxTakeovers)
-    return givenUp(`taken over ${takeovers} times without an end; given up as unjudgeable`)
+    return givenUp(`${takeovers} workers took this case over and none finished; abandoned`)
   let progress = waiting
   try {
     progress ??= begin(scriptOf(protocol, taken.record))

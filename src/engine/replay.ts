@@ -9,12 +9,12 @@ export interface KeyedAsk {
   readonly ask: Ask
 }
 
-/** Where a script stands after a replay: in a round that is not all answered, or at its conclusion. */
+/** The state of a script after a replay: in a round with open asks, or at its conclusion. */
 export type ReplayState =
   | { readonly at: 'round'; readonly open: readonly KeyedAsk[]; readonly asked: readonly KeyedAsk[] }
   | { readonly at: 'end'; readonly conclusion: Conclusion; readonly asked: readonly KeyedAsk[] }
 
-/** A script under way: what it has asked so far, and the round that it waits for. */
+/** A script in progress: what it has asked so far, and the round that it waits for. */
 export interface Progress {
   readonly script: Script
   readonly asked: KeyedAsk[]
@@ -22,20 +22,20 @@ export interface Progress {
   round: number
 }
 
-/** A case's script, as every process begins it. */
+/** A case's script, as every process starts it. */
 export function scriptOf(protocol: Protocol, { subject, carry, pressed, tenant }: CaseRecord): Script {
   return protocol.script(subject, carry, { overloaded: pressed, tenant })
 }
 
-/** Starts a script: it stands before its first round. */
+/** Starts a script; it waits before its first round. */
 export function begin(script: Script): Progress {
   return { script, asked: [], step: script.next(), round: 0 }
 }
 
 /**
- * Feeds the journal's answers to the script, up to the first round that is not wholly answered, or to its end. `asked`
- * lists every ask met on the way, in order. Throws where the journal holds an answer to another question than the script
- * asks. A script that was restarted is replayed; one that waited in memory goes on from its round.
+ * Feeds the journal's answers to the script, up to the first round with an open ask, or to its end. `asked` lists every
+ * ask on the way, in order. Throws if the journal has the answer to another question than the script asks. A script
+ * that was restarted is replayed; one that waited in memory continues from its round.
  */
 export function proceed(progress: Progress, journal: Journal): ReplayState {
   for (;;) {

@@ -4,17 +4,23 @@ import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
 import type { GivenVerdicts, Routes } from '../ports/routes.ts'
 import type { Protocol } from './script.ts'
 
-/** When a subject goes to a protocol. Without `topics` only the protocol's own counts; others that are not set always hold. */
+/**
+ * Which subjects go to a protocol. Without `topics` only the protocol's own topic counts; other conditions that are not
+ * set always hold.
+ */
 export interface Route {
   readonly topics?: readonly Topic[] | undefined
   readonly tenants?: readonly string[] | undefined
-  /** BCP 47; `en` includes `en-GB`. `und` is a post that names no language. */
+  /** BCP 47; `en` includes `en-GB`. `und` means posts that name no language. */
   readonly langs?: readonly string[] | undefined
   readonly media?: 'with' | 'without' | undefined
-  /** Comments that the thread has accepted when it is due; for protocols that read them. */
+  /** Comments that the thread has accepted when it is due; for protocols that read comments. */
   readonly minComments?: number | undefined
   readonly maxComments?: number | undefined
-  /** Share of subjects, 0 to 1: a sample that no author can foresee, the same at every edit and on every machine with the key. */
+  /**
+   * Share of subjects, 0 to 1: a sample that no author can predict, the same at every edit and on every machine with
+   * the same key.
+   */
   readonly sample?: number | undefined
 }
 
@@ -23,9 +29,9 @@ type Topic = (typeof ROUTED_TOPICS)[number]
 
 /** Says which protocols judge a subject. */
 export interface Router extends Routes {
-  /** Names of the protocols that are at work here. */
+  /** Names of the protocols that are switched on here. */
   readonly names: ReadonlySet<string>
-  /** Protocols in `given` have judged the subject before: they keep it, even if the sampling key has changed since. */
+  /** Protocols in `given` have already judged the subject: they keep it, even if the sampling key has changed since. */
   of(ref: ThreadRef, post: Post, given?: GivenVerdicts): Protocol[]
   /** Those that judge it with this many comments. */
   at(ref: ThreadRef, post: Post, comments: number, given?: GivenVerdicts): Protocol[]
@@ -36,8 +42,8 @@ const NONE: GivenVerdicts = new Set<string>()
 const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
 /**
- * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol without
- * routes judges all that it accepts of its own topic. Samples are taken by `samplingRank`.
+ * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
+ * without routes judges everything that it accepts from its own topic. Samples are drawn with `samplingRank`.
  */
 export function router(
   protocols: readonly Protocol[],
@@ -68,21 +74,24 @@ export function router(
         ref,
         post,
         given,
-        // A protocol that judges the post alone does so before there are comments to count.
+        // A protocol that judges only the post does so before there are comments to count.
         ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY }, { subject }) =>
           subject !== 'thread' || (comments >= minComments && comments <= maxComments),
       ),
   }
 }
 
-/** The post as a protocol is shown it: what a reply answers is for protocols that judge replies. */
+/** The post as a protocol sees it: only protocols that judge replies see what a reply answers. */
 export function seenBy({ subject }: Protocol, post: Post): Post {
   if (subject === 'reply' || post.hateSpeech === undefined) return post
   const { hateSpeech: _, ...alone } = post
   return alone
 }
 
-/** Whether a subject of this kind is not of the protocol's own: a route leads replies to a protocol that judges posts. */
+/**
+ * Whether the protocol judges a kind of subject that is not its own: a route may send replies to a protocol that judges
+ * posts.
+ */
 export function judgesCrossKind({ subject }: Protocol, kind: SubjectKind): boolean {
   return kind === 'reply' && subject !== 'reply'
 }

@@ -13,26 +13,28 @@ export interface Conclusion {
 }
 
 /**
- * A protocol's script: yields rounds of asks, is handed their answers, returns its conclusion. It awaits nothing and
- * knows no clock, queue or client; the engine may run it any number of times over the same answers.
+ * A protocol's script: yields rounds of asks, receives their answers, and returns its conclusion. It awaits nothing and
+ * uses no clock, queue or client; the engine may run it any number of times over the same answers.
  */
 export type Script = SubScript<Conclusion>
 
-/** A sub-script: yields rounds as a script does, and returns what it found out to the script that runs it with `yield*`. */
+/** A sub-script: yields rounds as a script does, and returns its result to the script that runs it with `yield*`. */
 export type SubScript<Value> = Generator<readonly Ask[], Value, readonly Answered<unknown>[]>
 
-/** Asks all of `asks` at once. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
+/** Asks all of `asks` in one round. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
 export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
   asks: Asks,
 ): SubScript<AnswersTo<Asks>> {
-  // The engine hands back one answer an ask, in order, each read by its ask's own schema: what the types can't know.
+  // The engine returns one answer for each ask, in order, parsed by the ask's own schema: types can't express this.
   if (asks.length === 0) return [] as unknown as AnswersTo<Asks>
   return (yield asks as readonly Ask[]) as AnswersTo<Asks>
 }
 
 /** What is known of a case apart from its subject; pinned in its record, so that a replay asks the same. */
 export interface PinnedContext {
-  /** Whose subject it is: ids are unique within a tenant only, and what is drawn for one tells nothing of another. */
+  /**
+   * Whose subject it is: ids are unique only within a tenant, and a draw for one tenant tells nothing about another's.
+   */
   readonly tenant?: string
   /** More is due than can be judged in time. */
   readonly overloaded: boolean
@@ -46,22 +48,24 @@ export interface Protocol {
   /** Stage names, in the order in which a case passes them. Each gets a queue, limits and metrics of its own. */
   readonly stages: readonly string[]
   /**
-   * What is judged, and when: `thread` a post with its comments at each checkpoint, `post` a post by itself when it comes
-   * and when it is edited, `reply` counterspeech when it comes.
+   * What is judged, and when. `thread`: a post with its comments, at each checkpoint; `post`: a post by itself, when it
+   * arrives and when it is edited; `reply`: counterspeech, when it arrives.
    */
   readonly subject: 'thread' | 'post' | 'reply'
-  /** Whether there is something in it to judge. */
+  /** Whether it contains something to judge. */
   accepts(post: Post): boolean
-  /** What its paper spends on one subject, for the bench to stand beside: model calls, and how many wait for another. */
+  /**
+   * What its paper spends on one subject, for comparison in the bench: model calls, and how many must wait for another.
+   */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
-  /** Every question reaches a model, as in its paper: nothing is answered from memory. */
+  /** Every question reaches a model, as in its paper: nothing is answered from the memo. */
   readonly faithful?: boolean
-  /** Shelves of the library that its lookups name. */
+  /** The library's shelves that its lookups search. */
   readonly shelves?: readonly string[]
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
-  /** What it may keep of a `carry` when comments of the thread have been deleted; without it, nothing. */
+  /** What may be kept of a `carry` when comments of the thread have been deleted; if missing, nothing. */
   withoutComments?(carry: unknown, deleted: ReadonlySet<string>): unknown
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string

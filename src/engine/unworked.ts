@@ -11,7 +11,7 @@ const AT_ONCE = 50
 
 /**
  * Handles open cases whose protocol is switched off. From now on they count neither towards `cases.maxOpen` nor for
- * backpressure; workers that have the protocol on, as in a rolling restart, go on with them. Those that are still open
+ * backpressure; workers that have the protocol on, as in a rolling restart, continue them. Those that are still open
  * `handBackMs` after their deadline end without a decision: `degraded` says `protocol-off`.
  */
 export function unworkedCases(deps: {
@@ -42,7 +42,7 @@ export function unworkedCases(deps: {
       ruling: undecided('protocol-off'),
       asked: [],
       journal: taken.journal,
-      // This process does not have the script, so the transcript has no turns: their calls were made all the same.
+      // This process does not have the script, so the transcript has no turns, but their calls were made.
       lostCalls: [...taken.lostCalls, ...callsIn(taken.journal)],
       decidedAt: clock(),
     }
@@ -55,7 +55,7 @@ export function unworkedCases(deps: {
     return won
   }
 
-  /** One look; returns the ids of the cases that it ended. */
+  /** One pass; returns the ids of the cases that it ended. */
   return async function look(): Promise<string[]> {
     const { back, unworked } = await cases.partitionByProtocol(protocols)
     await queues.push(back)

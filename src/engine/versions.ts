@@ -2,14 +2,14 @@ import type { CaseRecord } from '../domain/case.ts'
 import type { Versions } from '../domain/verdict.ts'
 import type { Protocol } from './script.ts'
 
-/** The versions under which this process judges by the protocol. */
+/** The versions with which this process judges by the protocol. */
 export function versionsOf(protocol: Protocol): Versions {
   return { script: protocol.version, prompts: protocol.promptsHash, settings: protocol.settingsHash }
 }
 
 /**
- * How the versions of a case differ from those of this process: its script is `older` or `newer`, or the script is the same
- * and prompts or settings are `different`. Undefined where all are the same.
+ * How the versions of a case differ from those of this process: its script is `older` or `newer`, or the script is the
+ * same and prompts or settings are `different`. Undefined if all are the same.
  */
 export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'newer' | 'different' | undefined {
   if (pinned.script < protocol.version) return 'older'
@@ -19,8 +19,9 @@ export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'n
 }
 
 /**
- * Whether the case is left to another process: to one with the newer script, or, for `handBackMs`, to one with its own prompts
- * and settings. After that it restarts under the versions of this process, as does a case with an older script at once.
+ * Whether the case is left to another process: to one with the newer script, or, for `handBackMs`, to one with the
+ * case's own prompts and settings. After that it restarts under the versions of this process; a case with an older
+ * script restarts at once.
  */
 export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
   const other = otherVersion(record.versions, protocol)
@@ -28,8 +29,8 @@ export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number
 }
 
 /**
- * When the case got its versions, ms since 1970. Each restart counts anew: two kinds of workers, neither of them newer, would
- * otherwise restart it in turn, and pay for it each time.
+ * When the case got its versions, ms since 1970. A restart counts as well: otherwise two kinds of workers, neither of
+ * them newer, would restart the case in turn and pay for it each time.
  */
 function pinnedAt({ openedAt, restartedAt }: CaseRecord): number {
   return restartedAt ?? openedAt

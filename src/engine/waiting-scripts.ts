@@ -12,12 +12,12 @@ interface WaitingScript {
   readonly open: Map<string, KeyedAsk>
 }
 
-/** A bound in characters of questions, not in scripts: one thread may be a hundred times as long as another. */
+/** A limit on the characters of questions, not on scripts: one thread may be a hundred times as long as another. */
 const MOST_CHARACTERS = 16_000_000
 
 /**
- * Scripts that wait in memory, so that this process need not replay them: a cache, for the journal has it all. When it is full,
- * the one that has waited longest goes.
+ * Scripts kept in memory while they wait, so that this process need not replay them. This is only a cache: the journal
+ * has everything. When it is full, the script that has waited longest is dropped.
  */
 export function waitingScripts() {
   const waiting = new Map<string, WaitingScript>()
@@ -31,7 +31,7 @@ export function waitingScripts() {
   return {
     of: (caseId: string): WaitingScript | undefined => waiting.get(caseId),
     forget,
-    /** Keeps a script that waits for `open`; one that has no progress can't be gone on with, and is not kept. */
+    /** Keeps a script that waits for `open`; one without progress could not be continued, and is not kept. */
     keep({ record, run }: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
       forget(record.id)
       if (progress === null) return
@@ -44,7 +44,7 @@ export function waitingScripts() {
         forget(oldest)
       }
     },
-    /** The ask has been answered: a job that comes for it again looks into the journal. */
+    /** The ask has been answered: if its job runs again, it looks into the journal. */
     answered(caseId: string, key: string): void {
       waiting.get(caseId)?.open.delete(key)
     },

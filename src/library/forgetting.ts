@@ -9,7 +9,8 @@ export function forgetting(storage: Storage) {
   /** Resolves to how many proposals and shown items were erased. */
   return async (subject: SubjectRef): Promise<number> => {
     const owner = ownerOf(subject)
-    // Noted first: a proposal of the subject's content that is being made meanwhile finds the note, and is removed.
+    // Noted first: a proposal of the subject's content that is being made at the same time finds the note, and is
+    // removed.
     await storage.noteForgotten(owner)
     const concerned = async () => ({
       proposals: await storage.proposals({ owner }),
@@ -29,13 +30,16 @@ export function forgetting(storage: Storage) {
   }
 }
 
-/** Removes a subject's versions from every item's history, as if they had never been; resolves to how many items showed one. */
+/**
+ * Removes a subject's versions from every item's history, as if they had never existed; resolves to how many items
+ * showed one.
+ */
 async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): Promise<number> {
   const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
   const showing = await storage.rowsBy(record, { owner })
   const logged = [...changes.values()].some(({ replaced }) => Object.values(replaced).some((it) => it.owner === owner))
   if (showing.length === 0 && !logged) return 0
-  /** The newest version from before a change that is not the subject's; null if there is none. */
+  /** The newest version from before a change that is not the subject's content; null if there is none. */
   const beforeThat = (id: string, change: string): Version | null => {
     const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
     return before?.owner === owner ? beforeThat(id, before.change) : before
@@ -55,7 +59,7 @@ async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): P
   return showing.length
 }
 
-/** Keys of all versions of the subject, shown now or replaced since: what each of them replaced is struck from its change. */
+/** Keys of all the subject's versions, current or replaced: what each of them replaced is deleted from its change. */
 function goneVersions(
   changes: Iterable<ChangeRecord>,
   showing: readonly { id: string; change: string }[],

@@ -27,7 +27,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
 
-  /** Items that earlier versions learnt are moved to their tenants' places before anything is shown. */
+  /** Before anything is shown, items that earlier versions learnt are moved to their tenants' places. */
   async function ready(): Promise<void> {
     try {
       await legacy.split()

@@ -7,12 +7,13 @@ export interface Place {
   readonly tenant: string | null
 }
 
-/** The tenant where none is named. */
+/** The tenant if none is named. */
 export const DEFAULT_TENANT = 'default'
 
 /**
- * A place's name in files and tables: the shelf's own, or `SHELF.TENANT`. Shelves' names hold no dot. Of a tenant's, capitals,
- * dots and underscores are written as `_` and a sign, so that no two tenants share a name where case is not told apart.
+ * A place's name in files and tables: the shelf's own, or `SHELF.TENANT`; shelf names contain no dot. Capitals, dots
+ * and underscores of a tenant's name are escaped with `_`, so that no two tenants share a name, even in a file system
+ * that ignores case.
  */
 export function placeName({ shelf, tenant }: Place): string {
   if (tenant === null) return shelf

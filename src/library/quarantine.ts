@@ -20,7 +20,7 @@ import type { writing } from './writing.ts'
 export interface ProposalBounds {
   /** Most proposals of one author of a tenant on one shelf, waiting and approved together. */
   readonly proposalsPerAuthor: number
-  /** Most new proposals of one author, and of all authors of a tenant, in any `perMs` ms, whatever became of them. */
+  /** Most new proposals of one author, and of all authors of a tenant, in any `perMs` ms, whatever happened to them. */
   readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
 }
 
@@ -30,7 +30,7 @@ export function quarantine(
   { write }: ReturnType<typeof writing>,
   { now, ready, proposalsPerAuthor, newProposals }: ProposalBounds & { now: () => number; ready: () => Promise<void> },
 ) {
-  /** What bounds the proposals of an author for a shelf. */
+  /** The limits on an author's proposals for a shelf. */
   async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
     const { perAuthor, perTenant, perMs } = newProposals
     const isTheirs = (of: { tenant: string; by: string }) => of.tenant === tenant && of.by === by
@@ -49,12 +49,12 @@ export function quarantine(
       {
         of: hashOf(tenant, by),
         left: perAuthor - fresh.filter(isTheirs).length,
-        why: `${by} has proposed as often ${lately} as one author may (${perAuthor})`,
+        why: `${by} has made as many proposals ${lately} as one author may (${perAuthor})`,
       },
       {
         of: hashOf(tenant),
         left: perTenant - fresh.length,
-        why: `people of the tenant ${tenant} have proposed as often ${lately} as those of one tenant may (${perTenant})`,
+        why: `people of the tenant ${tenant} have made as many proposals ${lately} as one tenant may (${perTenant})`,
       },
     ]
   }

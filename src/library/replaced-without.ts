@@ -1,8 +1,8 @@
 import type { ChangeRecord, Version } from './storage.ts'
 
 /**
- * What a change replaced, with the versions that `which` picks exchanged for what `instead` gives: null leaves the item out.
- * The same object if none is picked.
+ * What a change replaced, with the versions that `which` picks replaced by what `instead` returns; null leaves the item
+ * out. Returns the same object if none is picked.
  */
 export function replacedWithout(
   { replaced }: Pick<ChangeRecord, 'replaced'>,

@@ -3,7 +3,9 @@ import { withoutPadding } from '../domain/cut.ts'
 
 /** A text in the form in which it is compared with others, whether imported, judged or learnt. */
 export interface Reading {
-  /** Without what may differ between copies of one text: case, width, white space, image marks, invisible characters. */
+  /**
+   * The text without what may differ between its copies: case, width, white space, image marks, invisible characters.
+   */
   readonly whole: string
   /** What is before, between and after the places where the text was cut; one chunk if it was not cut. */
   readonly chunks: readonly [string, ...string[]]
@@ -32,7 +34,7 @@ export function readingOf(text: string): Reading {
   return { whole, chunks: [normalised(head).slice(0, -BESIDE_A_CUT), ...later] }
 }
 
-/** The form of a text that is whole: a cut mark in it is taken for the author's. */
+/** The form of a text that is whole: a cut mark in it counts as the author's own. */
 export function wholeOf(text: string): Reading {
   const whole = normalised(text)
   return { whole, chunks: [whole] }
@@ -82,7 +84,9 @@ const NEAR = 0.8
 /** Most words that are compared: counting edits takes time quadratic in them. */
 const COMPARED = 2_000
 
-/** Whether one text is the other with a few words changed. Of a text that was cut, what stands before the cut is compared. */
+/**
+ * Whether one text is the other with a few words changed. If a text was cut, only what is before the cut is compared.
+ */
 export function nearDuplicates(a: Reading, b: Reading): boolean {
   const [short, long] = [a, b]
     .map(({ chunks }) => ({ words: wordsOf(chunks[0]), cut: chunks.length > 1 }))
@@ -97,7 +101,7 @@ export function nearDuplicates(a: Reading, b: Reading): boolean {
   return longer - common(one, other) <= allowed && edits(one, other, allowed) <= allowed
 }
 
-/** How many words both texts share, repeated words counted: each other word of the longer text needs an edit. */
+/** How many words both texts share, repetitions included: every other word of the longer text needs an edit. */
 function common(one: readonly string[], other: readonly string[]): number {
   const left = new Map<string, number>()
   for (const word of one) left.set(word, (left.get(word) ?? 0) + 1)
@@ -111,7 +115,7 @@ function common(one: readonly string[], other: readonly string[]): number {
   return shared
 }
 
-/** Levenshtein's distance over words, as far as it is no more than `allowed`; else any greater number. */
+/** The Levenshtein distance over words if it is at most `allowed`; otherwise any greater number. */
 function edits(one: readonly string[], other: readonly string[], allowed: number): number {
   const beyond = allowed + 1
   let before = other.map((_, at) => Math.min(at + 1, beyond))
@@ -134,7 +138,7 @@ const SIGN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
 const WORD = /[\p{L}\p{N}\p{M}]+|\p{S}/gu
 
-/** Words and symbols; punctuation is none. */
+/** Words and symbols, without punctuation. */
 function wordsOf(normal: string): readonly string[] {
   return normal.replace(SIGN, ' $& ').match(WORD) ?? []
 }

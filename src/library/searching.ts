@@ -7,7 +7,7 @@ import type { ShelfReading } from './shelf-reading.ts'
 import { sourceKey } from './source-key.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
 
-/** Rows read beyond those asked for, since some may be held out; each further read asks for this many times as many. */
+/** Extra rows that are read, since some may be held out; each further read asks for this many times as many. */
 const SPARE = 8
 const FURTHER = 4
 
@@ -55,7 +55,7 @@ export function searching(
     return [{ shelf, tenant }, ...loaded]
   }
 
-  /** Why nothing of a shelf can be shown to a tenant; null where something can. */
+  /** Why a tenant can be shown nothing of a shelf; null if it can be shown something. */
   async function problemFor(shelf: string, tenant: string): Promise<string | null> {
     const records = await Promise.all(shownTo(tenant, shelf).map((place) => shelfNow(placeName(place))))
     const problems = records.flatMap((record) => (record === null ? [] : [problemOf(shelf, record)]))
@@ -63,7 +63,7 @@ export function searching(
     return `${problemOf(shelf, null)}${tenant === DEFAULT_TENANT ? '' : ` for the tenant ${tenant}`}`
   }
 
-  /** The nearest of all that a tenant is shown of a shelf; of the same text its own. */
+  /** The nearest items of everything that a tenant is shown on a shelf; of equal texts, its own. */
   async function nearFor(shelf: string, tenant: string, vector: Float32Array, k: number, heldOut: HeldOut) {
     const looks = shownTo(tenant, shelf).map((place) => near(place, vector, k, heldOut))
     const found = (await Promise.all(looks)).filter((place) => place !== null)
@@ -80,7 +80,7 @@ export function searching(
     return { shelf, neighbours: [], problem: problem ?? `the shelf "${shelf}" ${why}`, ...passed }
   }
 
-  /** The nearest of one place; null where there is none. What was learnt is shown at its tenant's place alone. */
+  /** The nearest items of one place; null if it does not exist. What was learnt is shown only at its tenant's place. */
   async function near({ shelf, tenant }: Place, vector: Float32Array, k: number, heldOut: HeldOut) {
     const none = { rows: [], excluded: { own: 0, nearDuplicates: 0 } }
     return read(placeName({ shelf, tenant }), async (record) => {
@@ -115,12 +115,12 @@ export function searching(
   return { find }
 }
 
-/** Why a row is held out from the case that searches; null where it is shown. */
+/** Why a row is held out from the case that searches; null if it is shown. */
 type HeldOut = (row: NearRow) => 'own' | 'nearDuplicates' | null
 
 function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {
   const owner = ownerOf(subject)
-  // The content id for what was learnt before texts were compared in any other way.
+  // The content id matches items that were learnt before texts were compared in any other way.
   const sources = new Set([textKey(text), contentId(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
   // Cut marks count only where intake cut the text: one that an author typed would hide every item with the same beginning.
   const reading = cut === true ? readingOf(text) : wholeOf(text)

@@ -8,7 +8,10 @@ const READ_TRIES = 3
 
 export type ShelfReading = ReturnType<typeof shelfReading>
 
-/** Reads shelves that other processes may replace meanwhile, and says which of them an embedder can't be used on. */
+/**
+ * Reads shelves that other processes may replace at the same time, and says which of them an embedder can't be used
+ * with.
+ */
 export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Embedder, 'name' | 'dimension'>) {
   /** Reads a place, whose table another process may replace meanwhile; null if it is missing. */
   async function read<Result>(name: string, look: (record: ShelfRecord) => Promise<Result>): Promise<Result | null> {
@@ -26,7 +29,7 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
     throw new RetryLaterError('library', `the shelf "${placeOf(name).shelf}" could not be read`, { cause })
   }
 
-  /** A place's current record; null if there is none, or the name is one that no shelf can have. */
+  /** A place's current record; null if it does not exist, or if no shelf can have this name. */
   async function shelfNow(name: string): Promise<ShelfRecord | null> {
     try {
       return NAME.test(placeOf(name).shelf) ? await storage.shelf(name) : null
@@ -56,5 +59,5 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 /** Throws an `OperatorError` for a name that no shelf can have. */
 export function checkedName(shelf: string): string {
   if (NAME.test(shelf)) return shelf
-  throw new OperatorError(`"${shelf}" is no name for a shelf: small letters, digits, "-" and "_", at most 64.`)
+  throw new OperatorError(`"${shelf}" is not a valid shelf name: lower-case letters, digits, "-" and "_", at most 64.`)
 }

@@ -3,9 +3,10 @@ import { ownerOf, placeName, placeOf, tableName } from './names.ts'
 import { type ChangeRecord, type Row, type ShelfRecord, type Storage, type Version, versionOf } from './storage.ts'
 
 /**
- * Migrates shelves of versions without tenants: what these learnt and put on one shelf for all is moved to the places of the
- * tenants whose content it is, by their proposals; what it had replaced on the shelf is put back. Items without a proposal
- * stay where they are, and are shown to nobody. Runs once in each process, and again after a failure.
+ * Migrates shelves of versions without tenants: what these learnt and put on one shelf for all is moved to the places
+ * of the tenants whose content it is, according to their proposals; what it had replaced on the shelf is restored.
+ * Items without a proposal stay where they are, and nobody is shown them. Runs once in each process, and again after a
+ * failure.
  */
 export function splittingByTenant(storage: Storage) {
   let started: Promise<void> | null = null
@@ -35,7 +36,7 @@ export function splittingByTenant(storage: Storage) {
       for (const change of steps) taken.add(`${change} ${row.id}`)
       become.set(row.id, base)
     }
-    // The tenants' places first: after an interruption here everything is done again.
+    // The tenants' places first: after an interruption here everything is repeated.
     for (const [tenant, rows] of moved) await put(placeName({ ...placeOf(record.name), tenant }), record, rows)
     if (become.size > 0) await storage.rewrite(record, become)
     let owned = known.length < learnt.length
@@ -49,13 +50,16 @@ export function splittingByTenant(storage: Storage) {
     if (now !== null && !owned) await storage.putShelf({ ...now, owned })
   }
 
-  /** Whether a tenant's place of a shelf is there for vectors of this kind. */
+  /** Whether a tenant's place of a shelf is missing, or has vectors of this kind. */
   async function takes(tenant: string, { name, embedder, dimension }: ShelfRecord): Promise<boolean> {
     const present = await storage.shelf(placeName({ ...placeOf(name), tenant }))
     return present === null || (present.embedder === embedder && present.dimension === dimension)
   }
 
-  /** Adds rows to a place, which is made if it is missing; an item of the same text that is there already is newer. */
+  /**
+   * Adds rows to a place, which is created if missing. An item of the same text that is already there is newer, and
+   * stays.
+   */
   async function put(name: string, { embedder, dimension }: ShelfRecord, rows: readonly Row[]): Promise<void> {
     const present = await storage.shelf(name)
     const record = present ?? { name, table: tableName(name), embedder, dimension, owned: true }
@@ -67,7 +71,7 @@ export function splittingByTenant(storage: Storage) {
   }
 
   return {
-    /** Does it once; whoever calls meanwhile waits for the same. */
+    /** Runs the migration once; callers meanwhile wait for the same run. */
     split(): Promise<void> {
       started ??= splitShelves().catch((error: unknown) => {
         started = null
@@ -79,8 +83,8 @@ export function splittingByTenant(storage: Storage) {
 }
 
 /**
- * The versions of an item down to the newest that nobody's case was learnt for: of each tenant the newest, that one itself,
- * and the changes that stand above it.
+ * The versions of an item, down to the newest that was learnt from no tenant's case: the newest version of each tenant,
+ * that one itself, and the changes above it.
  */
 function versionsBelow(row: Row, changes: ReadonlyMap<string, ChangeRecord>, tenants: ReadonlyMap<string, string>) {
   const newest = new Map<string, Version>()

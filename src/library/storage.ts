@@ -8,7 +8,7 @@ export interface Version {
   readonly owner: string
   /** Hash of the case's text that it was learnt from, or of the data set's item that it is; empty if there is none. */
   readonly source: string
-  /** The change that made it so. */
+  /** The change that made this version. */
   readonly change: string
 }
 
@@ -16,7 +16,7 @@ export function versionOf({ label, metadata, owner, source, change }: Version): 
   return { label, metadata, owner, source, change }
 }
 
-/** An item as it stands on a shelf. */
+/** An item on a shelf. */
 export interface Row extends Version {
   /** Content id of the text. */
   readonly id: string
@@ -41,7 +41,7 @@ export interface ShelfRecord {
   readonly owned: boolean
 }
 
-/** One call's part of a change. `replaced` holds, by content id, what stood there before. */
+/** One call's part of a change. `replaced` holds, by content id, what was there before. */
 export interface Step {
   readonly added: number
   readonly unchanged: number
@@ -49,9 +49,9 @@ export interface Step {
   readonly replaced: Readonly<Record<string, Version>>
 }
 
-/** A change with what its roll-back needs. `shelf` is the place's name. */
+/** A change with what is needed to roll it back. `shelf` is the place's name. */
 export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind'> {
-  /** One item that was taken back is a `drop` with its id: earlier versions read no other kinds. */
+  /** The removal of a single item is a `drop` with its id: earlier versions can read no other kinds. */
   readonly kind: 'add' | 'approve' | 'drop'
   readonly replaced: Readonly<Record<string, Version>>
 }
@@ -92,35 +92,41 @@ export interface Storage {
   removeShelf(record: ShelfRecord): Promise<void>
 
   count(record: ShelfRecord): Promise<number>
-  /** Those of these content ids that stand on the shelf. */
+  /** The rows with these content ids that are on the shelf. */
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
   /** Content ids and changes of the rows that a change made or a subject owns. */
   rowsBy(record: ShelfRecord, by: { change: string } | { owner: string }): Promise<{ id: string; change: string }[]>
   /** Content ids of the rows that are some subject's content. */
   ownedRows(record: ShelfRecord): Promise<string[]>
-  /** The nearest first; with `loadedOnly` none that is some subject's content. */
+  /** The nearest first; with `loadedOnly`, none that is a subject's content. */
   nearest(record: ShelfRecord, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]>
-  /** Adds and replaces rows in one step, and makes the table if it is missing. `fresh` are known not to stand there. */
+  /** Adds and replaces rows in one step, and creates the table if missing. `fresh` are known not to be there. */
   putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
-  /** Writes the shelf to a new table without the rows that `become` null, so that nothing of them stays on the disk. */
+  /**
+   * Writes the shelf to a new table, without the rows whose new version is null, so that nothing of them is left on
+   * disk.
+   */
   rewrite(record: ShelfRecord, become: ReadonlyMap<string, Version | null>): Promise<void>
 
   change(id: string): Promise<ChangeRecord | null>
   /** The newest first. */
   changes(shelf?: string): Promise<ChangeRecord[]>
-  /** Adds a step to a change, which is made if it is missing. */
+  /** Adds a step to a change, which is created if missing. */
   addStep(head: ChangeHead, step: Step): Promise<void>
   putChange(change: ChangeRecord): Promise<void>
   removeChange(id: string): Promise<void>
 
   proposal(id: string): Promise<ProposalRecord | null>
   proposals(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]>
-  /** Who proposed each of all proposals, and when: what of them never changes. */
+  /** The author and time of every proposal; these never change. */
   proposed(): Promise<Proposed[]>
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
 
-  /** Notes, by its hash, that a subject was forgotten, for proposals of its content that are being made meanwhile. */
+  /**
+   * Notes, by its hash, that a subject was forgotten, for proposals of its content that are being made at the same
+   * time.
+   */
   noteForgotten(owner: string): Promise<void>
   /** Whether that was noted within the last day. */
   wasForgotten(owner: string): Promise<boolean>

@@ -15,8 +15,8 @@ interface Found {
 const PRECEDENT = /^[0-9a-f]{32}$/
 
 /**
- * Finds items again by what a verdict, a proposal or the history calls them, and takes single ones back. `ready` is called
- * before anything is looked for.
+ * Finds items by the id that a verdict, a proposal or the history gives them, and takes single ones back. `ready` is
+ * called before any search.
  */
 export function takingBack(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
   async function trace(id: string): Promise<Traced> {
@@ -32,7 +32,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     const note = (one: Precedent) => precedents.set(JSON.stringify([one.id, one.tenant]), one)
     for (const { record, row } of found) note({ id: row.id, tenant: placeOf(record.name).tenant })
     for (const { proposal } of proposals) note({ id: contentId(proposal.text), tenant: proposal.provenance.tenant })
-    // Verdicts name a precedent by its content id alone, whichever tenant's it was, and still do after it was taken back.
+    // Verdicts name a precedent only by its content id, whichever tenant's it was, even after it was taken back.
     if (PRECEDENT.test(id)) note({ id, tenant: null })
     return {
       precedents: [...precedents.values()],
@@ -41,7 +41,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     }
   }
 
-  /** The items that this id names, at every place that has one. */
+  /** The items with this id, at every place that has one. */
   async function standing(id: string): Promise<Found[]> {
     const proposals = (await storage.proposals()).filter(({ proposal }) => proposal.id === id)
     const found: Found[] = []
@@ -68,11 +68,11 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
         throw new OperatorError(
           all.length === 0
             ? `${id} is not on any shelf: it was already taken back, was never approved, or is the id of something else.`
-            : `${id} does not stand there, but at: ${placesIn(all)}.`,
+            : `${id} is not there; found on: ${placesIn(all)}.`,
         )
       if (wanted.length > 1 && where.everywhere !== true)
         throw new OperatorError(
-          `${id} stands at more than one place: ${placesIn(wanted)}. Say which with --shelf and --tenant, or --everywhere.`,
+          `${id} is on more than one shelf or tenant's part: ${placesIn(wanted)}. Say which with --shelf and --tenant, or --everywhere.`,
         )
       const proposals = await storage.proposals()
       const taken: ShelvedItem[] = []
@@ -96,7 +96,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
     })
   }
 
-  /** Takes one item off its place, and puts back what it had replaced there. */
+  /** Removes one item from its place, and restores what it had replaced there. */
   async function takeRow({ record, row }: Found, by: string): Promise<void> {
     const made = await storage.change(row.change)
     const before = made === null ? null : (entryOf(made.replaced, row.id) ?? null)
@@ -114,7 +114,7 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
   return { trace, takeBack }
 }
 
-/** What is learnt of a tenant's case is that tenant's. */
+/** What is learnt from a tenant's case belongs to that tenant. */
 export function placeFor({ shelf, provenance }: { shelf: string; provenance: { tenant: string } }): Place {
   return { shelf, tenant: provenance.tenant }
 }

@@ -5,9 +5,15 @@ import { replacedWithout } from './replaced-without.ts'
 import type { ChangeRecord, ShelfRecord, Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 
-/** Rolls back whole changes and drops shelves. `ready` is called first, and moves to their tenants what earlier versions learnt. */
+/**
+ * Rolls back whole changes and drops shelves. `ready` is called first; it moves what earlier versions learnt to the
+ * tenants.
+ */
 export function undoing(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
-  /** The places that a change may have written to; what an earlier version approved now stands with its tenants. */
+  /**
+   * The places that a change may have written to; items that an earlier version approved are now in their tenants'
+   * places.
+   */
   async function placesOf({ shelf: name, kind }: ChangeRecord): Promise<ShelfRecord[]> {
     const { shelf, tenant } = placeOf(name)
     const all = kind === 'approve' && tenant === null
@@ -25,8 +31,8 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
       if (change.kind === 'drop')
         throw new OperatorError(
           change.item === undefined
-            ? `The change ${id} dropped a shelf, which is final.`
-            : `The change ${id} took one item back, which is final: approve its proposal, or import it again.`,
+            ? `The change ${id} dropped a shelf and cannot be rolled back.`
+            : `The change ${id} removed a single item and cannot be rolled back: approve its proposal, or import it again.`,
         )
       const places = await placesOf(change)
       for (const record of places) {

@@ -16,14 +16,14 @@ interface Writing {
   readonly by: string
   readonly signal: AbortSignal
   readonly change: string
-  /** Which of the items are still to be written; called while no other writer can interfere. */
+  /** Which of the items must still be written; called while no other writer can interfere. */
   readonly still?: () => Promise<readonly Item[]>
   readonly written?: () => Promise<void>
 }
 
 type Sourced = Item & { readonly source?: string }
 
-/** Writes items onto a shelf as one change, and embeds what does not stand there yet. */
+/** Writes items onto a shelf as one change, and embeds those that are not there yet. */
 export function writing(
   storage: Storage,
   { read, usable }: ShelfReading,
@@ -66,7 +66,7 @@ export function writing(
       }
       const dimension = fresh[0]?.vector.length
       if (standing !== null) usable(shelf, standing, dimension)
-      // The change is logged before it is made, so that a crash leaves none that can not be rolled back.
+      // The change is logged before it is made: otherwise a crash could leave one that can't be rolled back.
       const counts = { added: fresh.length, unchanged, relabelled }
       await storage.addStep(
         { id: change, shelf: name, kind, by, at: now() },
@@ -116,7 +116,7 @@ function versionOfItem({ label, metadata, subject, caseText, sourceId, source }:
   return { label, metadata, owner: subject === null ? '' : ownerOf(subject), source: from, change }
 }
 
-/** The items by content id; of those that share one the last counts, as if they had been written one after the other. */
+/** The items by content id; if several share one, the last wins, as if they had been written one after another. */
 function latest(items: readonly Sourced[]) {
   const byId = new Map<string, Sourced>()
   let unchanged = 0

@@ -1,4 +1,4 @@
-/** Both, or one error with the faults of both, a line each. */
+/** Both results, or one error with the faults of both, one per line. */
 export function both<First, Second>(first: () => First, second: () => Second): [First, Second] {
   const faults: string[] = []
   const attempt = <Read>(read: () => Read): Read | undefined => {

@@ -32,7 +32,7 @@ export function makeProtocols(
   return made
 }
 
-/** How the cases of each protocol are learnt from, by its name; those that do not learn are left out. */
+/** How each protocol's cases are learnt from, by its name; protocols that do not learn are left out. */
 export function makeCurations(fence: Fence, kinds: readonly ProtocolKind[] = PROTOCOLS): ReadonlyMap<string, Curation> {
   const prompts = promptsOf('curator')
   return new Map(

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** `paper` turns a protocol's departures from its paper off, in its settings and in the wording of its prompts. */
+/** `paper` turns off a protocol's departures from its paper, in its settings and in the wording of its prompts. */
 export const preset = z.enum(['none', 'paper'])
 export type Preset = z.infer<typeof preset>
 
 /**
- * Longest answer under `paper`, in tokens. The papers cap none, so this is the longest that gpt-3.5-turbo writes, which two
- * of them used.
+ * Longest answer under `paper`, in tokens. The papers set no limit, so this is the longest that gpt-3.5-turbo writes,
+ * which two of them used.
  */
 const PAPER_TOKEN_CAP = 4_096
 

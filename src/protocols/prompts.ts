@@ -5,7 +5,9 @@ import type { Preset } from './preset.ts'
 
 /** A parsed prompt file: messages by role, with named placeholders for values. */
 export interface Prompt {
-  /** Fills every placeholder; throws where a value is missing. Values are inserted as they are: fence untrusted text first. */
+  /**
+   * Fills every placeholder; throws if a value is missing. Values are inserted unchanged: fence untrusted text first.
+   */
   render(values?: Readonly<Record<string, string>>): ChatMessage[]
 }
 
@@ -21,14 +23,14 @@ const PAPER = '.paper'
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 
 /**
- * Reads prompt files against the placeholders that the protocol fills. Throws one error that names every fault: a missing
- * file, a placeholder that the protocol does not fill, one that it fills and the text lacks.
+ * Reads prompt files and checks their placeholders against those that the protocol fills. Throws one error that names
+ * every fault: a missing file, a placeholder that the protocol does not fill, or one that is missing from the text.
  *
- * Under the preset `paper` a file `NAME.paper.md` replaces `NAME.md`: the same question in the paper's points, with the same
- * placeholders. It is checked whatever the preset is.
+ * Under the preset `paper` a file `NAME.paper.md` replaces `NAME.md`: the same question in the paper's points, with the
+ * same placeholders. It is checked under every preset.
  *
- * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a placeholder. A comment block `<!-- … -->`
- * at its beginning is left out.
+ * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a placeholder. A comment block `<!--
+ * … -->` at its beginning is left out.
  */
 export function readPrompts(
   files: ReadonlyMap<string, string>,

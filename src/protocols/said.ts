@@ -1,9 +1,11 @@
 import { z } from 'zod'
 
-/** A text that is not empty. Empty reasons would be an answer without reasons, and an empty entry wherever they are quoted. */
+/**
+ * A text that is not empty. Empty reasons would be no reasons, and would leave an empty entry wherever they are quoted.
+ */
 export const said = z.string().refine((text) => text.trim() !== '', 'is empty')
 
-/** A list of texts. Empty entries and null are left out, and spoil none of the others. */
+/** A list of texts. Empty entries and null are left out, without affecting the others. */
 export function saidList<Entry extends string>(entries: z.ZodArray<z.ZodType<Entry>>): z.ZodType<Entry[]> {
   return z.preprocess((value) => (Array.isArray(value) ? value.filter(saysSomething) : value), entries)
 }

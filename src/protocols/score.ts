@@ -1,11 +1,13 @@
 import { z } from 'zod'
 
-/** How far a score may miss an end of its scale, or a whole number, and still be read as that: the error of float sums. */
+/**
+ * How far a score may miss an end of its scale, or a whole number, and still count as that: the error of float sums.
+ */
 const ROUNDING = 1e-6
 
 /**
- * A score on a scale from `min` to `max`. 1.0000000000000002 on a scale that ends at 1 is 1; a number further beyond the
- * scale was meant on another one and can't be read. Its JSON Schema is that of a plain number with these bounds.
+ * A score on a scale from `min` to `max`. 1.0000000000000002 on a scale that ends at 1 is 1; a number further outside
+ * was meant for another scale and can't be read. Its JSON Schema is that of a plain number with these bounds.
  */
 export function boundedScore(min: number, max: number): z.ZodType<number> {
   return z.preprocess(

@@ -4,8 +4,8 @@ import type { Comment, Post } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
 
 /**
- * What of a post was not read, in words for `degraded`: what intake left out of its texts, and what their blocks in prompts
- * leave out.
+ * Which parts of a post were not read, in words for `degraded`: those that intake left out of its texts, and those that
+ * the texts' blocks in prompts leave out.
  */
 export function unreadParts(
   { cut, hateSpeechCut, media = [] }: Post,
@@ -38,8 +38,8 @@ export function partlyReadComments(comments: readonly Comment[], fence: Fence): 
 }
 
 /**
- * The ruling on a post of which `unread` was not read. Padding can hide harm, so only the harmful label is kept: the other one
- * holds for what was read and not for the whole.
+ * The ruling on a post whose parts `unread` were not read. Padding can hide harm, so only the harmful label is kept:
+ * the other label is true of the part that was read, and perhaps not of the whole.
  */
 export function withheldUnlessHarmful(ruling: Ruling, harmful: string, unread: readonly string[]): Ruling {
   const { label, degraded } = ruling

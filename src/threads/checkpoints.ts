@@ -8,7 +8,7 @@ export interface CheckpointSettings {
   readonly finalAge: number
 }
 
-/** What a thread's due time means at `now` (stream time): is it the final one, and when is the next. */
+/** What a thread's due time means at `now` (stream time): whether it is the final one, and when the next one is. */
 export function dueAt(
   createdAt: number,
   now: number,
@@ -29,7 +29,7 @@ function nextAge(createdAt: number, now: number, { ages, finalAge }: CheckpointS
   return afterStart(createdAt + next)
 }
 
-/** A due time that is not "at once" (0), also for a post from before 1970. */
+/** Keeps a due time from meaning "at once" (0), also for a post from before 1970. */
 function afterStart(time: number): number {
   return Math.max(1, time)
 }

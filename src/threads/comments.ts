@@ -7,7 +7,7 @@ import { type Step, type Thread, takenBefore } from './thread.ts'
 
 type CommentOutcome = Exclude<Outcome, 'dead-letter'>
 
-/** Comments that are said, edited or deleted, in order. */
+/** Applies comments that are new, edited or deleted, in order. */
 export function takeComments(
   thread: Thread,
   { changes, now }: { readonly changes: readonly CommentChange[]; readonly now: number },
@@ -32,12 +32,12 @@ interface Batch {
   late: number
   due: number | null
   place: Place | undefined
-  /** Something was said, edited or deleted. */
+  /** A comment was added, edited or deleted. */
   changed: boolean
   deleted: boolean
-  /** A comment was deleted that the final snapshot rests on. */
+  /** A comment that the final snapshot contains was deleted. */
   superseded: boolean
-  /** Something was said or edited after the final snapshot. */
+  /** A comment was added or edited after the final snapshot. */
   reopened: boolean
 }
 
@@ -55,13 +55,16 @@ function batchOn(thread: Thread, rules: ThreadRules): Batch {
 }
 
 function take(batch: Batch, change: CommentChange): CommentOutcome {
-  // A reader that lags behind another would put an old text over a newer one.
+  // A reader that lags behind another would replace newer text with older.
   if (takenBefore(batch.place, change.place)) return 'duplicate'
   batch.place = change.place ?? batch.place
   return change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
 }
 
-/** Leaves a tombstone, also for a comment that was never seen: its deletion may come first, and keeps it out when it comes. */
+/**
+ * Leaves a tombstone, also for a comment that was never seen: its deletion may arrive first, and must keep the comment
+ * out.
+ */
 function remove(batch: Batch, { id, createdAt }: CommentChange & { kind: 'deleted' }): CommentOutcome {
   const { thread, rules, sample } = batch
   const old = sample.comments.get(id)
@@ -86,14 +89,14 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   if (old === null) return 'deleted'
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment)) return 'duplicate'
   if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window) {
-    // An edit of a comment that is kept is no further comment.
+    // An edit of a comment that is kept is not one more comment.
     if (old === undefined) batch.late++
     return 'late'
   }
   batch.changed = true
   batch.reopened ||= thread.final
   if (old === undefined) return add(batch, change)
-  // An edited comment keeps the rank that it got when it came, and its place.
+  // An edited comment keeps its rank and its place.
   sample.comments.set(comment.id, comment)
   return 'updated'
 }
@@ -109,7 +112,7 @@ function add(batch: Batch, { comment, origin }: CommentChange & { kind: 'said' }
   return 'orphan'
 }
 
-/** Whether the comment is kept; it counts as accepted in any case. */
+/** Whether the comment is kept; it counts as accepted either way. */
 function addToSample(batch: Batch, comment: Comment): boolean {
   const { thread, rules, sample } = batch
   const rank = rules.rank(thread.ref, comment.id)
@@ -121,7 +124,10 @@ function addToSample(batch: Batch, comment: Comment): boolean {
   return true
 }
 
-/** Comments ranked under another key keep their ranks, which are as random; that there were two keys is noted for the verdict. */
+/**
+ * Comments ranked under another key keep their ranks, which are just as random; the verdict says that there were two
+ * keys.
+ */
 function noteKey(batch: Batch): void {
   const { samplingKeyVersion } = batch.rules
   if (batch.sampledUnder === samplingKeyVersion) return
@@ -137,7 +143,7 @@ function waitForPost(batch: Batch, createdAt: number): void {
 function end(batch: Batch, now: number): Thread {
   const { thread, rules, sample, changed, deleted, superseded, reopened, ...counts } = batch
   const { sampledUnder, rekeyed, accepted, overAuthor, late, due, place } = counts
-  // The same messages again change nothing, not even the place that was read to.
+  // Repeated messages change nothing, not even the position up to which messages were accepted.
   if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlace: place }
   trim(sample, rules.cap)
   const after: Thread = {
@@ -148,7 +154,7 @@ function end(batch: Batch, now: number): Thread {
     version: thread.version + 1,
     deletions: thread.deletions + (deleted ? 1 : 0),
   }
-  // A final verdict that rests on a deleted comment is superseded, whatever the rules say of late ones.
+  // A final verdict that rests on a deleted comment is superseded, whatever the rules say about late comments.
   if (superseded || (reopened && rules.reopen)) return dueNow(after, now)
   return thread.post === null || thread.final ? after : passCounts(after, now, rules)
 }

@@ -1,14 +1,14 @@
 import type { ThreadRules } from '../ports/threads.ts'
 import type { Step, Thread } from './thread.ts'
 
-/** Below every time of the stream, in the order in which threads became due: `now` is wall time, ms. */
+/** A due time below all stream times; these sort by when the threads became due. `now` is wall time, ms. */
 export function atOnce(now: number): number {
   return now - 1e15
 }
 
 /**
- * Due at once. A thread that already is keeps its turn, and the time since when it waits; the generation is raised all the
- * same, so that an opener that read the thread before leaves it due.
+ * Makes the thread due at once. If it already is, it keeps its turn and the time since when it has waited. The
+ * generation rises anyway, so that an opener that read the thread before leaves it due.
  */
 export function dueNow(thread: Thread, now: number): Thread {
   return {
@@ -19,13 +19,15 @@ export function dueNow(thread: Thread, now: number): Thread {
   }
 }
 
-/** Due at once where more count checkpoints have been passed. What is more than its author's share passes none. */
+/**
+ * Makes the thread due at once if it has passed more count checkpoints; comments beyond an author's share don't count.
+ */
 export function passCounts(thread: Thread, now: number, { counts }: Pick<ThreadRules, 'counts'>): Thread {
   const passed = counts.filter((count) => thread.accepted - thread.overAuthor >= count).length
   return passed <= thread.countStage ? thread : dueNow({ ...thread, countStage: passed }, now)
 }
 
-/** A protocol that was paused or off is on again: what waited for it is due at once. Nothing is, where there is no post. */
+/** A protocol that was paused or off is on again: a thread that waited for it is due at once, unless it has no post. */
 export function wake(thread: Thread, now: number): Step<'woken' | 'gone'> {
   if (thread.post === null) return { thread, outcome: 'gone' }
   return { thread: dueNow(thread, now), outcome: 'woken' }

@@ -5,13 +5,13 @@ import { newThread, type Revision, type Step, type Thread } from './thread.ts'
 interface Retraction {
   readonly protocol: string
   readonly revision: number
-  /** The case whose verdict a publisher has in hand: the retraction goes out after it. Null where there is none. */
+  /** The case whose verdict a publisher already has: the retraction is sent after it. Null if there is none. */
   readonly after: string | null
 }
 
 /**
- * The post is deleted: nothing stays but a tombstone, which refuses all that comes later. `inFlight` are the protocols whose last
- * verdict a publisher has in hand.
+ * Deletes the post: only a tombstone is left, which rejects everything that arrives later. `inFlight` are the protocols
+ * whose last verdict a publisher already has.
  */
 export function deletePost(
   thread: Thread,
@@ -34,8 +34,8 @@ export function deletePost(
 }
 
 /**
- * The post has not come in time: the thread is forgotten; the outcome says where each of its comments came from. A thread whose
- * post has come stays; one that is deleted, or that nobody judges, is no longer due.
+ * Forgets the thread if its post has not arrived in time; the outcome says where each of its comments came from. A
+ * thread whose post has arrived is kept; one that is deleted, or that nobody judges, is no longer due.
  */
 export function expireOrphans(thread: Thread): Step<{ expired: readonly Origin[] }, Thread | null> {
   if (thread.status === 'deleted' || thread.status === 'unrouted')

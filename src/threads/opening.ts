@@ -6,7 +6,7 @@ type Opening = Parameters<ThreadStore['open']>[1]
 interface Opened {
   /** Ids of the opened cases. */
   readonly opened: readonly string[]
-  /** Protocols that are paused, or off here: each wakes the thread when it is on again. */
+  /** Protocols that are paused, or off here: the thread becomes due when one of them is on again. */
   readonly parkedFor: readonly string[]
 }
 
@@ -31,10 +31,10 @@ export function openCases(
     ...thread,
     revisions,
     absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
-    // A protocol whose case was still open has yet to judge the final snapshot.
+    // A protocol whose case was still open has not judged the final snapshot yet.
     final: thread.final || (opening.final && !busy),
   }
-  // Since the thread was read a verdict was published, or a protocol resumed: the thread stays due for that protocol.
+  // A verdict was published, or a protocol resumed, after the thread was read: keep the thread due for that protocol.
   const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
@@ -44,9 +44,9 @@ export function openCases(
 
 function mayOpen(thread: Thread, read: ThreadState, { nextDue }: Opening): boolean {
   if (thread.status === 'deleted' || thread.post === null) return false
-  // No case opens on a comment that has been deleted since it was read.
+  // A comment was deleted after the thread was read: no case may open on it.
   if (thread.deletions !== read.deletions) return false
-  // After its last due time nobody looks at the thread again: what came since it was read would never be judged.
+  // After its last due time nobody looks at the thread again: changes since it was read would never be judged.
   return nextDue !== null || thread.version === read.version
 }
 
@@ -54,7 +54,10 @@ function isOpen({ revisions }: Thread, protocol: string): boolean {
   return (revisions.get(protocol)?.openId ?? null) !== null
 }
 
-/** True once for each change: processes with different protocols switched on would otherwise wake each other forever. */
+/**
+ * True only once for each change: otherwise processes with different protocols switched on would wake each other
+ * forever.
+ */
 function isNews({ absent }: Thread, protocol: string, { version }: ThreadState): boolean {
   return absent.get(protocol) !== version
 }

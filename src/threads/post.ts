@@ -4,7 +4,7 @@ import type { Arrival, ThreadRules } from '../ports/threads.ts'
 import { atOnce, dueNow, passCounts } from './due.ts'
 import { newThread, type Step, type Thread, takenBefore } from './thread.ts'
 
-/** A post that comes, comes again, or was edited. */
+/** Applies a post that is new, repeated or edited. */
 export function takePost(
   thread: Thread,
   { post, arrival }: { readonly post: Post; readonly arrival: Arrival },
@@ -14,7 +14,8 @@ export function takePost(
   const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
   const routed = route(thread, arrival)
-  // Nothing is kept of a post that nobody judges, not even its place: if it comes again, routes may have changed.
+  // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
+  // changed.
   if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
   const taken: Thread = {
     ...routed,
@@ -30,7 +31,7 @@ export function takePost(
 /** Which part of the thread is judged from now on: an edited post may be routed differently. */
 function route(thread: Thread, { threaded, atOnce: alone, firstDue }: Arrival): Thread {
   if (threaded) {
-    // Its comments are read again: their checkpoints begin with this edit.
+    // Its comments are read again: their checkpoints start at this edit.
     const again = thread.status === 'post-only' ? { final: false, nextAge: firstDue } : {}
     return { ...thread, ...again, status: 'threaded' }
   }
@@ -46,7 +47,7 @@ function withoutComments(thread: Thread): Thread {
   return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage }
 }
 
-/** The post has come for the first time: comments that waited for it join it. */
+/** The post arrives for the first time: comments that waited for it join it. */
 function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
   const due: Thread = alone
     ? { ...thread, due: atOnce(now), dueSince: thread.dueSince ?? now }
@@ -59,7 +60,7 @@ function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, 
   )
 }
 
-/** Comments that waited for the post but came after its window no longer count as accepted. */
+/** Comments that waited for the post but were posted after its window no longer count as accepted. */
 function withoutLate(thread: Thread, end: number): Thread {
   const late = [...thread.comments].flatMap(([id, comment]) =>
     comment !== null && comment.createdAt > end ? [id] : [],

@@ -1,20 +1,20 @@
 import { dueNow } from './due.ts'
 import type { Revision, Step, Thread } from './thread.ts'
 
-/** A case of the thread, as it is named in the thread's revisions. */
+/** A case of the thread, as the thread's revisions name it. */
 interface OfCase {
   readonly protocol: string
   readonly caseId: string
 }
 
-/** What a case that was concluded leaves to the next revision. */
+/** What a concluded case leaves to the next revision. */
 export function leaveCarry(thread: Thread, { protocol, carry }: { protocol: string; carry: unknown }): Thread {
   return withRevision(thread, protocol, { carry })
 }
 
 /**
- * A verdict was published, or a publisher is done with one that was erased while it had it in hand: the protocol may open its
- * next revision, and what fell due meanwhile is due at once.
+ * A verdict was published, or a publisher has finished with one that was erased while it had it: the protocol may open
+ * its next revision, and if it became due meanwhile, it is due at once.
  */
 export function publish(thread: Thread, { protocol, caseId, now }: OfCase & { now: number }): Thread {
   const revision = thread.revisions.get(protocol)
@@ -23,22 +23,34 @@ export function publish(thread: Thread, { protocol, caseId, now }: OfCase & { no
   return revision.again ? dueNow(freed, now) : freed
 }
 
-/** Whether a case may restart on a thread that was read at this version: it is still that, and the case still its protocol's. */
+/**
+ * Whether a case may restart on a thread that was read at this version: the thread has not changed, and the case is
+ * still its protocol's.
+ */
 export function mayRestart(thread: Thread, { protocol, caseId, version }: OfCase & { version: number }): boolean {
   return thread.version === version && thread.revisions.get(protocol)?.openId === caseId
 }
 
-/** A case restarts on the thread as it is. `seen` is null where this process can't tell what it sees: that stays as noted. */
+/**
+ * Restarts a case on the current thread. `seen` is null if this process can't tell what the case sees: the noted
+ * version is kept.
+ */
 export function restart(thread: Thread, { protocol, seen }: { protocol: string; seen: number | null }): Thread {
   return seen === null ? thread : withRevision(thread, protocol, { seen })
 }
 
-/** A verdict is erased that a publisher has in hand: once that is done, the next revision is judged, and without its carry. */
+/**
+ * Erases a verdict that a publisher already has: when the publisher has finished, the next revision is judged, without
+ * a carry.
+ */
 export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }): Thread {
   return withRevision(thread, protocol, { again: true, carry: null })
 }
 
-/** Erases deleted comments from every carry; not while a case is open that the caller doesn't know: it may have been given one. */
+/**
+ * Erases deleted comments from every carry, unless a case is open that the caller doesn't know: it may have been opened
+ * with one of them.
+ */
 export function eraseCarries(
   thread: Thread,
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },

@@ -3,7 +3,7 @@ import type { Comment } from '../domain/thread.ts'
 import { type Origin, TOMBSTONES } from '../ports/threads.ts'
 import type { Thread } from './thread.ts'
 
-/** What a thread keeps of its comments, as a copy that one batch of changes works on. */
+/** The comments that a thread keeps, as a copy that one batch of changes works on. */
 export interface Sample {
   readonly comments: Map<string, Comment | null>
   readonly ranks: Map<string, number>
@@ -15,16 +15,17 @@ export function sampleOf({ comments, ranks, orphans }: Thread): Sample {
 }
 
 /**
- * Where a deleted comment stands in the sample: behind all comments, so that it takes no place from them; and one that nobody
- * saw behind those that were there, so that deletions of made-up ids never push these out and let them come back.
+ * The rank of a deleted comment: behind all comments, so that it takes no place from them. Ids that were never seen
+ * rank behind those that were: deletions of made-up ids must not push out real tombstones, or their comments could
+ * return.
  */
 export function rankOfDeleted(rank: number, known: boolean): number {
   return rank + (known ? RANK_LIMIT : 2 * RANK_LIMIT)
 }
 
 /**
- * Whether there is room for another comment by this author. Of one author the comments with the smallest ranks are kept,
- * whatever their order, so the new one may take the place of another. Comments that name no author have no share.
+ * Whether there is room for another comment by this author. Of each author's comments those with the smallest ranks are
+ * kept, whatever their order, so the new one may replace another. Comments that name no author have no limit.
  */
 export function makeRoom(
   sample: Sample,
@@ -41,7 +42,9 @@ export function makeRoom(
   return 'in-place-of-another'
 }
 
-/** Leaves out what is more than `cap` comments, or more tombstones than are kept for so many: those with the largest ranks. */
+/**
+ * Drops comments beyond `cap`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
+ */
 export function trim(sample: Sample, cap: number): void {
   const ids = byRank(sample, sample.comments.keys())
   const isDeleted = (id: string) => sample.comments.get(id) === null
@@ -49,7 +52,7 @@ export function trim(sample: Sample, cap: number): void {
   for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * cap)]) leaveOut(sample, id)
 }
 
-/** Where a comment without room came from, less its text: while the post is missing this is kept for its dead letter. */
+/** Where a comment without room came from, without its text: kept for its dead letter while the post is missing. */
 export function unseen(origin: Origin): Origin {
   return { ...origin, raw: '' }
 }
@@ -65,7 +68,7 @@ function byRank({ ranks }: Sample, ids: Iterable<string>): string[] {
   return [...ids].sort((a, b) => (isBefore([ranks.get(a) ?? 0, a], [ranks.get(b) ?? 0, b]) ? -1 : 1))
 }
 
-/** Smaller ranks come first; of equal ranks, which a keyed hash hardly ever gives, the smaller id. */
+/** Smaller ranks come first; if ranks are equal, which hardly ever happens with a keyed hash, the smaller id. */
 function isBefore([rank, id]: readonly [number, string], [otherRank, otherId]: readonly [number, string]): boolean {
   return rank === otherRank ? id < otherId : rank < otherRank
 }

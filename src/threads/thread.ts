@@ -9,11 +9,11 @@ import type { Origin, Place, ThreadState } from '../ports/threads.ts'
 export interface Thread {
   readonly ref: ThreadRef
   readonly status: ThreadStatus
-  /** Null while only comments have come. */
+  /** Null while only comments have arrived. */
   readonly post: Post | null
-  /** By id: what is kept of the comments; null where the comment was deleted. */
+  /** By id: the kept comments; null for a deleted comment. */
   readonly comments: ReadonlyMap<string, Comment | null>
-  /** Of each of these the sampling rank that it got when it came; deleted ones rank behind all others. */
+  /** The sampling rank that each of these got when it arrived; deleted ones rank behind all others. */
   readonly ranks: ReadonlyMap<string, number>
   /** While the post is missing: where each accepted comment came from. */
   readonly orphans: ReadonlyMap<string, Origin>
@@ -26,7 +26,10 @@ export interface Thread {
   readonly version: number
   readonly postVersion: number
   readonly deletions: number
-  /** When the thread is next looked at: stream time in ms; below zero at once, see {@link file://./due.ts}; null is never. */
+  /**
+   * When the thread is next looked at: stream time in ms; below zero: at once, see {@link file://./due.ts}; null:
+   * never.
+   */
   readonly due: number | null
   readonly dueSince: number | null
   readonly generation: number
@@ -35,9 +38,9 @@ export interface Thread {
   readonly countStage: number
   readonly final: boolean
   readonly revisions: ReadonlyMap<string, Revision>
-  /** By protocol that was off when the thread was due for it: the version of which it is to be told when it is on again. */
+  /** By protocol that was off when the thread was due for it: the version that it is told of when it is on again. */
   readonly absent: ReadonlyMap<string, number>
-  /** The place of the last post and of the last comment that changed something, where those are known. */
+  /** The positions of the last post and of the last comment that changed something, if they are known. */
   readonly postPlace: Place | undefined
   readonly commentPlace: Place | undefined
 }
@@ -48,7 +51,7 @@ export interface Thread {
  */
 export type ThreadStatus = 'threaded' | 'post-only' | 'unrouted' | 'deleted'
 
-/** What a protocol has made of the thread so far. */
+/** What a protocol has done with the thread so far. */
 export interface Revision {
   readonly revision: number
   /** The version of the thread, or of its post, that the revision has seen. */
@@ -56,12 +59,12 @@ export interface Revision {
   readonly final: boolean
   /** Its case, from its opening until its verdict is published. */
   readonly openId: string | null
-  /** More fell due while that case was open: the thread is due at once when it is published. */
+  /** The thread became due again while that case was open: it is due at once when the verdict is published. */
   readonly again: boolean
   readonly carry: unknown
 }
 
-/** What a rule makes of a thread, and what it tells the caller. */
+/** The result of a rule: the thread after it, and what the caller is told. */
 export interface Step<Outcome, After = Thread> {
   readonly thread: After
   readonly outcome: Outcome
@@ -106,7 +109,8 @@ export function stateOf(thread: Thread): ThreadState | null {
     ...{ ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions },
     ...{ nextAge, countStage, final, dueSince, generation, observedGeneration },
     comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
-    // Only a store that forgets threads counts from another number, or knows of revisions whose comments are gone.
+    // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are
+    // gone.
     base: 0,
     expired: false,
     revisions: new Map([...thread.revisions].map(([protocol, { again: _, ...revision }]) => [protocol, revision])),

@@ -5,15 +5,15 @@ import { TENANT_SHARE } from '../ports/threads.ts'
 interface Waiting {
   /** In the order in which they are due. */
   readonly refs: readonly ThreadRef[]
-  /** Cases that the tenant has open, and threads of it that have been taken. */
+  /** Cases that the tenant has open, plus its threads that have been taken. */
   readonly open: number
   readonly taken: number
 }
 
 /**
- * Whose turn it is among the threads that are due: again and again the tenant with the fewest cases open, each thread taken
- * counted as one, and of its threads the earliest. Of tenants with as many, the one that had fewer at first, then the one whose
- * earliest thread is earliest.
+ * Whose turn it is among the due threads: repeatedly, the tenant with the fewest open cases, with its earliest thread;
+ * each thread taken counts as one open case. On a tie, the tenant that had fewer at first goes first, then the one
+ * whose earliest thread is earliest.
  */
 export function takeTurns(
   due: readonly { readonly ref: ThreadRef; readonly at: number }[],
@@ -26,7 +26,7 @@ export function takeTurns(
   for (let left = Math.ceil(maxOpen + maxOpen / TENANT_SHARE) - openNow; chosen.length < limit; left--) {
     const [index, next] = nextTurn(tenants)
     if (next === undefined) break
-    // A tenant that has no case open gets one in any case, so that none waits for another's cases to end.
+    // A tenant without an open case always gets one, so that none waits for another's cases to end.
     if (next.open > 0 && next.open >= Math.min(maxOpen, TENANT_SHARE * left)) break
     chosen.push(...next.refs.slice(next.taken, next.taken + 1))
     tenants[index] = { ...next, taken: next.taken + 1, open: next.open + 1 }

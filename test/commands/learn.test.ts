@@ -217,7 +217,7 @@ describe('the learner', () => {
     const counts = Map.groupBy(learnt, ({ outcome }) => outcome)
     expect([counts.get('proposed')?.length, counts.get('refused')?.length]).toEqual([6, 35])
     expect(learnt.at(-1)?.outcome).toBe('proposed')
-    expect(whyOf(counts.get('refused')?.[0])).toContain('people of the tenant default have proposed as often')
+    expect(whyOf(counts.get('refused')?.[0])).toContain('people of the tenant default have made as many proposals')
     expect(asked).toHaveLength(6)
   })
 
@@ -457,7 +457,7 @@ describe('gavel learn', () => {
     out.length = 0
     await perform(approveProposals, settings(), [], { all: true, json: false }, io())
     expect(out).toEqual([expect.stringMatching(/^\S+: 1 added, 0 unchanged, 0 relabelled \(change /)])
-    expect(said.at(-1)).toMatch(/^2 contradict one another and were left: /)
+    expect(said.at(-1)).toMatch(/^2 contradict one another and were left waiting: /)
     const rival = [one, two, three].find((it) => it?.text === 'a sharp knife')?.id ?? ''
     await perform(rejectProposals, settings(), [rival], { json: false }, io())
     expect((await list()).flatMap(({ contradicts }) => contradicts)).toEqual([])

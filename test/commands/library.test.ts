@@ -165,7 +165,7 @@ describe('the library, by command', () => {
   it('imports for one tenant, for all on a shared shelf, else for the default tenant, and says so', async () => {
     const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }))
     tell(path, await load(path), { json: false })
-    expect(said.at(-1)).toMatch(/^It is shown to the tenant "default" alone: library.shared does not name "animals"/)
+    expect(said.at(-1)).toMatch(/^Only the tenant "default" is shown it: library.shared does not name "animals"/)
     tell(path, await load(path, { tenant: 'acme' }), { json: true })
     tell(path, await load(path, { shelf: 'common' }), { json: true })
     expect(said).toHaveLength(1)
@@ -174,7 +174,7 @@ describe('the library, by command', () => {
       { shelf: 'common', tenant: null, added: 1 },
     ])
     await expect(load(path, { tenant: 'a:c' })).rejects.toThrow(
-      '"a:c" is no name for a tenant: a tenant is 1 to 64 letters',
+      '"a:c" is not a valid tenant name: a tenant is 1 to 64 letters',
     )
     await perform(listShelves, settings(), [], { json: false }, io())
     expect(out.pop()?.match(/(animals|common) +│ \w+/g)).toEqual([

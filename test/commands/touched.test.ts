@@ -102,8 +102,8 @@ describe('verdicts that a precedent touched', () => {
       ...{ label: 'safe', decidedBy: 'arbiter', decidedAt: at, precedents: [ID], stands: true },
     })
     expect(ids(found)).toEqual(['safety@acme~p1~r1', 'safety@acme~p2~r1 superseded'])
-    expect(said).toContain(`${join(folder, 'judged.jsonl')}:8 is no verdict; passed over`)
-    expect(said.at(-1)).toBe('2 verdicts on 2 subjects rest on it; 1 of them stand.')
+    expect(said).toContain(`${join(folder, 'judged.jsonl')}:8 is not a verdict; skipped`)
+    expect(said.at(-1)).toBe('2 verdicts on 2 subjects rest on it; 1 of them are current.')
     expect(said[0]).toBe(`is on precedents of acme  ${ID}  safe  by mallory (${proposals[0]?.id})  ${POISON}`)
     expect(ids(await touched(proposals[0]?.change ?? ''))).toEqual(ids(found))
     expect(await touched(ID)).toHaveLength(4)

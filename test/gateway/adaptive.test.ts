@@ -73,7 +73,7 @@ function simulated(seed = 1) {
 
 const healthy = simulated().run(60).answered
 
-describe('a model that is a little unwell', () => {
+describe('a slightly faulty model', () => {
   test.each([0.02, 0.05, 0.1, 0.2, 0.3])(
     'and turns away %d of all calls keeps nearly all of its goodput',
     (refused) => {

@@ -6,12 +6,18 @@ import type { JobQueues } from './job-queues.ts'
 import { type AskJob, askJobId, type CaseJob, ENDED_JOBS_GO, idOf } from './jobs.ts'
 import { type QueueSettings, queueName, stageSettings } from './settings.ts'
 
-/** BullMQ's score of a prioritized job is its priority times this, and a count that keeps the order of arrival. */
+/** BullMQ's score of a prioritized job is its priority times this, plus a counter that keeps the order of arrival. */
 const TURN_SCORE = 2 ** 32
-/** The highest priority there is; who comes later than that, after hours in which the stage was never empty, stands in line. */
+/**
+ * The highest priority. Asks that would get a later turn, after hours in which the stage was never empty, run in order
+ * of arrival.
+ */
 const LAST_TURN = 2 ** 21 - 1
 
-/** Adds the asks of a case's round to their stages' queues, as children of the case's job. What is there already stays. */
+/**
+ * Adds the asks of a case's round to their stages' queues, as children of the case's job. Existing jobs are left as
+ * they are.
+ */
 export async function addAsks(
   parts: { readonly connection: Redis; readonly queues: JobQueues; readonly settings: QueueSettings; clock: Clock },
   parent: Job<CaseJob>,
@@ -33,7 +39,7 @@ export async function addAsks(
             parent: { id: idOf(parent), queue: queues.cases.qualifiedName },
             ignoreDependencyOnFailure: true,
             priority: Math.min(turn + index, LAST_TURN),
-            // For errors that nobody foresaw; an ask that wants another attempt is put off by its worker.
+            // For unexpected errors; an ask that needs another attempt is delayed by its worker.
             attempts,
             backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
             ...ENDED_JOBS_GO,
@@ -45,10 +51,10 @@ export async function addAsks(
 }
 
 /**
- * The turn that a case gets which comes to a stage now. Cases take turns there: the first ask of a case goes into the next
- * turn, its second into the one after, so that a case with many asks holds up none with few, and is itself held up by one
- * ask of each at most a turn. A turn is a priority, and within it asks go in order of arrival; 0 is the plain queue, which
- * goes first, and is all there is while nobody waits for a later turn.
+ * The turn of a case that adds asks to a stage now. Round-robin fairness: the case's nth ask gets the priority turn +
+ * n, so that a case with many asks does not starve cases with few; each of those delays it by at most one ask per turn.
+ * Within a turn asks run in order of arrival. Turn 0 is the plain queue, which runs first, and is the only one used
+ * while no ask waits for a later turn.
  */
 async function nextTurn(connection: Redis, queue: Queue<AskJob>): Promise<number> {
   const [plain, first] = await Promise.all([

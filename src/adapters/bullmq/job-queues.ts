@@ -8,14 +8,14 @@ export interface StageQueue extends Stage {
   readonly queue: Queue<AskJob>
 }
 
-/** BullMQ's queues: one for cases, and one for each stage, by its name. */
+/** BullMQ's queues: one for cases, and one for each stage, by name. */
 export interface JobQueues {
   readonly cases: Queue<CaseJob>
   readonly asks: ReadonlyMap<string, StageQueue>
 }
 
 const CASES = 'cases'
-/** Events that BullMQ keeps of each queue, for whoever looks. */
+/** Events that BullMQ keeps for each queue, for people who debug it. */
 const MOST_EVENTS = 100
 /** Longest wait for the queues' connections to close, in ms. */
 const CLOSE_TIMEOUT_MS = 300
@@ -43,7 +43,7 @@ export function openJobQueues(deps: {
   }
 }
 
-/** Closes them; returns in any case within {@link CLOSE_TIMEOUT_MS}. */
+/** Closes them; returns within {@link CLOSE_TIMEOUT_MS} in any case. */
 export async function closeJobQueues({ cases, asks }: JobQueues): Promise<void> {
   const closed = Promise.all([cases, ...[...asks.values()].map(({ queue }) => queue)].map((queue) => queue.close()))
   await Promise.race([closed, new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())])

@@ -10,8 +10,8 @@ import { dropJob, isStranded } from './stranded.ts'
 import { queueWorkers } from './workers.ts'
 
 /**
- * Stage queues on BullMQ. A case's job adds its asks as children on their stages' queues, waits for all of them
- * (`moveToWaitingChildren`), and runs again; a child that fails for good frees its parent, which then asks anew.
+ * Stage queues on BullMQ. A case's job adds its asks as children to their stages' queues, waits for all of them
+ * (`moveToWaitingChildren`), and runs again; a child that fails for good releases its parent, which then asks again.
  */
 export function bullQueues(deps: {
   connection: Redis

@@ -15,7 +15,7 @@ interface Parts {
   readonly clock: Clock
 }
 
-/** Advances a case until it waits for its asks, is put off (both say so to BullMQ by what they throw), or has ended. */
+/** Advances a case until it waits for its asks, is delayed (BullMQ learns both from what this throws), or has ended. */
 export async function runCase(parts: Parts, job: Job<CaseJob>, token: string | undefined): Promise<void> {
   const { work, clock } = parts
   for (;;) {
@@ -28,12 +28,12 @@ export async function runCase(parts: Parts, job: Job<CaseJob>, token: string | u
       throw new DelayedError()
     }
     await addAsks(parts, job, advance.asks)
-    // Where all of them have ended already there is nothing to wait for.
+    // If all of them have already ended, there is nothing to wait for.
     if (await job.moveToWaitingChildren(token ?? '')) throw new WaitingChildrenError()
   }
 }
 
-/** Makes one attempt at an ask; throws `DelayedError`, as BullMQ wants it, where another one follows. */
+/** Makes one attempt at an ask; throws `DelayedError`, as BullMQ requires, if another one follows. */
 export async function runAsk(
   { work, settings, clock }: Parts,
   job: Job<AskJob>,
@@ -51,7 +51,7 @@ export async function runAsk(
     signal,
   })
   if (end.end === 'done') return
-  // BullMQ would count the pause between attempts by this machine's clock, which may be wrong by hours.
+  // BullMQ would measure the pause between attempts by this machine's clock, which may be wrong by hours.
   const pauseMs =
     end.end === 'again' ? jittered(stageSettings(settings, ask).backoffMs * 2 ** (number - 1)) : end.delayMs
   const readyAt = clock() + pauseMs
@@ -64,7 +64,7 @@ export async function runAsk(
   throw new DelayedError()
 }
 
-/** So that what failed together is not tried again together: between half of it and the whole. */
+/** Between half of `ms` and all of it, so that asks that failed together are not retried together. */
 function jittered(ms: number): number {
   return ms * (1 - Math.random() / 2)
 }

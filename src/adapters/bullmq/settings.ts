@@ -7,7 +7,7 @@ export interface QueueSettings {
   readonly caseConcurrency: number
   /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
   readonly stages: Readonly<Record<string, StageSettings>>
-  /** A job whose worker does not renew its lock for so long is another's to do, in ms. */
+  /** If a worker does not renew a job's lock for this long, another worker runs the job, in ms. */
   readonly lockMs: number
   /** How often a worker looks for such jobs, in ms. */
   readonly stalledCheckMs: number
@@ -21,7 +21,7 @@ interface StageSettings {
   readonly backoffMs: number
 }
 
-/** A stage of a protocol; it has a queue of its own. */
+/** A stage of a protocol; it has its own queue. */
 export interface Stage {
   readonly protocol: string
   readonly stage: string
@@ -31,7 +31,7 @@ export function queueName({ protocol, stage }: Stage): string {
   return `${protocol}.${stage}`
 }
 
-/** Throws where the settings have no `default`. */
+/** Throws if the settings have no `default`. */
 export function stageSettings({ stages }: QueueSettings, of: Stage): StageSettings {
   const found = entryOf(stages, queueName(of)) ?? entryOf(stages, of.stage) ?? stages.default
   if (found === undefined) throw new Error('settings.stages.default is missing')

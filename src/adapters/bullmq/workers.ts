@@ -9,9 +9,9 @@ import { runAsk, runCase } from './run-jobs.ts'
 import { type QueueSettings, stageSettings } from './settings.ts'
 
 const CASE_LANES = 4
-/** How long a worker does nothing after an error of its own, in ms. */
+/** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
-/** After the attempts have been aborted, their last writes get this long, in ms. */
+/** Time for the last writes of aborted attempts, in ms. */
 const FORCE_AFTER_MS = 1_000
 
 /** The workers of this process, over the queues of cases and of all stages. */
@@ -62,7 +62,8 @@ export function queueWorkers(deps: {
   return {
     start(work: Work): void {
       const parts = { ...deps, work }
-      // A worker fetches one job after the other where the one before ended in a wait, as cases do: lanes fetch at once.
+      // A worker whose job ended in a wait, as case jobs do, fetches only one job at a time: several lanes fetch in
+      // parallel.
       for (let lane = 0; lane < CASE_LANES; lane++)
         startWorker<CaseJob>(queues.cases.name, Math.ceil(settings.caseConcurrency / CASE_LANES), (job, token) =>
           runCase(parts, job, token),
@@ -82,8 +83,9 @@ export function queueWorkers(deps: {
       const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
       await Promise.race([gone, force])
       clearTimeout(abort)
-      // A worker that will not end is left behind: its jobs' locks lapse, and others do them again.
-      for (const { name } of there) report('error', { where: `worker ${name}`, error: new Error('it does not end') })
+      // A worker that does not stop is abandoned: the locks of its jobs expire, and other workers run them again.
+      for (const { name } of there)
+        report('error', { where: `worker ${name}`, error: new Error('worker did not stop in time; abandoned') })
     },
   }
 }

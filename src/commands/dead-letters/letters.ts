@@ -11,7 +11,7 @@ import { listOf, time } from '../options.ts'
 
 export type LettersIo = Pick<Invocation, 'terminal' | 'signal'>
 
-/** Topics whose letters can be replayed, by the names that they have without a prefix. */
+/** Topics whose letters can be replayed, by their names without the prefix. */
 export const INPUTS = ['posts', 'comments', 'counterspeech', 'feedback'] as const
 export type Input = (typeof INPUTS)[number]
 
@@ -19,7 +19,7 @@ export type Input = (typeof INPUTS)[number]
 export interface Chosen {
   readonly reason?: readonly DeadLetterReason[]
   readonly topic?: readonly Input[]
-  /** When their message came, ms since 1970. */
+  /** When their message arrived, ms since 1970. */
   readonly since?: number
   readonly until?: number
   /** Places as `list` prints them, or keys. */
@@ -34,8 +34,8 @@ export const choosing = (): readonly Option[] => [
   new Option('--topic <names>', `only from these, comma-separated: ${INPUTS.join(', ')}`).argParser(
     listOf(INPUTS, 'topics'),
   ),
-  new Option('--since <time>', 'only of messages that came then or later (ISO 8601)').argParser(time),
-  new Option('--until <time>', 'only of messages that came before then (ISO 8601)').argParser(time),
+  new Option('--since <time>', 'only messages that arrived at or after this time (ISO 8601)').argParser(time),
+  new Option('--until <time>', 'only messages that arrived before this time (ISO 8601)').argParser(time),
   new Option('--id <ids...>', 'only these: places as "list" prints them (TOPIC/PARTITION@OFFSET), or keys'),
 ]
 
@@ -65,7 +65,7 @@ export async function readLetters(kafka: Kafka, settings: Settings, io: LettersI
   return letters
 }
 
-/** Throws if a stop was asked for: nothing is sent on the basis of a topic that was read only in part. */
+/** Throws if a stop was requested: nothing is sent if the topic was read only in part. */
 export function stopIfAsked({ signal }: LettersIo): void {
   if (signal.aborted) throw new OperatorError('Stopped before everything was read.')
 }

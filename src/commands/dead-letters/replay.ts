@@ -15,7 +15,7 @@ import { replayHeaders, replays } from '../replayed.ts'
 import { counted, printable, printableJson, type Terminal } from '../terminal.ts'
 import { among, type Chosen, choosing, INPUTS, type LettersIo, placeOf, readLetters, stopIfAsked } from './letters.ts'
 
-/** What became of a letter in a replay, or would become of it. */
+/** What happened to a letter in a replay, or would happen to it. */
 const STATES = {
   sent: 'sent',
   'not-chosen': 'not chosen',
@@ -39,15 +39,15 @@ interface ReplayOptions extends Chosen {
 }
 
 /**
- * `gavel dead-letters replay`: reads the original of each letter and sends it to its topic again, with its headers, for a
- * service that can now read it. What was replayed is known by the copy that stands on the topic: it is sent again only if
- * `again` says so, and of a message that came back as a dead letter only the newest copy. Ends with an `OperatorError` if
- * Kafka refused some of them.
+ * `gavel dead-letters replay`: reads each letter's original and sends it to its topic again, with its headers, for a
+ * service that can now read it. A replayed letter is recognised by its copy on the topic: it is sent again only with
+ * `again`. If a message failed again as a newer dead letter, only its newest copy is sent. Ends with an `OperatorError`
+ * if Kafka refused some of them.
  */
 export const command: Command<ReplayOptions, Replay> = {
   options: [
     ...choosing(),
-    new Option('--again', 'also what was replayed before and did not come back'),
+    new Option('--again', 'also letters that were already replayed and did not fail again'),
     new Option('--dry-run', 'only say what would be sent'),
   ],
   json: true,
@@ -60,7 +60,7 @@ export const command: Command<ReplayOptions, Replay> = {
   },
 }
 
-/** Each selected letter is printed with what became of it. */
+/** Prints each selected letter with its outcome. */
 async function replay({ options, json, settings: read, terminal, signal }: Invocation<ReplayOptions>): Promise<Replay> {
   const settings = read()
   const io = { terminal, signal }
@@ -130,7 +130,7 @@ async function sendAgain(
       return 'refused'
     }
     throw new OperatorError(
-      `Kafka did not take ${placeOf(letter)}: ${String(error)}. Run it again: what was sent is not sent twice.`,
+      `Kafka did not accept ${placeOf(letter)}: ${String(error)}. Run it again: nothing is sent twice.`,
       { cause: error },
     )
   }
@@ -164,11 +164,11 @@ function sum(of: Readonly<Record<string, number>> = {}): number {
 
 interface Original {
   readonly message: KafkaMessage
-  /** Where copies of it stand, and copies of these: `partition@offset`. */
+  /** The positions of its copies, of their copies, and so on: `partition@offset`. */
   readonly copies: ReadonlySet<string>
 }
 
-/** The original messages by `topic/partition@offset`, where they still stand. */
+/** The original messages by `topic/partition@offset`, as far as the topics still have them. */
 async function fetchOriginals(
   kafka: Kafka,
   letters: readonly DeadLetter[],

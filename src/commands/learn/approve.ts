@@ -8,7 +8,7 @@ import { byOption } from '../options.ts'
 import { printableJson } from '../terminal.ts'
 import { ofTenant } from './of-tenant.ts'
 
-/** For a busy embedder. */
+/** Retries while the embedder is busy. */
 const RETRIES = { attempts: 5, backoffMs: 1_000 }
 
 interface ApproveOptions {
@@ -18,13 +18,13 @@ interface ApproveOptions {
 
 interface Approved {
   readonly changes: readonly LoggedChange[]
-  /** Proposals that were left, since they contradict one another. */
+  /** Proposals that were left waiting because they contradict one another. */
   readonly contested: readonly string[]
 }
 
 /**
- * `gavel learn approve`: puts proposals on their shelves, where the next case finds them. With `--all` all that wait, but
- * those that contradict one another: between them a person chooses.
+ * `gavel learn approve`: puts proposals on their shelves, where the next case finds them. With `--all`: all that are
+ * waiting, except those that contradict one another: a person must choose between them.
  */
 export const command: Command<ApproveOptions, Approved> = {
   options: [new Option('--all', 'all pending proposals except conflicting ones'), byOption()],
@@ -43,15 +43,15 @@ export const command: Command<ApproveOptions, Approved> = {
   },
   print({ changes, contested }, { json, terminal }) {
     for (const change of changes) terminal.out(json ? printableJson(JSON.stringify(change)) : changeLine(change))
-    if (changes.length === 0) terminal.say('Nothing was waiting to be approved.')
+    if (changes.length === 0) terminal.say('There was nothing to approve.')
     if (contested.length > 0)
       terminal.say(
-        `${contested.length} contradict one another and were left: ${contested.join(', ')}. Approve one by its id.`,
+        `${contested.length} contradict one another and were left waiting: ${contested.join(', ')}. Approve one by its id.`,
       )
   },
 }
 
 function changeLine({ id, shelf, tenant, added, unchanged, relabelled }: LoggedChange): string {
   const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
-  return `${shelf}${ofTenant(tenant)}: ${counts} (change ${id}; "gavel learn rollback ${id}" takes it back)`
+  return `${shelf}${ofTenant(tenant)}: ${counts} (change ${id}; "gavel learn rollback ${id}" undoes it)`
 }

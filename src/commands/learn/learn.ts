@@ -13,21 +13,21 @@ interface Options {
 /** Most reasons that are printed. */
 const REASONS_TOLD = 10
 
-/** `gavel learn`: makes proposals for the shelves of people's feedback on verdicts. */
+/** `gavel learn`: turns people's feedback on verdicts into proposals for the shelves. */
 export const command: Command<Options, Learning> = {
   options: [
     new Option(
       '--judged <file>',
       'verdicts and transcripts of "gavel judge --json --transcript", in place of the topics',
     ),
-    new Option('--topic', 'the feedback topic, from where the last run ended'),
-    new Option('--all', 'also what the verdict got right: for a first library'),
+    new Option('--topic', 'read the feedback topic, from where the last run ended'),
+    new Option('--all', 'also learn from correct verdicts: to fill a new library'),
   ],
   json: true,
   help: 'Example:\n  $ gavel learn feedback.jsonl --judged judged.jsonl',
   run({ args: [file], options: { judged, topic = false, all = false }, json, settings, misused, ...io }) {
     if ((file === undefined) !== topic || (topic && judged !== undefined))
-      misused('give a file of feedback, with --judged if you like, or --topic')
+      misused('give a feedback file (optionally with --judged), or --topic')
     if (file === undefined) return learnTopic(settings(), { all, json }, io)
     return learnFile(settings(), file, { all, json, ...(judged === undefined ? {} : { judged }) }, io)
   },
@@ -37,7 +37,7 @@ export const command: Command<Options, Learning> = {
       terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
     if (done.reasons.length > REASONS_TOLD)
       terminal.say(`… and ${counted(done.reasons.length - REASONS_TOLD, 'more reason')}.`)
-    if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to go on.')
+    if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to continue.')
     if (done.proposed > 0)
       terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')
   },

@@ -23,17 +23,19 @@ import { withModel } from '../with-model.ts'
 type LearnIo = Pick<Invocation, 'terminal' | 'signal'>
 
 export interface LearnOptions {
-  /** Also cases that the verdict got right. */
+  /** Learns also from cases that the verdict got right. */
   readonly all: boolean
-  /** Whether what is proposed is left to the result, and not printed as it comes. */
+  /** Returns proposals only in the result, instead of printing them as they are made. */
   readonly json: boolean
 }
 
-/** Messages in a batch, and their bytes: to find the verdicts of each batch a topic or a file is read from its beginning. */
+/** Messages in a batch, and their bytes: to find a batch's verdicts, a topic or file is read from its beginning. */
 const BATCH = 10_000
 const BATCH_BYTES = 32 * 1024 * 1024
 
-/** `gavel learn FILE`: feedback of a file; verdicts are looked up in `judged`, or where it is not given on their topics. */
+/**
+ * `gavel learn FILE`: feedback from a file; verdicts are looked up in `judged`, or on their topics if that is absent.
+ */
 export async function learnFile(
   settings: Settings,
   file: string,
@@ -46,7 +48,7 @@ export async function learnFile(
     judgedIn === undefined
       ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
       : judgedFile(judgedIn, (line) =>
-          terminal.say(`${judgedIn}:${line} is no verdict with its transcript; passed over`),
+          terminal.say(`${judgedIn}:${line} is not a verdict with its transcript; skipped`),
         )
   return learning(settings, options, io, async (learn, tally) => {
     for await (const batch of feedbackIn(file, tally)) {
@@ -57,8 +59,8 @@ export async function learnFile(
 }
 
 /**
- * `gavel learn --topic`: the feedback topic, from where the group stands to its end. What could not be used goes to the dead
- * letters, and offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
+ * `gavel learn --topic`: reads the feedback topic from the group's offsets to its end. Unusable messages become dead
+ * letters. Offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
  */
 export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
   const { terminal, signal } = io
@@ -101,7 +103,7 @@ interface Ended {
 }
 type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
 
-/** Builds the learner, has `feed` hand it the messages, and counts what became of them. */
+/** Builds the learner, lets `feed` pass it the messages, and counts their outcomes. */
 async function learning(
   settings: Settings,
   options: LearnOptions,
@@ -129,7 +131,7 @@ async function learning(
       } catch (error) {
         if (!isFailure(error)) throw error
         throw new OperatorError(
-          `The curator can't be asked: ${error.message}. What was proposed is kept; run it again to go on.`,
+          `The curator is not available: ${error.message}. Proposals made so far are kept; run it again to continue.`,
           { cause: error },
         )
       }
@@ -138,7 +140,7 @@ async function learning(
   )
 }
 
-/** Reads the messages and has the readable ones learnt from; one end for each, in order. */
+/** Parses the messages and learns from the readable ones; returns one end for each, in order. */
 async function endsOf(
   messages: readonly Incoming[],
   settings: Settings,
@@ -152,7 +154,7 @@ async function endsOf(
     const { from } = one
     if (!one.ok) return { from, end: { outcome: 'unreadable', reason: one.reason, why: one.detail } }
     const next = learnt.next()
-    if (next.done) throw new Error('feedback came to no end')
+    if (next.done) throw new Error('a feedback message without an outcome')
     return { from, end: next.value }
   })
 }

@@ -9,8 +9,8 @@ import { printable, printableJson, type Terminal } from '../terminal.ts'
 type Shown = Proposal & { readonly contradicts: readonly string[] }
 
 /**
- * `gavel learn show`: everything that is known of one proposal, or of those that made the precedent that a verdict names by
- * this id. Ends with an `OperatorError` if there is none.
+ * `gavel learn show`: everything known about one proposal, or about those that produced the precedent that a verdict
+ * names by this id. Ends with an `OperatorError` if there is none.
  */
 export const command: Command<object, readonly Shown[]> = {
   options: [],
@@ -34,7 +34,7 @@ export const command: Command<object, readonly Shown[]> = {
   },
 }
 
-/** A line for each field; the id only where it was asked for by another name, and so may be one of several. */
+/** One line per field; the id is printed only if another id was given, since there may then be several proposals. */
 function printFields(one: Shown, withId: boolean, terminal: Terminal): void {
   const { id, shelf, state, change, label, text, metadata, provenance, contradicts } = one
   const known = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }

@@ -14,14 +14,16 @@ type ImportIo = Pick<Invocation, 'terminal' | 'signal'>
 
 export interface ImportOptions extends ShelfFile {
   readonly shelf: string
-  /** The only tenant that is shown the items; left out, all tenants that are shown the shelf's items without a tenant. */
+  /**
+   * The only tenant that is shown the items; if absent, all tenants that are shown the shelf's items without a tenant.
+   */
   readonly tenant?: string
 }
 
 export interface Imported {
   readonly shelf: string
   readonly tenant: string | null
-  /** The change by which all of it can be rolled back; null if nothing was imported. */
+  /** The change by which everything can be rolled back; null if nothing was imported. */
   readonly change: string | null
   readonly added: number
   readonly unchanged: number
@@ -34,7 +36,7 @@ export interface Imported {
   readonly seconds: number
 }
 
-/** Items that are embedded and written together: a stop, or another writer, waits for no more than these. */
+/** Items that are embedded and written together: a stop, or another writer, waits for at most this many. */
 const BATCH = 256
 /** Most bad lines that are shown one by one. */
 const NAMED = 20
@@ -42,14 +44,14 @@ const NAMED = 20
 const TRIES = 6
 const PAUSE_MS = 1_000
 
-/** `gavel library import`: fills a shelf, tells what was done and who will be shown it. */
+/** `gavel library import`: fills a shelf, and says what was done and who will be shown it. */
 export const command: Command<ImportOptions, Imported> = {
   options: [
-    new Option('--shelf <name>', 'onto which shelf; it is made if it is missing').makeOptionMandatory(),
-    new Option('--format <format>', "the file's format; by its ending if not given").choices(SHELF_FORMATS),
+    new Option('--shelf <name>', 'shelf to import to; created if missing').makeOptionMandatory(),
+    new Option('--format <format>', "the file's format (default: by its extension)").choices(SHELF_FORMATS),
     new Option('--text-field <name>', 'the field or column that holds the text').default('text'),
     new Option('--label-field <name>', 'the field or column that holds the label').default('label'),
-    new Option('--tenant <name>', 'who alone shall be shown it'),
+    new Option('--tenant <name>', 'show the items to this tenant only'),
   ],
   json: true,
   help: `Without --tenant it is shown to every tenant where library.shared names the shelf, else to the tenant "default" alone.
@@ -65,19 +67,19 @@ Example:
         ? JSON.stringify(imported)
         : `${shelf}: ${counts} in ${seconds.toFixed(1)} s${change === null ? '' : ` (change ${change})`}`,
     )
-    if (stopped) terminal.say('Stopped before the end. Run it again to go on.')
+    if (stopped) terminal.say('Stopped before the end. Run it again to continue.')
     for (const { line, why } of skippedFirst) terminal.say(`${file}:${line} ${printable(why, 120)}; left out`)
     if (tenant === null && !settings().library.shared.includes(shelf))
       terminal.say(
-        `It is shown to the tenant "${DEFAULT_TENANT}" alone: library.shared does not name "${shelf}", and --tenant names no other.`,
+        `Only the tenant "${DEFAULT_TENANT}" is shown it: library.shared does not name "${shelf}", and --tenant names no other.`,
       )
     if (skipped > 0) throw new OperatorError(`${skipped} lines of ${file} were left out.`)
   },
 }
 
 /**
- * Puts a file's labelled texts onto a shelf, as one change. What stands there already is not embedded again, so that a broken
- * import is simply run again. Throws an `OperatorError` that says how far it came.
+ * Imports a file's labelled texts to a shelf, as one change. Items that are already there are not embedded again: to
+ * continue a broken import, simply run it again. Throws an `OperatorError` that says how far it got.
  */
 export async function importShelf(
   settings: LibrarySettings,
@@ -115,7 +117,7 @@ export async function importShelf(
       if (!isFailure(error)) throw error
       if (!io.signal.aborted) {
         const far = change === null ? 'Nothing was imported' : `${sum(done)} items were imported as change ${change}`
-        throw new OperatorError(`${far}, then: ${error.message}. Run it again to go on.`, { cause: error })
+        throw new OperatorError(`${far}, then: ${error.message}. Run it again to continue.`, { cause: error })
       }
     }
     stopped = io.signal.aborted
@@ -125,7 +127,7 @@ export async function importShelf(
 
 function checkedTenant(tenant: string): string {
   if (tenantName.safeParse(tenant).success) return tenant
-  throw new OperatorError(`"${printable(tenant, 80)}" is no name for a tenant: ${TENANT_RULE}.`)
+  throw new OperatorError(`"${printable(tenant, 80)}" is not a valid tenant name: ${TENANT_RULE}.`)
 }
 
 /** Retries while the embedder is busy: a command has no queue that would. */

@@ -4,7 +4,7 @@ import type { Command } from '../command.ts'
 import { table } from '../terminal.ts'
 import { withLibrary } from './with-library.ts'
 
-/** `gavel library list`: the shelves, whose part of them is how large, and who made their vectors. */
+/** `gavel library list`: the shelves, who is shown each part, its size and its embedder. */
 export const command: Command<object, readonly Shelf[]> = {
   options: [],
   json: true,

@@ -15,15 +15,15 @@ interface SearchOptions {
 }
 
 /**
- * `gavel library search`: the nearest items to a text, as a protocol would be given them: so the same text is not among
- * them. Ends with an `OperatorError` that says why a shelf can't be searched.
+ * `gavel library search`: the nearest items to a text, as a protocol would get them: items with the same text are left
+ * out. Ends with an `OperatorError` that says why a shelf can't be searched.
  */
 export const command: Command<SearchOptions, Found> = {
   options: [
-    new Option('--shelf <name>', 'on which shelf').makeOptionMandatory(),
+    new Option('--shelf <name>', 'shelf to search').makeOptionMandatory(),
     new Option('-k <n>', 'how many').argParser(positive).default(3),
     new Option('--lang <tag>', 'the language of the text (BCP 47)'),
-    new Option('--tenant <name>', 'as this tenant is given them').default(DEFAULT_TENANT),
+    new Option('--tenant <name>', 'search as this tenant').default(DEFAULT_TENANT),
   ],
   json: true,
   help: 'Example:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5',

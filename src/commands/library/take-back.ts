@@ -17,13 +17,13 @@ interface TakenBack {
 
 /**
  * `gavel library take-back`: takes one item off its shelf, then names the verdicts that it touched. Ends with an
- * `OperatorError` that says so where it was taken back and the verdicts can't be read.
+ * `OperatorError` that says so if the item was taken back but the verdicts can't be read.
  */
 export const command: Command<TakeBackOptions, TakenBack> = {
   options: [
-    new Option('--shelf <name>', 'from this shelf, where it stands on several'),
+    new Option('--shelf <name>', 'from this shelf, if it is on several'),
     new Option('--tenant <name>', "from this tenant's part"),
-    new Option('--everywhere', 'from every place where it stands'),
+    new Option('--everywhere', 'from every shelf and tenant that has it'),
     byOption(),
     judgedOption(),
   ],
@@ -62,8 +62,6 @@ Example:
     if (json) terminal.out(printableJson(JSON.stringify({ takenBack, touched })))
     else for (const one of touched) terminal.out(touchedLine(one))
     tellCount(touched, { terminal })
-    terminal.say(
-      'Cases that were open may have been shown it: ask again with "gavel library touched" when they have ended.',
-    )
+    terminal.say('Cases that were open may have been shown it: run "gavel library touched" again when they have ended.')
   },
 }

@@ -7,9 +7,10 @@ import { standingLine, type TouchedOptions, tellCount, touchedLine, verdictsOn }
 import { withLibrary } from './with-library.ts'
 
 /**
- * `gavel library touched`: the verdicts whose evidence names a precedent, by its id, its proposal's or the change that put it
- * on its shelf, one a line; to standard error where it stands, and whose feedback it was. Reads the verdicts topic from its
- * beginning to its end; verdicts are found for as long as the topic keeps them.
+ * `gavel library touched`: prints the verdicts whose evidence names a precedent, one per line. The precedent is given
+ * by its own id, its proposal's id, or the id of the change that put it on its shelf. Says on standard error where it
+ * is, and whose feedback it came from. Reads the verdicts topic from its beginning to its end; verdicts are found as
+ * long as the topic keeps them.
  */
 export const command: Command<TouchedOptions, readonly Touched[]> = {
   options: [new Option('--tenant <name>', "only this tenant's verdicts"), judgedOption()],

@@ -29,7 +29,7 @@ export async function verdictsOn(
     await eachLine(options.judged, judgedLine, {
       signal: io.signal,
       take: found.take,
-      bad: (line) => io.terminal.say(`${options.judged}:${line} is no verdict; passed over`),
+      bad: (line) => io.terminal.say(`${options.judged}:${line} is not a verdict; skipped`),
     })
   else {
     const kafka = await readingClient(settings, io.terminal)
@@ -47,7 +47,7 @@ export async function verdictsOn(
 
 const judgedLine = z.union([verdict, z.object({ verdict }).transform((line) => line.verdict)])
 
-/** An item where it stands, as one line for a person. */
+/** An item and where it is, as one line for a person. */
 export function standingLine({ shelf, tenant, id, label, by, proposals, text }: ShelvedItem): string {
   const whose = tenant === null ? '' : ` of ${tenant}`
   const from = by.length === 0 ? '  imported' : `  by ${by.map((name) => printable(name, 40)).join(', ')}`
@@ -68,13 +68,13 @@ export function touchedLine({ id, tenant, final, label, decidedBy, decidedAt, st
   return parts.join('  ')
 }
 
-/** Tells how many there are, and how many of them stand. */
+/** Says how many there are, and how many of them are current. */
 export function tellCount(touched: readonly Touched[], { terminal }: Pick<Invocation, 'terminal'>): void {
   const subjects = new Set(touched.map(subjectKey)).size
   const standing = touched.filter(({ stands }) => stands).length
   terminal.say(
     touched.length === 0
-      ? 'No verdict that is still there rests on it.'
-      : `${touched.length} verdicts on ${subjects} subjects rest on it; ${standing} of them stand.`,
+      ? 'No verdict that can be read rests on it.'
+      : `${touched.length} verdicts on ${subjects} subjects rest on it; ${standing} of them are current.`,
   )
 }

@@ -21,7 +21,7 @@ export async function withLibrary<Result>(
   }
 }
 
-/** Whether the library could not do something, for now or for good. */
+/** Whether the library failed to do something, temporarily or for good. */
 export function isFailure(error: unknown): error is PermanentError | RetryLaterError {
   return error instanceof PermanentError || error instanceof RetryLaterError
 }

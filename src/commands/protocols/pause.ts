@@ -2,8 +2,8 @@ import type { Command } from '../command.ts'
 import { mustExist, withThreads } from './store.ts'
 
 /**
- * `gavel protocols pause`: no process opens a case of this protocol until it is resumed. What comes due meanwhile is
- * remembered; open cases are judged to their end.
+ * `gavel protocols pause`: no process opens a case of this protocol until it is resumed. Threads that become due
+ * meanwhile are remembered; open cases still finish.
  */
 export const command: Command<object, void> = {
   options: [],

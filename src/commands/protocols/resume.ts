@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts'
 import { mustExist, withThreads } from './store.ts'
 
-/** `gavel protocols resume`: resolves to how many threads waited and are judged now. */
+/** `gavel protocols resume`: resolves to how many threads waited and are due now. */
 export const command: Command<object, number> = {
   options: [],
   json: false,

@@ -5,13 +5,13 @@ import { redisThreads } from '../../adapters/redis/threads.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 
-/** Throws an `OperatorError` where no protocol is called so, whether it is switched on or not. */
+/** Throws an `OperatorError` if no protocol, switched on or not, has this name. */
 export function mustExist({ protocols }: Settings, name: string): void {
   if (Object.hasOwn(protocols, name)) return
   throw new OperatorError(`No protocol is called ${name}. There are: ${Object.keys(protocols).join(', ')}.`)
 }
 
-/** Uses the thread store of the settings' Redis once. Throws an `OperatorError` where Redis does not answer. */
+/** Uses the thread store in the settings' Redis once. Throws an `OperatorError` if Redis does not answer. */
 export async function withThreads<Result>(
   settings: Settings,
   use: (threads: ThreadStore) => Promise<Result>,

@@ -3,7 +3,7 @@ import { said } from '../said.ts'
 import { wholeScore } from '../score.ts'
 import { type Aspect, HIGHEST } from './aspects.ts'
 
-/** A whole number on the aspect's own scale. One beyond it was meant on another scale: no answer. */
+/** A whole number on the aspect's own scale. A number outside it was meant for another scale, and is not an answer. */
 function scoreOf(aspect: Aspect) {
   return z.object({ reasoning: said, score: wholeScore(1, HIGHEST[aspect]) })
 }

@@ -1,4 +1,4 @@
-/** What a reply to hate speech is scored on (section 3.2), in the order in which it is asked and told. */
+/** What a reply to hate speech is scored on (section 3.2), in the order in which it is asked and reported. */
 export const ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as const
 export type Aspect = (typeof ASPECTS)[number]
 
@@ -10,12 +10,12 @@ export const HIGHEST: Readonly<Record<Aspect, number>> = {
   suitableness: 3,
 }
 
-/** Scores of one reply, as far as there are any. Means over several raters may be fractions. */
+/** Scores of one reply, as far as they exist. Means over several raters may be fractions. */
 export type Scores = Readonly<Partial<Record<Aspect, number>>>
 
 /**
- * Equation 2: the mean of the four, each on a scale of 1 to 5 on which higher is better: aggressiveness turned round,
- * suitableness stretched. Null unless all four are there.
+ * Equation 2: the mean of the four, each on a scale of 1 to 5 on which higher is better: aggressiveness is inverted,
+ * suitableness stretched. Null unless all four exist.
  */
 export function unified({ relevance, aggressiveness, coherence, suitableness }: Scores): number | null {
   if (relevance === undefined || aggressiveness === undefined) return null

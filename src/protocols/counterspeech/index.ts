@@ -9,7 +9,7 @@ import { autoCsEval } from './script.ts'
 import { applyPreset, counterspeechSettings } from './settings.ts'
 import { readSteps } from './steps.ts'
 
-/** Raised whenever the script's rounds or its asks change shape. */
+/** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 1
 
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */

@@ -11,8 +11,8 @@ import type { CounterspeechSettings } from './settings.ts'
 import { numbered, type Steps } from './steps.ts'
 
 /**
- * Auto-CSEval: scores a reply to hate speech on four aspects, each asked by itself and all at once, and joins the scores
- * by equation 2 where all four are there. There is no label.
+ * Auto-CSEval: scores a reply to hate speech on four aspects, each asked separately and all at once, and combines the
+ * scores by equation 2 if it has all four. There is no label.
  */
 export function* autoCsEval(
   { post }: Snapshot,

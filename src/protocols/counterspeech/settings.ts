@@ -17,8 +17,9 @@ export const counterspeechSettings = z.strictObject({
 export type CounterspeechSettings = z.infer<typeof counterspeechSettings>
 
 /**
- * With `preset: paper` steps that nobody calibrated are off; the other two rows of Table 1 stay as they are set: zero-shot
- * and model-written (G-EVAL). The paper gives no temperature for scoring; 0 is set, so that a table can be repeated.
+ * `preset: paper` turns off steps that nobody calibrated; the other two rows of Table 1, zero-shot and model-written
+ * (G-EVAL), stay as they are set. The paper gives no temperature for scoring: 0 is set, so that a table can be
+ * reproduced.
  */
 export function applyPreset(settings: CounterspeechSettings): CounterspeechSettings {
   if (settings.preset === 'none') return settings

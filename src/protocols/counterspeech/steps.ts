@@ -12,8 +12,8 @@ export interface Steps {
 }
 
 /**
- * The steps that `settings` asks for, from the files under `config/steps/`: the model's own, else the shipped ones, which
- * `degraded` says where calibrated ones were asked for. None where the scorer is given none, or writes its own. Throws one
+ * The steps that `settings` asks for, from the files under `config/steps/`: the model's own, or else the shipped ones;
+ * `degraded` says so if calibrated ones were asked for. None if the scorer gets no steps, or writes its own. Throws one
  * error that names every fault in the files.
  */
 export function readSteps(

@@ -9,7 +9,7 @@ import { HATE_PROMPTS, wordsOf } from './questions.ts'
 import { predict, shelvesOf } from './script.ts'
 import { applyPreset, hateSettings } from './settings.ts'
 
-/** Raised whenever the script's rounds or its asks change shape. */
+/** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 1
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */

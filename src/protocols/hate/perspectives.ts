@@ -23,7 +23,7 @@ const label = z.strictObject({
 const perspectiveFile = z
   .strictObject({
     title: text,
-    /** Language of the examples (BCP 47), where they have one. */
+    /** Language of the examples (BCP 47), if they have one. */
     lang: text.optional(),
     /** Shelf of the library that holds the labelled examples. */
     shelf: text,
@@ -42,9 +42,9 @@ export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
   /** Its file's name without the ending. */
   readonly name: string
   readonly answer: ReturnType<typeof stanceAnswer>
-  /** The side that a label of its own means; undefined for an abstention. */
+  /** The side that one of its labels means; undefined for an abstention. */
   side(label: string): Side | undefined
-  /** A label of the shelf under the perspective's own name; undefined where it matches none. */
+  /** The perspective's own name for a label of the shelf; undefined if none matches. */
   ownLabel(onShelf: string): string | undefined
 }
 
@@ -58,9 +58,8 @@ const FILE = /^(.+)\.ya?ml$/
 const NAME = /^[a-z0-9][a-z0-9-]*$/
 
 /**
- * Reads the perspective files, and picks those of `wanted`, in that order; where `wanted` is empty, all in the order of
- * their names. Throws one error that names every fault, a line each; a file that is not wanted is
- * checked too.
+ * Reads the perspective files and picks those of `wanted`, in that order; if `wanted` is empty, all in the order of
+ * their names. Throws one error that names every fault, one per line; files that are not wanted are checked too.
  */
 export function readPerspectives(files: ReadonlyMap<string, string>, wanted: readonly string[]): Perspectives {
   const faults: string[] = []

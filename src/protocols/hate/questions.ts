@@ -25,7 +25,7 @@ export const HATE_PROMPTS = {
   'judge-memories': ['memories', 'text'],
 } as const
 
-/** A labelled text of a perspective's shelf, its label under the perspective's own name. */
+/** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
 export interface Example {
   readonly id: string
   readonly text: string
@@ -54,11 +54,11 @@ export interface Questions {
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
   argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
   /**
-   * Round 2: after its own turn, refutes or agrees with what it heard. By Algorithm 2 it is not shown its reference any more; by
-   * the published code it is still shown all of round 1.
+   * Round 2: after its own turn, refutes or agrees with what it heard. In Algorithm 2 it no longer sees its reference;
+   * in the published code it still sees all of round 1.
    */
   respond(own: Turn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
-  /** By Algorithm 2 over the history H, who said what in order; by the published code over each side's memory. */
+  /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
   judge(turns: readonly Turn[], references: References): Ask<z.infer<typeof judgeAnswer>>
 }
 
@@ -67,7 +67,7 @@ const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
 
 /** Shown in place of a reference or examples where there are none. */
 const NONE = 'none'
-/** Shown in place of a turn that failed: a debater that was not heard is not one with nothing to say. */
+/** Shown in place of a turn that failed: that debater was not heard, which does not mean that it had nothing to say. */
 const LOST = '(this turn was lost)'
 
 export function questions(words: string, parts: { settings: HateSettings; prompts: Prompts; fence: Fence }): Questions {
@@ -149,7 +149,7 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
   }
 }
 
-/** A debater's own turn in its conversation; empty where the turn failed. */
+/** A debater's own turn in its conversation; empty if the turn failed. */
 function spoken(own: Argument): ChatMessage[] {
   return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
 }
@@ -174,7 +174,7 @@ export function wordsOf(post: Post): string {
   return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
 }
 
-/** Whether anything is known in words of what the image shows. */
+/** Whether anything is known in words about what the image shows. */
 export function isDescribed(medium: Medium): boolean {
   return (shownIn(medium) ?? '').trim() !== ''
 }

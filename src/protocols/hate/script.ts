@@ -20,7 +20,7 @@ import {
 } from './questions.ts'
 import type { HateSettings } from './settings.ts'
 
-/** What decided, and how; `wrong` says in words what went wrong on the way. */
+/** What decided, and how; `wrong` says in words what went wrong. */
 type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
 
 /** A perspective's stance, and why. */
@@ -56,7 +56,7 @@ export function* predict(
   return settled(conclusion(stances, [...similar.values()].flat(), degraded, decision))
 }
 
-/** Algorithm 1, line 5, for all perspectives in one look: the nearest examples of each one's shelf. */
+/** Algorithm 1, line 5, for all perspectives in one lookup: the nearest examples on each one's shelf. */
 function* similarContexts(
   text: string,
   post: Post,
@@ -83,7 +83,7 @@ function* similarContexts(
   return similar
 }
 
-/** Algorithm 1: every perspective's stance and reason; one that fails or abstains takes none, and is named. */
+/** Algorithm 1: every perspective's stance and reason; one that fails or abstains has no stance, and is named. */
 function* pre(
   ask: Questions,
   perspectives: readonly Perspective[],
@@ -148,7 +148,7 @@ function* dict(ask: Questions, stances: readonly Stance[], settings: HateSetting
   return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong }
 }
 
-/** Tables 1 and 2, majority voting (section 4.3): the side with more than half of the votes of all that were asked. */
+/** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */
 function majority(stances: readonly Stance[], asked: number): Decision {
   if (stances.length === 0) return undecided('majority: no perspective took a side')
   const { hate, nonHate } = count(stances)
@@ -170,7 +170,7 @@ function* zeroShot(ask: Questions, settings: HateSettings): SubScript<Decision> 
   return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
 }
 
-/** The shelves to be searched; none where no examples are shown. */
+/** The shelves to search; none if no examples are shown. */
 export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
   if (decide === 'zero-shot' || show === 'criteria') return []
   return [...new Set(perspectives.map(({ shelf }) => shelf))]

@@ -23,10 +23,10 @@ export type HateSettings = z.infer<typeof hateSettings>
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
 /**
- * With `preset: paper` every departure from the paper is off: an abstention is filed as Algorithm 1 has it, a text of
- * which not all was read is judged by the rest, and unless perspectives are listed, the paper's five are asked and no other.
- * The paper gives no temperature; its code's is set. The
- * switches of its ablations stay as they are, and so does `history`.
+ * `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
+ * read only in part is judged by that part, and unless perspectives are listed, the paper's five are asked and no
+ * others. The paper gives no temperature: that of its code is set. The switches of its ablations stay as they are, and
+ * so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
   if (settings.preset === 'none') return settings

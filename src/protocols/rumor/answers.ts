@@ -7,9 +7,9 @@ const score = boundedScore(-1, 1)
 export const stanceAnswer = z.object({ reason: z.string(), score })
 
 /**
- * Scores for the comments numbered 1 to `count`. An entry whose reason or score can't be read is left out, so that it costs no
- * other. A number that is none of these, or that comes twice, makes the whole answer unreadable: nobody knows which comments
- * the others are meant for.
+ * Scores for the comments numbered 1 to `count`. An entry with an unreadable reason or score is left out, and affects
+ * no other. An unknown or repeated number makes the whole answer unreadable: it is then unclear which comments the
+ * other entries mean.
  */
 export function stanceBatchAnswer(count: number): StanceBatchAnswer {
   const known = batchAnswers.get(count)
@@ -36,7 +36,7 @@ function batchAnswerOf(count: number) {
     }
     return entries.data.filter((one) => entry.safeParse(one).success)
   }
-  // One entry each is asked for, and a grammar allows no more; fewer are still read.
+  // One entry per comment is asked for, and a grammar allows no more; an answer with fewer is still read.
   const entries = z.array(entry).min(1).max(count).meta({ minItems: count })
   return z.object({ scores: z.preprocess(readable, entries) })
 }

@@ -3,19 +3,19 @@ import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Tie } from './sides.ts'
 
-/** An utterance and its stance score; null where no scores are asked for. */
+/** An utterance and its stance score; null if no scores are asked for. */
 export interface Heard {
   readonly utterance: Utterance
   readonly score: number | null
 }
 
-/** The comments that count, and what became of the others. */
+/** The comments that count, and what happened to the others. */
 export interface Weighed {
-  /** In order of time, then id, each with the score of what it says. */
+  /** In order of time, then id, each with the score of its utterance. */
   readonly comments: readonly { readonly comment: Comment; readonly score: number | null }[]
   /** Comments that another one represents. */
   readonly folded: number
-  /** Comments beyond the number that counts of one author. */
+  /** Comments beyond the number that counts per author. */
   readonly author: number
   /** What was folded or left out, in words. */
   readonly says: readonly string[]
@@ -26,7 +26,7 @@ const NAMED = 3
 /** Longest id or name that a stranger chose in a verdict's text, in characters. */
 const NAME_CHARS = 40
 
-/** What is asked about: each comment by itself, or once for all comments with the same words. */
+/** What is asked about: each comment by itself, or all comments with the same words once. */
 export function utterancesOf(
   comments: readonly Comment[],
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
@@ -100,8 +100,8 @@ export function weigh(
 }
 
 /**
- * Comments of one side that count once: those of the strongest utterance first, each utterance's in order of time. Else a weak
- * copy that came early would weaken what it copies.
+ * Comments of one side that count once: those of the strongest utterance first, and within an utterance in order of
+ * time. Otherwise an early, weak copy would weaken what it copies.
  */
 function grouped(side: readonly Heard[], fold: boolean) {
   const scores = new Map(side.map(({ utterance, score }) => [utterance, score]))
@@ -131,7 +131,9 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** An id that is safe in a sentence: letters, digits and joining characters, all others as dots; shortened. */
+/**
+ * An id that is safe in a sentence: letters, digits and joining characters are kept, all others become dots; shortened.
+ */
 function name(id: string): string {
   const shown = id
     .slice(0, NAME_CHARS)

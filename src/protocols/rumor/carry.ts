@@ -11,9 +11,9 @@ import type { Score } from './stance.ts'
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
   /** What went wrong on the way to this decision, in words. */
   degraded: z.array(z.string()),
-  /** Overload or a lost turn cut the debate short: it is held again at the next revision without overload. */
+  /** Overload or a lost turn cut the debate short: it is repeated at the next revision without overload. */
   again: z.boolean(),
-  /** By role: the models whose words it rests on. */
+  /** By role: the models whose answers it rests on. */
   models: z.record(z.string(), z.string()),
 })
 export type Decision = z.infer<typeof decision>
@@ -23,9 +23,9 @@ export const rumorCarry = z.object({
   /** Script, prompts and settings that this was made under. */
   under: z.string(),
   claim: z.string(),
-  /** Null where it could not be found out. */
+  /** Null if it could not be determined. */
   kind: z.enum(['subjective', 'objective']).nullable(),
-  /** Hash of what was said ({@link keyOf}), its score, and the model that gave it. */
+  /** Hash of what was said ({@link keyOf}), its score, and the model that scored it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
   evidence: z.string(),
   /** Ids of the comments that the debaters were shown; null where an earlier version did not say. */
@@ -34,7 +34,7 @@ export const rumorCarry = z.object({
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
 
-/** Scores and kind from the revision before, where the claim is the same. */
+/** Scores and kind from the previous revision, if the claim is the same. */
 export function remembered(
   post: Post,
   utterances: readonly Utterance[],
@@ -69,8 +69,8 @@ export function carriedScores(
 }
 
 /**
- * What may be kept when comments are deleted: the scores, which hold no words, and a decision whose debaters were shown none of
- * these comments. What debaters say may quote what they were shown.
+ * What may be kept when comments are deleted: the scores, which contain no words, and a decision whose debaters were
+ * shown none of these comments. Debaters may quote what they were shown.
  */
 export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): unknown {
   const read = rumorCarry.safeParse(carry)
@@ -84,7 +84,10 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
   return { ...read.data, evidence: '', shown: [], decision: none } satisfies RumorCarry
 }
 
-/** Folded, a score belongs to the words, whoever wrote them; else to the comment as it was written, and an edit loses it. */
+/**
+ * With folding, a score belongs to the words, whoever wrote them; without, to the comment as it was written, and an
+ * edit loses it.
+ */
 function keyOf({ id, text }: Comment, folded: boolean): string {
   return digest(folded ? text : JSON.stringify([id, text]))
 }

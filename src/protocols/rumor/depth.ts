@@ -6,7 +6,7 @@ export interface Depth extends Pick<RumorSettings, 'rounds' | 'k' | 'sampleSize'
   readonly comments: number
 }
 
-/** The depth of the settings, reduced where the case was opened under overload. */
+/** The depth of the settings, reduced if the case was opened under overload. */
 export function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
   const { rounds, k, sampleSize, pressedRounds, pressedK, pressedComments } = settings
   const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)

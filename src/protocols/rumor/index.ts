@@ -8,7 +8,7 @@ import { RUMOR_PROMPTS } from './questions.ts'
 import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
 
-/** Raised whenever the script's rounds, its asks or its carry change shape. */
+/** Raise this whenever the script's rounds, its asks or its carry change shape. */
 const VERSION = 2
 
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
@@ -19,7 +19,7 @@ export const rumor = {
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
-    // Draws are a part of what is asked: workers with another key are of other settings.
+    // Draws affect what is asked: workers with another key have other settings.
     const settingsHash = shortHash([settings, samplingRank('rumor', '')])
     const under = `${VERSION} ${prompts.hash} ${settingsHash}`
     const protocol: Protocol = {

@@ -1,35 +1,35 @@
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
 
 /**
- * From this many words on, decoration (links, emoji that neither agree nor doubt, random strings) is no difference. A shorter
- * text may be all decoration: 👍 against 👎.
+ * From this many words on, decoration (links, emoji that neither agree nor doubt, random strings) makes no difference.
+ * A shorter text may be all decoration: 👍 against 👎.
  */
 const DECORATED_WORDS = 6
-/** From this many words on, a misspelt word is no difference: one letter of a shorter text may be what it says. */
+/** From this many words on, a misspelt word makes no difference; in a shorter text one letter may be what matters. */
 const MISSPELT_WORDS = 10
 /**
- * Misspelt words among all words at most: an edit similarity of 0.8, the bound for near-duplicates of Lee et al., Deduplicating
- * Training Data Makes Language Models Better (2022), section 4.2, taken over words.
+ * Most misspelt words, as a share of all words: an edit similarity of 0.8, the bound for near-duplicates of Lee et al.,
+ * Deduplicating Training Data Makes Language Models Better (2022), section 4.2, applied to words.
  */
 const MISSPELT_SHARE = 0.2
-/** Shortest word that can be misspelt: one letter makes "not" of "now" and "dead" of "deaf". */
+/** Shortest word that can be misspelt: one letter turns "now" into "not" and "deaf" into "dead". */
 const MISSPELT_LETTERS = 5
-/** Most texts that one is compared with, the earliest ones, so that nobody can make the comparison quadratic. */
+/** Most texts that one text is compared with, the earliest ones: nobody can make the comparison quadratic. */
 const MOST_COMPARED = 32
 
 /** Comments that say the same, the shortest text first, then in order of time, then id: the first represents them all. */
 export interface Utterance {
   readonly comments: readonly Comment[]
-  /** Its words, without decoration where it is long; none where it is short. */
+  /** Its words, without decoration if it is long; empty if it is short. */
   readonly words: readonly string[]
 }
 
 /**
- * Comments with the same words together, in order of time, then id, whatever the order in which they are given. Texts have the
- * same words when they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation
- * other than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question mark
- * makes them distinct, in any language: shingle similarity alone would take "it is true" for "it is not true" once the text is
- * long enough.
+ * Groups comments with the same words, in order of time, then id, whatever their given order. Texts have the same words
+ * if they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation other
+ * than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question
+ * mark makes them distinct, in any language: shingle similarity alone would not distinguish "it is true" from "it is
+ * not true" once the text is long enough.
  */
 export function sameWords(comments: readonly Comment[]): Utterance[] {
   const byKey = new Map<string, { comments: Comment[]; words: readonly string[] }>()
@@ -46,15 +46,15 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
     byKey.set(key, known)
     byText.set(comment.text, known)
   }
-  // The shortest first: a text that its author has decorated (with a mention, a link) represents nobody else.
+  // Shortest first: a text that its author has decorated (with a mention, a link) represents nobody else.
   for (const { comments: same } of byKey.values())
     same.sort((a, b) => a.text.length - b.text.length || byTimeThenId(a, b))
   return [...byKey.values()]
 }
 
 /**
- * Utterances that differ in a few misspelt words alone, together; groups and members in the order in which they are given.
- * A letter can be what a text says (geliyor, gelmiyor), so this is for utterances that take the same side.
+ * Groups utterances that differ only in a few misspelt words; groups and members keep the given order. A letter can
+ * decide what a text says (geliyor, gelmiyor), so this is for utterances that take the same side.
  */
 export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   const groups: Group[] = []
@@ -102,7 +102,7 @@ function started(groups: Group[]): Group {
   return group
 }
 
-/** Whether two texts of equally many words differ in a few misspelt ones alone. */
+/** Whether two texts with the same number of words differ only in a few misspelt ones. */
 function misspelt(a: readonly string[], b: readonly string[]): boolean {
   const most = Math.floor(a.length * MISSPELT_SHARE)
   let found = 0
@@ -116,8 +116,8 @@ function misspelt(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * One letter more, less or other, or two neighbours swapped, after the same first letter. Negations that are part of a word
- * stand at its beginning (never, untrue, keine) or take more than one letter.
+ * One letter added, removed or changed, or two neighbouring letters swapped, with the same first letter. Negations that
+ * are part of a word are at its beginning (never, untrue, keine) or take more than one letter.
  */
 function isMisspelling(a: string, b: string): boolean {
   if (Math.min(a.length, b.length) < MISSPELT_LETTERS || a[0] !== b[0]) return false
@@ -134,13 +134,13 @@ function isMisspelling(a: string, b: string): boolean {
   return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
 }
 
-/** Scripts whose letters spell sounds. Digits are in none of them, and a sign of other scripts is a word. */
+/** Scripts whose letters spell sounds. Digits belong to none of them, and in other scripts each sign is a word. */
 const ALPHABETIC = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]+$/u
 
 interface Reading {
-  /** Equal for texts that differ in nothing that counts. */
+  /** Equal for texts that differ in nothing that matters. */
   readonly key: string
-  /** Its words, without decoration where it is long. */
+  /** Its words, without decoration if it is long. */
   readonly words: readonly string[]
 }
 
@@ -165,9 +165,9 @@ const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u008
 const PILED = /[\u0300-\u036f]+/g
 const STRETCHED = /(\p{L})\1{2,}/gu
 const LINK = /(?:https?:\/\/|www\.)\S+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S*/g
-/** Whom a reply is addressed to. An email address is no mention. */
+/** Whom a reply is addressed to. An email address is not a mention. */
 const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
-/** Punctuation that changes nothing in a short text. Brackets and colons are not among it: they make emoticons. */
+/** Punctuation that makes no difference in a short text. Brackets and colons are not included: they form emoticons. */
 const MARKS = /(?<!\d)[.,]|[.,](?!\d)|[!¡…。、“”„«»‘’"'`*~]/g
 
 /** Normalised: lower case, compatible characters, no invisible ones, stretched letters shortened, look-alikes replaced. */
@@ -195,10 +195,10 @@ const WORD =
 const ASCII_WORD = /[a-z][a-z0-9]*|\d+(?:[.,:/]\d+)*[a-z0-9]*|(?<![a-z0-9])-(?=\d)|[?$+<=>^|~%]/g
 /** Apostrophes within a word: "don't" is "dont". */
 const APOSTROPHE = /(?<=\p{L})['’ʼ`](?=\p{L})/gu
-/** Characters of scripts that put no spaces between words: each counts as a word. */
+/** Characters of scripts that have no spaces between words: each counts as a word. */
 const SIGN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
-/** A quick test for them: all come after U+0E00. */
+/** A quick test for them: all are above U+0E00. */
 const MAYBE_SIGN = /[\u0e00-\uffff]/
 
 /** Without decoration. "??" asks no more than "?", and a row of one emoji says it once. */
@@ -223,7 +223,7 @@ function split(plain: string): readonly string[] {
 }
 
 const EMOJI = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}]/u
-/** Emoji with which people agree, doubt or mock, and flags, say something. */
+/** Emoji that agree, doubt or mock, and flags: they mean something. */
 const ANSWERING = /[👍👎👌🖕👏🙌👊✅☑✔❌❎✖🚫⛔💯🙄🤔🤨🧐🤥🤡😂🤣😆😹🙃😉😏😒😑🤦🤷🧢💩🤮🤢😡🤬⚠❓❔❗]|\p{RI}/u
 /** Alternating letters and digits, such as `x7k2p9`: added so that no two copies are equal. */
 const RANDOM = /^(?:[a-z]+\d+){3,}[a-z]*$|^(?:\d+[a-z]+){3,}\d*$/

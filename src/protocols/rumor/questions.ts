@@ -23,7 +23,7 @@ export const RUMOR_PROMPTS = {
 export type Side = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
 
-/** How much a stance answer may say about one comment, in tokens; under `paper` as much as any answer. */
+/** Most tokens that a stance answer may use for one comment; under `paper` as many as any answer. */
 const STANCE_TOKENS = 80
 
 /** The questions of the paper about one post, each an ask of its stage. */
@@ -38,9 +38,9 @@ export interface Questions {
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View): ChatMessage[]
   judge(support: View, oppose: View): Ask<View>
-  /** Table 1, the model by itself: claim and comments in one prompt, without stance and sides. */
+  /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
-  /** A side's comments as text for its prompt, also where there are none. */
+  /** A side's comments as text for its prompt; the text says so if there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
 

@@ -16,16 +16,16 @@ import type { RumorSettings } from './settings.ts'
 import { halve, rankIn, type Sides, sample, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
 
-/** A decision; its last three fields may be left out where there is nothing to say. */
+/** A decision; its last three fields may be left out if there is nothing to say. */
 type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
   Partial<Pick<Decision, 'degraded' | 'again' | 'models'>>
 
-/** With a smaller share of the comments scored than this the evidence is called thin. */
+/** If a smaller share of the comments is scored, the evidence is called thin. */
 const THIN = 0.5
 
 /**
- * S2MAD, Algorithm 1: separates the comments by stance, has two debaters form their first opinion on one side each, lets
- * them debate for at most M rounds, and asks a judge where they still differ. Fake is `rumor`, Real is `non-rumor`.
+ * S2MAD, Algorithm 1: separates the comments by stance, has two debaters form their first opinion on one side each,
+ * lets them debate for at most M rounds, and asks a judge if they still disagree. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(
   { post, comments, leftOut, overAuthor = 0 }: Snapshot,
@@ -210,7 +210,7 @@ function* vanilla(
   }
 }
 
-/** A post of undescribed images alone claims nothing that could be read. */
+/** A post with nothing but undescribed images contains no claim that could be read. */
 function nothingToJudge(): Conclusion {
   const decided = undecided('no words to judge: images without a description are left out')
   return {
@@ -231,7 +231,10 @@ function debater(side: Side, conversation: ChatMessage[]): Debater {
   return { side, conversation, view: null, model: '' }
 }
 
-/** Adds a reply to the conversation. After a failed reply the debater keeps its last readable view, and the failure is named. */
+/**
+ * Adds a reply to the conversation. After a failed reply the debater keeps its last readable view, and the failure is
+ * reported.
+ */
 function hear(speaker: Debater, reply: Answered<View>, lost: string[], told: readonly ChatMessage[] = []): View {
   if (reply.ok) {
     const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }
@@ -304,7 +307,7 @@ function rulingOf(
   }
 }
 
-/** What became of the snapshot's comments. */
+/** What happened to the snapshot's comments. */
 function countsOf(
   { comments, folded, author }: Weighed,
   sides: Sides,

@@ -29,8 +29,8 @@ export const rumorSettings = z.strictObject({
 export type RumorSettings = z.infer<typeof rumorSettings>
 
 /**
- * With `preset: paper` every departure from the paper is off and its temperature is set; the switches of its ablations
- * stay as they are.
+ * `preset: paper` turns off every departure from the paper, and sets the paper's temperature; the switches of its
+ * ablations stay as they are.
  */
 export function applyPreset(settings: RumorSettings): RumorSettings {
   if (settings.preset === 'none') return settings

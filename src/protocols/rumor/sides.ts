@@ -8,10 +8,13 @@ export interface Sides {
   readonly oppose: readonly Comment[]
 }
 
-/** The order of comments of which one is as strong as the other. */
+/** The order of comments that are equally strong. */
 export type Tie = (a: Comment, b: Comment) => number
 
-/** How this thread's ties are broken: in order of time, as in the paper, or by sampling ranks, which nobody can foresee or be early for. */
+/**
+ * How this thread's ties are broken: by time, as in the paper, or by sampling ranks, which nobody can predict, or gain
+ * by posting early.
+ */
 export function tieOf({ ties }: Pick<RumorSettings, 'ties'>, rankOf: (comment: Comment) => number): Tie {
   return ties === 'time' ? byTimeThenId : (a, b) => rankOf(a) - rankOf(b) || byTimeThenId(a, b)
 }
@@ -27,8 +30,8 @@ export function rankIn(samplingRank: SamplingRank, tenant: string, postId: strin
 }
 
 /**
- * Equation 2: by the sign of their scores, at most `k` comments a side, the strongest first, equal ones by `tie`. Comments
- * scored 0 and comments without a score are on neither side.
+ * Equation 2: by the sign of their scores, at most `k` comments on each side, the strongest first, equal ones by `tie`.
+ * Comments with score 0 or no score are on neither side.
  */
 export function separate(
   scored: readonly { readonly comment: Comment; readonly score: number | null }[],
@@ -52,7 +55,7 @@ export function halve(comments: readonly Comment[], size: number, rankOf: (comme
   return { support: drawn.slice(0, middle), oppose: drawn.slice(middle) }
 }
 
-/** At most `size` items, drawn at random by one comment of each, in the order in which they are given. */
+/** At most `size` items, drawn at random by one comment of each, in their given order. */
 export function sample<Item>(
   items: readonly Item[],
   size: number,

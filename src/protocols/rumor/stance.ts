@@ -11,20 +11,20 @@ export interface Score {
   readonly model: string
 }
 
-/** The stances, after they were asked for. */
+/** The stances that were found. */
 export interface Stances {
   readonly scores: ReadonlyMap<Utterance, Score>
-  /** The answer to what was asked beside them. */
+  /** The answer to what was asked in the same round. */
   readonly beside: Answered<unknown> | undefined
   /** What went wrong, in words. */
   readonly degraded: readonly string[]
 }
 
 /**
- * Algorithm 1, lines 2 to 5: the stance of each utterance, in batches, and in the same round what else is to be asked.
- * Then asked once more: together, what a readable answer left out; in smaller batches, what was in an unreadable or refused
- * one; and, with `oneScorer`, what another model has scored than the one that answers now, since one model's 0.6 is not
- * another's.
+ * Algorithm 1, lines 2 to 5: asks for the stance of each utterance, in batches, and sends the other asks in the same
+ * round. Then asks once more: together, for what a readable answer left out; in smaller batches, for what was in an
+ * unreadable or refused one; and, with `oneScorer`, for what was scored by another model than the one that answers now,
+ * since one model's 0.6 is not another's.
  */
 export function* stances(
   wanted: readonly Utterance[],
@@ -71,18 +71,20 @@ function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number
 
 interface ReadScores {
   readonly scores: ReadonlyMap<Utterance, Score>
-  /** What readable answers had no readable score for. */
+  /** Utterances without a readable score in a readable answer. */
   readonly leftOut: readonly Utterance[]
-  /** What has no score because its question failed, and the failure's name. */
+  /** Utterances without a score because their question failed, and the failure's name. */
   readonly failures: ReadonlyMap<Utterance, string>
-  /** Batches that failed because of what was asked or answered, and not on the way to the model. */
+  /** Batches that failed because of their question or answer, and not because the call failed. */
   readonly failedBatches: readonly (readonly Utterance[])[]
 }
 
 /** Failures that a single comment of a batch can cause. */
 const CAUSED_BY_CONTENT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
 
-/** A batch of n in about √n batches of √n, so that one comment costs few others their score, at few calls. */
+/**
+ * Splits a batch of n into about √n batches of √n, so that one comment costs few others their score, with few calls.
+ */
 function smallerBatches(batch: readonly Utterance[]): (readonly Utterance[])[] {
   return chunks(batch, Math.floor(Math.sqrt(batch.length)))
 }
@@ -110,7 +112,7 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
   return { scores, leftOut, failures, failedBatches }
 }
 
-/** For `degraded`, where a revision's scores come from more than one model: the most common model first. */
+/** For `degraded`, if a revision's scores are from more than one model: the most common model first. */
 function severalScorers(scores: ReadonlyMap<Utterance, Score>): string[] {
   const counts = countsOf([...scores.values()].map(({ model }) => model))
   if (counts.length < 2) return []
@@ -129,7 +131,7 @@ function countsOf(models: readonly string[]): [string, number][] {
   return [...counts].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
 }
 
-/** Without a readable answer the prompt for factual claims is used, which covers all comments; `degraded` says so. */
+/** Without a readable answer, uses the prompt for factual claims, which covers all comments; `degraded` says so. */
 export function kindIn(
   subjectivity: Answered<{ answer: 'Yes' | 'No' }>,
   degraded: string[],

@@ -10,7 +10,7 @@ export type Description = z.infer<typeof description>
 
 type Comparison = z.infer<ReturnType<typeof comparison>>
 
-/** The supporter's brief. `precedents` is empty where none were shown. */
+/** The supporter's brief. `precedents` is empty if none were shown. */
 export interface Brief {
   readonly summary: string
   readonly precedents: readonly Comparison[]
@@ -18,9 +18,9 @@ export interface Brief {
 }
 
 /**
- * A brief over the precedents numbered 1 to `count`: at least one of them, each at most once. An unreadable comparison is left
- * out and spoils none of the others; where the numbers are wrong it is unknown which precedent each one means, and the whole
- * is unreadable.
+ * A brief on the precedents numbered 1 to `count`: at least one of them, each at most once. An unreadable comparison is
+ * left out, and affects no other; if the numbers are wrong, it is unclear which precedent each one means, and the whole
+ * answer is unreadable.
  */
 export function briefAnswer(count: number): z.ZodType<Brief> {
   const known = briefAnswers.get(count)
@@ -62,7 +62,7 @@ function comparison(count: number) {
   })
 }
 
-/** The readable comparisons, if all are numbered rightly; else all of them, so that the schema refuses them. */
+/** The readable comparisons if all are numbered correctly; otherwise all of them, so that the schema rejects them. */
 function readable(comparisons: unknown, count: number): unknown {
   if (!Array.isArray(comparisons)) return comparisons
   const given = comparisons.filter((one) => one !== null)

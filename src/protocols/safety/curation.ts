@@ -26,7 +26,7 @@ export function safetyCuration(fence: Fence, prompts: Prompts): Curation {
   return { labels: LABELS, words: wordsInHindsight, ask: question(fence, prompts) }
 }
 
-/** Asks in hindsight for what decided a case: its key cues, and a summary to serve as a precedent. */
+/** Asks in hindsight what decided a case: its key cues, and a summary that can serve as a precedent. */
 function question(fence: Fence, prompts: Prompts): Curation['ask'] {
   return ({ subject, turns, verdict, truth }) => ({
     stage: 'curate',
@@ -59,7 +59,7 @@ function turnsIn(turns: ClosedCase['turns'], fence: Fence): string {
     .join('\n\n')
 }
 
-/** An answer as JSON, the shortest of its fields first: where a fence cuts it, it loses reasons and no score or label. */
+/** An answer as JSON, its shortest field first: if a fence cuts it, it loses reasons, and no score or label. */
 function quoted(answer: unknown): string {
   const fields = Object.entries(z.record(z.string(), z.unknown()).catch({ answer }).parse(answer))
   const lengthOf = ([, value]: [string, unknown]) => (JSON.stringify(value) ?? '').length
@@ -74,7 +74,7 @@ function outcome(verdict: string | null, truth: string): string {
     : 'A miss: the panel let something harmful pass.'
 }
 
-/** The post's text, and of each image what is best known of it, also of those that `maxImages` left out. */
+/** The post's text, and for each image the best words that are known, including images that `maxImages` left out. */
 function wordsInHindsight({ post }: Snapshot, turns: readonly ClosedTurn[]): string {
   const seen = descriptions(turns)
   const pictures = picturesOf(post, Number.POSITIVE_INFINITY)

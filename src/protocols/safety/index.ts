@@ -8,7 +8,7 @@ import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
 
-/** Raised whenever the script's rounds or its asks change shape. */
+/** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 1
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */

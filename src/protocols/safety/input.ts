@@ -4,14 +4,14 @@ import type { Post } from '../../domain/thread.ts'
 /** What a post is made of, which decides what to look for in it. */
 type Modality = 'text' | 'image' | 'both'
 
-/** An image of the post and what is known of it in words. */
+/** An image of the post, and what is known about it in words. */
 export interface Picture {
   /** From 1, in the post's order. */
   readonly number: number
   readonly url: string | null
   /** What the author says that it shows: a claim, like the text. */
   readonly alt: string | null
-  /** What the vision model saw; null where it has not looked, or could not. */
+  /** What the vision model saw; null if it has not looked, or could not. */
   readonly description: string | null
 }
 
@@ -29,7 +29,7 @@ export function modalityOf({ text, media = [] }: Post): Modality {
   return isBlank(text) ? 'image' : 'both'
 }
 
-/** The post as plain words, to find precedents by: its text, and of each image what is best known of it. */
+/** The post in plain words, to find precedents with: its text, and for each image the best words that are known. */
 export function wordsOf(post: Post, pictures: readonly Picture[]): string {
   return [post.text, ...pictures.map(({ description, alt }) => description ?? alt ?? '')]
     .filter((words) => !isBlank(words))

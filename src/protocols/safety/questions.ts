@@ -39,9 +39,9 @@ type Agent = 'describer' | 'supporter' | Side | 'arbiter'
 export interface Turn {
   readonly round: number
   readonly side: Side
-  /** Null where the turn failed. */
+  /** Null if the turn failed. */
   readonly said: Assessment | null
-  /** The paper's stand-in for a score that could not be read, where the settings ask for it. */
+  /** The paper's stand-in for a score that could not be read, if the settings ask for it. */
   readonly standIn: number | null
 }
 
@@ -121,7 +121,9 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
   }
 }
 
-/** Under which role a model is chosen: Table 3's homogeneous rows put every agent but the describer under one. */
+/**
+ * The role by which a model is chosen: in Table 3's homogeneous rows all agents but the describer have the same one.
+ */
 function roleOf(agent: Agent, models: SafetySettings['models']): Agent {
   if (agent === 'describer' || models === 'by-role') return agent
   return models === 'all-large' ? 'arbiter' : 'strict'
@@ -141,7 +143,7 @@ function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
   if (precedents.length === 0) return 'There are none: no earlier case could be found.'
   return precedents
     .map(({ text, label, metadata: { summary, keyCues } }, index) => {
-      // Each in a block of its own, so that no text can pose as a label or a summary.
+      // Each in its own block, so that no text can pose as a label or a summary.
       const known = (heading: string, kind: string, words: string) =>
         `${heading}:\n${fence(`precedent${kind}`, words, index + 1)}`
       return [
@@ -163,12 +165,12 @@ export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: F
   return fence('brief', [`Summary: ${brief.summary}`, ...compared, `Patterns: ${brief.patterns}`].join('\n'))
 }
 
-/** What a debater is told of the other's last turn. */
+/** What a debater is told about the other's last turn. */
 export function opponentIn(side: Side, said: Assessment, fence: Fence): string {
   return `The ${side} debater said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
 }
 
-/** What a debater is told where there is no other. */
+/** What a debater is told if there is no other. */
 export function aloneIn(other: Side, settings: SafetySettings): string {
   return unlessPaper(
     settings,
@@ -177,7 +179,7 @@ export function aloneIn(other: Side, settings: SafetySettings): string {
   )
 }
 
-/** In the paper's ablations a debater is left out, and the arbiter's prompt does not say what to do then. */
+/** In the paper's ablations a debater is missing, and the arbiter's prompt does not say what to do then. */
 function unlessPaper({ preset }: SafetySettings, fact: string, advice: string): string {
   return preset === 'paper' ? `${fact}.` : `${fact}${advice}`
 }

@@ -75,8 +75,8 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
 const NO_BRIEF = 'There is no brief.'
 
 /**
- * Has each image that has an address and no description described, all at once; what could not be looked at stays without
- * one.
+ * Has all images that have a URL and no description described, in one round; an image that could not be looked at stays
+ * without a description.
  */
 function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): SubScript<Picture[]> {
   const pictures = picturesOf(post, settings.maxImages)
@@ -147,7 +147,7 @@ function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
   })
 }
 
-/** All turns, in the order in which they were taken. A debater hears the other's last readable turn. */
+/** All turns, in order. A debater hears the other's last readable turn. */
 function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: string[]): SubScript<Turn[]> {
   const { settings, fence } = parts
   const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
@@ -198,7 +198,7 @@ function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fe
     : `What the ${other} debater said could not be had.`
 }
 
-/** The last readable score of each debater; one that never gave any is left out. */
+/** The last readable score of each debater; a debater without one is left out. */
 function lastScores(log: readonly Turn[]): Record<string, number> {
   return Object.fromEntries(log.flatMap(({ side, said }) => (said === null ? [] : [[side, said.score]])))
 }

@@ -22,8 +22,8 @@ export const safetySettings = z.strictObject({
 export type SafetySettings = z.infer<typeof safetySettings>
 
 /**
- * With `preset: paper` every departure from the paper is off; the switches of its ablations stay as they are set. The paper
- * gives no temperature; its code's is set.
+ * `preset: paper` turns off every departure from the paper; the switches of its ablations stay as they are set. The
+ * paper gives no temperature: that of its code is set.
  */
 export function applyPreset(settings: SafetySettings): SafetySettings {
   if (settings.preset === 'none') return settings

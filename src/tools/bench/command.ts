@@ -9,11 +9,11 @@ import { startRedis } from '../stack/servers/redis.ts'
 import { startStack } from '../stack/stack.ts'
 import { bench } from './bench.ts'
 import { faultBench } from './faults.ts'
+import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
 import { gatewayBench } from './gateway.ts'
 import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
-import { unwellBench, unwellTable } from './unwell.ts'
 
 /** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
 export interface BenchOptions {
@@ -130,8 +130,8 @@ async function measure({
   }
   if (gateway && options.faults) {
     const { seconds, latency: latencyMs = MODEL_CALL_MS } = options
-    const report = await withRedis(environment, io, (own) => unwellBench(own, { seconds, latencyMs }, io))
-    terminal.say(unwellTable(report))
+    const report = await withRedis(environment, io, (own) => faultyModelBench(own, { seconds, latencyMs }, io))
+    terminal.say(faultyModelTable(report))
     return report
   }
   if (options.faults) throw new OperatorError('--faults goes with --gateway; for the whole service take --fail-rate.')

@@ -4,12 +4,12 @@ import type { ModelRequest } from '../../ports/model.ts'
 import { benchAnswer } from './model.ts'
 
 // The bench's model behind HTTP, in a process of its own, so that its work is not counted as its caller's: told its latency
-// by its argument, it tells its port over the channel to its parent, who may tell it to be unwell.
+// by its argument, it tells its port over the channel to its parent, who may make it faulty.
 
 const latencyMs = Number(process.argv[2] ?? 0)
 
-/** How the model is unwell; shares are of calls, 0 to 1. */
-export interface Unwell {
+/** The model's faults; shares are of calls, 0 to 1. */
+export interface FaultyModel {
   /** Answered at once with 429… */
   readonly refused?: number
   /** …or 500… */
@@ -21,10 +21,10 @@ export interface Unwell {
   readonly places?: number
 }
 
-let unwell: Unwell = {}
+let faults: FaultyModel = {}
 let working = 0
-process.on('message', (told: Unwell) => {
-  unwell = told
+process.on('message', (told: FaultyModel) => {
+  faults = told
 })
 
 /** What is read of a Chat Completions request. */
@@ -42,7 +42,7 @@ const server = createServer(async (request, response) => {
     choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content, refusal: null } }],
     usage: { prompt_tokens: 1_000, completion_tokens: 100 },
   })
-  const { refused = 0, failed = 0, hung = 0, hangMs = 0, places = Number.POSITIVE_INFINITY } = unwell
+  const { refused = 0, failed = 0, hung = 0, hangMs = 0, places = Number.POSITIVE_INFINITY } = faults
   const luck = Math.random()
   if (luck < refused || working >= places) return void response.writeHead(429, { 'retry-after': '1' }).end('{}')
   if (luck < refused + failed) return void response.writeHead(500).end('{}')

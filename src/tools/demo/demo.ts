@@ -21,12 +21,13 @@ import { fileMessages } from '../../evaluation/formats.ts'
 import type { Events, Listener } from '../../ports/report.ts'
 import { makeProtocols } from '../../protocols/make.ts'
 import { startStack } from '../stack/stack.ts'
+import { repeatsIn } from './repeats.ts'
 
 const DEMO = join(PROJECT, 'config', 'demo')
 const EVENT = join(DEMO, 'event.jsonl')
 /** Ninety minutes of event in about half a minute. */
 const PACE = { kind: 'recorded', speed: 200, maxPauseMs: 400 } as const
-/** The understudy's time for an answer: about that of a small hosted model. */
+/** How long the understudy takes to answer: about as long as a small hosted model. */
 const LATENCY_MS = 150
 const LONGEST_MS = 150_000
 
@@ -45,16 +46,16 @@ interface Tally {
 }
 
 /**
- * A breaking event, judged live. Brings what the machine lacks, fills the library's shelves, replays the sample
- * event through the real service, shows each verdict as it leaves, and counts at the end from the topic what came out.
- * Resolves to whether nothing was lost and nothing came twice.
+ * A breaking event, judged live. Starts the servers that are missing, fills the library's shelves, replays the sample
+ * event through the real service, shows each verdict as it is published, and finally reads the topic to count the
+ * verdicts. Resolves to whether none was lost, and no id has two different ones; byte-identical repeats are legal.
  */
 export async function demo(
   environment: Readonly<Record<string, string | undefined>>,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<boolean> {
   const { terminal, signal } = io
-  terminal.say('Bringing up what this machine lacks …')
+  terminal.say('Starting local servers …')
   const stack = await startStack(environment, {
     kafka: 'memory',
     say: (line) => terminal.say(`  ${line}`),
@@ -104,7 +105,7 @@ export async function demo(
 /** The fields of a post that routes read. */
 const routedPost = postSchema.omit({ authorSince: true })
 
-/** What of the event is judged, and by which protocols: what the routes say of each message. */
+/** The event's subjects, and the protocols that the routes choose for each. */
 async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
   const samplingRank = samplingRanks(settings.fences.key)
   const routes = router(
@@ -143,7 +144,7 @@ function pair(protocol: string, subjectId: string): string {
   return `${protocol} ${subjectId}`
 }
 
-/** Tells each verdict as it is published. */
+/** Prints each verdict as it is published. */
 function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal: Terminal): Listener {
   const before = new Map<string, string>()
   const tell = ({ verdict: one, latencySeconds }: Events['verdict:published']) => {
@@ -165,7 +166,7 @@ function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal:
   }
 }
 
-/** Silences what clients log on the way; errors are thrown all the same. */
+/** Hides what clients log; errors are still thrown. */
 function quiet(terminal: Terminal): Terminal {
   return { ...terminal, say() {}, progress() {} }
 }
@@ -176,32 +177,36 @@ async function until(done: () => boolean, signal: AbortSignal): Promise<void> {
   if (signal.aborted) throw new OperatorError('Stopped before the end.')
 }
 
-/** Every record of the verdicts topic, as any consumer would read it. */
+/** Every record of the verdicts topic, as any consumer would read it, with its text. */
 async function published(
   settings: Parameters<typeof readingClient>[0],
   io: { terminal: Terminal; signal: AbortSignal },
 ) {
-  const records: Verdict[] = []
+  const records: { readonly verdict: Verdict; readonly value: string }[] = []
   await readTopic(
     await readingClient(settings, io.terminal),
     topicsOf(settings).verdicts,
     { follow: false, signal: io.signal },
     ({ message }) => {
-      records.push(verdict.parse(JSON.parse(message.value?.toString('utf8') ?? 'null')))
+      const value = message.value?.toString('utf8') ?? 'null'
+      records.push({ verdict: verdict.parse(JSON.parse(value)), value })
     },
   )
   return records
 }
 
 function report(
-  records: readonly Verdict[],
+  records: Awaited<ReturnType<typeof published>>,
   subjects: ReadonlyMap<string, Subject>,
   tally: Tally,
   understudy: boolean,
   terminal: Terminal,
 ): boolean {
   const protocols = [...new Set([...subjects.values()].flatMap(({ judgedBy }) => judgedBy))]
-  const byPair = Map.groupBy(records, ({ protocol, subjectId }) => pair(protocol, subjectId))
+  const byPair = Map.groupBy(
+    records.map((record) => record.verdict),
+    ({ protocol, subjectId }) => pair(protocol, subjectId),
+  )
   const rows: string[][] = []
   const reasons: string[] = []
   let [lost, calls] = [0, 0]
@@ -224,7 +229,7 @@ function report(
     const answers = comments === 0 ? '' : `\n${counted(comments, 'comment')}`
     rows.push([number, `${wrapped(printable(words, 96), 36)}${answers}`, ...cells])
   }
-  const duplicates = records.length - new Set(records.map(({ id }) => id)).size
+  const repeats = repeatsIn(records.map(({ verdict: { id }, value }) => ({ id, value })))
   terminal.out(table(['', 'post', ...protocols], rows))
   terminal.out(`\nWhy:\n${reasons.join('\n')}\n`)
   if (understudy)
@@ -232,12 +237,12 @@ function report(
       "The answers are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.",
     )
   terminal.out(
-    `${tally.messages} messages in, ${records.length} verdicts out on ${subjects.size} posts and replies, ${calls} model calls; lost ${lost}, duplicates ${duplicates}`,
+    `${tally.messages} messages in, ${repeats.verdicts} verdicts out on ${subjects.size} posts and replies, ${calls} model calls; lost ${lost}, conflicting ${repeats.conflicting}, identical repeats ${repeats.identical}`,
   )
-  return lost === 0 && duplicates === 0
+  return lost === 0 && repeats.conflicting === 0
 }
 
-/** The label; of a protocol that gives none its unified score. */
+/** The label, or the unified score if the protocol gives no label. */
 function outcome({ label, scores, decidedBy }: Verdict): string {
   if (label !== null) return label
   return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
@@ -255,7 +260,7 @@ function scoresOf({ scores }: Verdict): string {
   return wrapped(parts.join(', '), 24)
 }
 
-/** `non-rumor → rumor (3)`: how it went over the revisions. */
+/** `non-rumor → rumor (r3)`: how the outcome changed over the revisions. */
 function turns(revisions: readonly Verdict[]): string {
   const said = revisions.map(outcome)
   const changes = said.filter((one, at) => at === 0 || one !== said[at - 1])

@@ -7,20 +7,20 @@ import type { Ask } from '../../domain/ask.ts'
 import { OperatorError, RetryLaterError } from '../../domain/errors.ts'
 import { waitOf } from '../../engine/failed-attempt.ts'
 import type { Report } from '../../ports/report.ts'
-import type { Unwell } from './model-server.ts'
+import type { FaultyModel } from './model-server.ts'
 import { mean, round } from './percentiles.ts'
 import { opinions } from './questions.ts'
 import { startProcess } from './start-process.ts'
 import { settingsFor, timedGateway } from './timed-gateway.ts'
 
-export interface UnwellPlan {
+export interface FaultyModelPlan {
   /** Length of each phase, in seconds. */
   readonly seconds: number
   /** Time of a model call. */
   readonly latencyMs: number
 }
 
-/** One phase before a model that is unwell. */
+/** One phase with a faulty model. */
 interface Row {
   readonly fault: string
   /** Of the calls, 0 to 1. */
@@ -35,7 +35,7 @@ interface Row {
   readonly failed: number
 }
 
-export interface UnwellReport {
+export interface FaultyModelReport {
   readonly slots: number
   readonly latencyMs: number
   /** Asks answered a second without faults, before the others and after them. */
@@ -55,7 +55,7 @@ export interface UnwellReport {
 
 const SHARES = [0.01, 0.02, 0.05, 0.1, 0.2]
 const HANG_MS = 40_000
-const FAULTS: readonly { readonly fault: string; readonly at: (share: number) => Unwell }[] = [
+const FAULTS: readonly { readonly fault: string; readonly at: (share: number) => FaultyModel }[] = [
   { fault: '429', at: (refused) => ({ refused }) },
   { fault: '500', at: (failed) => ({ failed }) },
   { fault: 'hang of 40 s', at: (hung) => ({ hung, hangMs: HANG_MS }) },
@@ -71,14 +71,14 @@ const PLACES = 16
 const SAMPLE_MS = 20
 
 /**
- * What the gateway makes of a model that is a little unwell: how many asks a second are answered when more are always waiting,
+ * How the gateway copes with a slightly faulty model: how many asks a second are answered when more are always waiting,
  * by share and kind of fault, beside the same without faults. Asks are tried again as a stage's queue would.
  */
-export async function unwellBench(
+export async function faultyModelBench(
   environment: Readonly<Record<string, string | undefined>>,
-  { seconds, latencyMs }: UnwellPlan,
+  { seconds, latencyMs }: FaultyModelPlan,
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
-): Promise<UnwellReport> {
+): Promise<FaultyModelReport> {
   const settings = settingsFor(environment)
   const { child, said } = await startProcess('model-server', [String(latencyMs)], signal)
   const report: Report = () => {}
@@ -93,10 +93,10 @@ export async function unwellBench(
     const asks = opinions(environment)
     /** Each phase has a gateway of its own, which has learnt nothing of the one before. */
     const begin = () => saturate(() => timedGateway(redis, settings, client, report), asks, settings, signal)
-    const measured = async (fault: string, share: number, unwell: Unwell) => {
+    const measured = async (fault: string, share: number, faults: FaultyModel) => {
       const load = begin()
       await sleep(SETTLE_SECONDS * 1_000, undefined, { signal })
-      child.send(unwell)
+      child.send(faults)
       await sleep(SETTLE_SECONDS * 1_000, undefined, { signal })
       const before = load.counts()
       const busy = await sampled(seconds * 1_000, () => load.inFlight, signal)
@@ -144,7 +144,7 @@ export async function unwellBench(
   }
 }
 
-export function unwellTable({ rows }: UnwellReport): string {
+export function faultyModelTable({ rows }: FaultyModelReport): string {
   const cell = (row: Row | undefined) => row?.ratio.toFixed(2) ?? ''
   return table(
     ['fault', ...SHARES.map((share) => `${share * 100} %`)],
