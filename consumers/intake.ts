@@ -191,7 +191,7 @@ function knownMarks(marks: StreamMarks) {
       try {
         await marks.write(changed)
       } catch (error) {
-        // The write may have succeeded all the same: read the mark again next time.
+        // The write may still have succeeded: read the mark again next time.
         for (const partition of changed.keys()) known.delete(partition)
         throw error
       }

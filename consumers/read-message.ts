@@ -76,7 +76,7 @@ export function placeOf({ partition, offset, timestamp }: Incoming): Place {
   return { partition, offset, timestamp }
 }
 
-/** A text in at most so many characters, with the numbers of characters left out and in all, if any are left out. */
+/** A text shortened to this many characters, with the numbers of characters left out and in all if any are left out. */
 export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {
   const { text: kept, left } = cut(text, characters)
   return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }

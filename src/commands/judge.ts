@@ -109,7 +109,7 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
           counts.refused++
           terminal.say(printable(why, 400))
         },
-        mended: (why) => terminal.say(printable(why, 400)),
+        corrected: (why) => terminal.say(printable(why, 400)),
         unrouted(count) {
           counts.unrouted += count
         },

@@ -9,7 +9,7 @@ export interface Terminal {
   out(line: string): void
   /** One line for a person, on standard error. */
   say(line: string): void
-  /** A line that the next one replaces; only where a person watches. */
+  /** A line that the next one replaces; printed only if standard error is a terminal. */
   progress(line: string): void
 }
 

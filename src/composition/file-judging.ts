@@ -36,7 +36,7 @@ export interface FileJudgingIo {
   /** A line or a message that is not a subject, in words, with its position. */
   refused(why: string): void
   /** A line that was read in spite of a fault, and how. */
-  mended(why: string): void
+  corrected(why: string): void
   /** This many subjects contain nothing for the protocol to judge. */
   unrouted(count: number): void
   /** An error that did not end the run, in words. */
@@ -93,7 +93,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
         descriptions,
       ),
     )
-    for (const bad of skipped) (bad.read === true ? io.mended : io.refused)(faultIn(file, bad))
+    for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
     while (!io.signal.aborted) {
       await taking.watch()

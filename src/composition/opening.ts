@@ -8,7 +8,7 @@ import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, ThreadStore } from '../ports/threads.ts'
 
-/** Opens cases for threads that become due. The settings' `clock` may be replaced where there is no stream. */
+/** Opens cases for threads that become due. The settings' `clock` may be replaced if there is no stream. */
 export function openerOf(
   settings: Settings,
   parts: {

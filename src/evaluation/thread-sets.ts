@@ -24,7 +24,7 @@ export async function* threadMessages(
   yield* messages.sort((a, b) => a.createdAt - b.createdAt)
 }
 
-/** By format: the messages of one line, null if it is none of that format; what was mended on the way is said. */
+/** By format: the messages of one line, null if the line has another format; corrections are reported. */
 const THREADS: Record<ThreadFormat, (json: unknown, line: number, say: (why: string) => void) => Timed[] | null> = {
   rumoureval2017: rumourEval,
   'covid19-rumor': covid19,

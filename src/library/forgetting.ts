@@ -4,7 +4,7 @@ import { ownerOf, placeOf } from './names.ts'
 import { replacedWithout } from './replaced-without.ts'
 import type { ChangeRecord, ShelfRecord, Storage, Version } from './storage.ts'
 
-/** Erases what was learnt of a subject: its proposals and its items, also where the history of changes holds them. */
+/** Erases what was learnt from a subject: its proposals and its items, also in the history of changes. */
 export function forgetting(storage: Storage) {
   /** Resolves to how many proposals and shown items were erased. */
   return async (subject: SubjectRef): Promise<number> => {

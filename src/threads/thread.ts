@@ -38,7 +38,7 @@ export interface Thread {
   readonly countStage: number
   readonly final: boolean
   readonly revisions: ReadonlyMap<string, Revision>
-  /** By protocol that was off when the thread was due for it: the version that it is told of when it is on again. */
+  /** By protocol that was off when the thread was due for it: the thread's version at that time. */
   readonly absent: ReadonlyMap<string, number>
   /** The positions of the last post and of the last comment that changed something, if they are known. */
   readonly postPlace: Place | undefined

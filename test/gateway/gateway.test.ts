@@ -238,8 +238,8 @@ describe('an unreadable answer', () => {
     const settled = await put()
     expect(settled).toMatchObject({ answer: null, failed: { code, detail: expect.stringMatching(detail) } })
     expect(calls.map(({ outcome }) => outcome)).toEqual([code, code])
-    const mended = setUp([reply(over), reply()])
-    expect((await mended.put()).answer).toEqual(FAKE)
+    const repaired = setUp([reply(over), reply()])
+    expect((await repaired.put()).answer).toEqual(FAKE)
   })
 })
 

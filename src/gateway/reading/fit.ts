@@ -15,7 +15,7 @@ export function unreadable(why: string) {
 /** Reads a value as an answer of this form. */
 export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): Reading<Answer> {
   const twice: string[] = []
-  const read = schema.safeParse(mended(value, json, [], twice))
+  const read = schema.safeParse(coerced(value, json, [], twice))
   if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
   if (read.success) return { readable: true, answer: read.data }
   const issue = read.error.issues[0]
@@ -28,13 +28,13 @@ export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType
  * The value with its keys, choices and numbers spelt as in the schema, if they can be read that way; otherwise
  * unchanged.
  */
-function mended(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
+function coerced(value: unknown, json: Json, path: readonly string[], twice: string[]): unknown {
   if (isObject(value) && json.properties !== undefined) {
     const made: LooseObject = {}
     const named = Object.entries(value).map(([name, content]) => ({ name: folded(name), content }))
     for (const wanted of keysOf(json)) {
       const { key, inner } = wanted
-      const [first, ...others] = valuesOf(named, wanted).map((one) => mended(one, inner, [...path, key], twice))
+      const [first, ...others] = valuesOf(named, wanted).map((one) => coerced(one, inner, [...path, key], twice))
       if (others.some((one) => !isDeepStrictEqual(one, first))) twice.push([...path, key].join('.'))
       if (first !== undefined) made[key] = first
     }
@@ -42,7 +42,7 @@ function mended(value: unknown, json: Json, path: readonly string[], twice: stri
   }
   if (Array.isArray(value) && typeof json.items === 'object' && !Array.isArray(json.items)) {
     const { items } = json
-    return value.map((item, index) => mended(item, items, [...path, String(index)], twice))
+    return value.map((item, index) => coerced(item, items, [...path, String(index)], twice))
   }
   const said = value instanceof Bare ? value.text : value
   if (typeof said !== 'string') return said

@@ -5,7 +5,7 @@ import type { CounterspeechSettings } from './settings.ts'
 /** The folder of steps for no particular model. */
 const DEFAULT = 'default'
 
-/** Evaluation steps by aspect, and in words which of them replace calibrated ones. */
+/** Evaluation steps by aspect, and which of them replace calibrated ones, in words. */
 export interface Steps {
   readonly texts: ReadonlyMap<Aspect, string>
   readonly degraded: readonly string[]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { said } from '../said.ts'
 
-/** What a perspective or the base agent answers where it can't tell: no stance, and no label. */
+/** What a perspective or the base agent answers if it can't tell: no stance, and no label. */
 export const ABSTAIN = "I don't know"
 
 /** A perspective's reason and stance, the stance under its own label names. */

@@ -32,7 +32,7 @@ export interface Example {
   readonly label: string
 }
 
-/** What a debater said, or null where the turn failed. */
+/** What a debater said, or null if the turn failed. */
 export type Argument = z.infer<typeof turnAnswer> | null
 
 /** One turn of the debate: what the speaker had heard of the other before it, and what it said. */
@@ -65,7 +65,7 @@ export interface Questions {
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
 const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
 
-/** Shown in place of a reference or examples where there are none. */
+/** Shown in place of a reference or of examples if there are none. */
 const NONE = 'none'
 /** Shown in place of a turn that failed: that debater was not heard, which does not mean that it had nothing to say. */
 const LOST = '(this turn was lost)'

@@ -9,7 +9,7 @@ import type { Sides } from './sides.ts'
 import type { Score } from './stance.ts'
 
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
-  /** What went wrong on the way to this decision, in words. */
+  /** What went wrong before this decision, in words. */
   degraded: z.array(z.string()),
   /** Overload or a lost turn cut the debate short: it is repeated at the next revision without overload. */
   again: z.boolean(),
@@ -18,7 +18,7 @@ const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, ro
 })
 export type Decision = z.infer<typeof decision>
 
-/** What a revision hands on to the next: scores by text, and the decision with the evidence that it rests on. */
+/** What a revision leaves to the next: scores by text, and the decision with the evidence that it rests on. */
 export const rumorCarry = z.object({
   /** Script, prompts and settings that this was made under. */
   under: z.string(),

@@ -201,7 +201,7 @@ const SIGN =
 /** A quick test for them: all are above U+0E00. */
 const MAYBE_SIGN = /[\u0e00-\uffff]/
 
-/** Without decoration. "??" asks no more than "?", and a row of one emoji says it once. */
+/** The words without decoration. "??" asks no more than "?", and a row of one emoji counts once. */
 function wordsOf(plain: string): string[] {
   const words: string[] = []
   const mayBeRandom = /\d/.test(plain)

@@ -210,7 +210,7 @@ function* vanilla(
   }
 }
 
-/** A post with nothing but undescribed images contains no claim that could be read. */
+/** A post that has only undescribed images contains no claim that could be read. */
 function nothingToJudge(): Conclusion {
   const decided = undecided('no words to judge: images without a description are left out')
   return {

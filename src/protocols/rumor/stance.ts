@@ -119,7 +119,7 @@ function severalScorers(scores: ReadonlyMap<Utterance, Score>): string[] {
   return [`stance: scores of several models (${counts.map(([model, count]) => `${model}: ${count}`).join(', ')})`]
 }
 
-/** The model that most of the scores are from; undefined where there are none. */
+/** The model that most of the scores are from; undefined if there are none. */
 export function mostCommon(models: readonly string[]): string | undefined {
   return countsOf(models)[0]?.[0]
 }

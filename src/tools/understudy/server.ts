@@ -68,7 +68,7 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
     serve(request, response).catch((error: unknown) => {
       if (error instanceof ClientGone) return
       if (error instanceof BadRequest) sendError(response, error.status, error.message, { connection: 'close' })
-      else sendError(response, 500, `The understudy met an error: ${String(error)}`)
+      else sendError(response, 500, `Understudy error: ${String(error)}`)
     })
   })
   // Longer than any client keeps an idle connection, so that none is closed just as it is used again.
