@@ -31,12 +31,17 @@ module.exports = {
     ),
     only(
       'src/curator',
-      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/engine/script'],
-      'Names no protocol: what there is to learn of a case its protocol says.',
+      ['src/domain/', 'src/ports/', 'src/gateway/'],
+      'Learns over any library, asks through the gateway and names no protocol: what there is to learn of a case its protocol says.',
+    ),
+    only(
+      'src/protocols',
+      ['src/domain/', 'src/engine/script\\.ts', 'config/(load|schema)\\.ts'],
+      'Of the engine a protocol knows the form of a script; settings and prompt files are read where protocols are made.',
     ),
     only(
       'config',
-      ['src/domain/', 'src/ports/', 'src/engine/routes', 'src/protocols/registry'],
+      ['src/domain/', 'src/ports/', 'src/engine/routes\\.ts', 'src/protocols/registry\\.ts'],
       'Settings are checked before anything is made of them; each protocol brings the check of its own.',
     ),
     {
@@ -98,18 +103,13 @@ module.exports = {
       },
     },
     only(
-      'src/curator',
-      ['src/domain/', 'src/ports/', 'src/gateway/', 'src/protocols/(prompts|said)\\.ts', 'src/protocols/safety/'],
-      'Learns over any library, and asks through the gateway.',
-    ),
-    only(
       'src/adapters',
       ['src/domain/', 'src/ports/', 'src/threads/', 'src/library/'],
       'An adapter knows its client library, the ports that it implements and the rules that hold over any storage.',
     ),
     only(
       'producers',
-      ['src/domain/', 'src/ports/', 'src/adapters/kafka/', 'src/evaluation/(formats|file-message)\\.ts'],
+      ['src/domain/', 'src/ports/', 'src/adapters/kafka/', 'src/evaluation/file-message\\.ts'],
       'What goes out to Kafka is ready when it comes here.',
     ),
     only(
@@ -131,7 +131,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(src|consumers|producers|config)/',
-        pathNot: ['^src/(composition|commands|bench|tools)/', '^src/main\\.ts$'],
+        pathNot: ['^src/(composition|commands|tools)/', '^src/main\\.ts$'],
       },
       to: { path: '^src/composition/' },
     },
@@ -140,7 +140,7 @@ module.exports = {
       comment: 'What is wired does not know who asked for it, nor any terminal.',
       severity: 'error',
       from: { path: '^src/composition/' },
-      to: { path: '^src/(commands|bench|stack|tools|main)' },
+      to: { path: '^src/(commands/|tools/|main\\.ts$)' },
     },
     {
       name: 'protocols-are-pure',
