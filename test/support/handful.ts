@@ -57,7 +57,7 @@ export async function finalOrRecovered(
       finals = new Set(final.map(({ subjectId }) => subjectId)).size
       return finals >= subjects
     },
-    60_000,
+    100_000,
     () => `${finals} of ${subjects} are final; the log ends:\n${service.log.slice(-20).join('\n')}`,
   )
   tell(`After the failover all went on ${recovered ? 'with "gavel recover"' : 'by itself'}.`)
