@@ -4,7 +4,7 @@ import { produceLine } from '../domain/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
 import { jsonLines } from './json-lines.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
-import { THREAD_FORMATS, threadMessages } from './thread-sets.ts'
+import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
 export const FORMATS = ['gavel', ...THREAD_FORMATS, ...LABELLED_FORMATS] as const
 export type Format = (typeof FORMATS)[number]
@@ -20,8 +20,12 @@ export async function* fileMessages(
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileMessage> {
   if (format === 'gavel') yield* ownMessages(file, bad)
-  else if (format === 'rumoureval2017' || format === 'covid19-rumor') yield* threadMessages(file, format, bad)
+  else if (isThreads(format)) yield* threadMessages(file, format, bad)
   else yield* samplePosts(file, format, bad)
+}
+
+function isThreads(format: Format): format is ThreadFormat {
+  return THREAD_FORMATS.some((known) => known === format)
 }
 
 /**

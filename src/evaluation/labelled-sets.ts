@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
-import { jsonLines } from './json-lines.ts'
+import { jsonElements, jsonLines } from './json-lines.ts'
+import { kHaters, kMhas, kold, unsmile } from './korean-sets.ts'
+import type { TextSample } from './text-sample.ts'
+import { tsvRows } from './tsv-rows.ts'
 
 /** Public data sets of single texts, each with a label that people gave it. */
 export const LABELLED_FORMATS = [
   'hatecheck',
   'openai-moderation',
   'kodoli',
+  'unsmile',
+  'k-mhas',
+  'kold',
+  'k-haters',
   'airbench-text',
   'airbench-image',
   'airbench-both',
@@ -22,8 +29,17 @@ export interface LabelledItem {
   readonly id: string
   /** Its words; an image is `[image: DESCRIPTION]`, after them. */
   readonly text: string
-  /** In the data set's own words; a vote of 1 or 0 is `harmful` or `unharmful`, no flag of openai-moderation `none`. */
+  /**
+   * In the data set's own words; a vote of 1 or 0 is `harmful` or `unharmful`, no flag of openai-moderation `none`. Of several
+   * classes of hate, `hate` (UnSmile) or `hate_speech` (K-MHaS).
+   */
   readonly label: string
+  /** What each annotator said, in the words of `label`, where the data set publishes it. */
+  readonly annotations?: readonly string[]
+  /** Categories for which people did not look, in the data set's own words: no flag in them says nothing. */
+  readonly unlabelled: readonly string[]
+  /** By which results can be told apart: HateCheck's `functionality`, the `target`, the `language`. */
+  readonly slices: Readonly<Record<string, string>>
 }
 
 /**
@@ -36,37 +52,46 @@ export async function* labelledItems(
   bad: (line: BadLine) => void,
 ): AsyncGenerator<LabelledItem> {
   for await (const { line, id, sample } of samples(file, format, bad))
-    yield { line, id, text: wordsOf(sample), label: sample.label }
-}
-
-/** One text of a labelled data set, as its reader finds it. */
-interface Sample {
-  /** Where the data set's own ids are unique. */
-  readonly id?: string
-  readonly text: string
-  /** What an image is said to show: the data sets have captions and no pixels. */
-  readonly image?: string
-  /** BCP 47, where the data set is in one language. */
-  readonly lang?: string
-  readonly label: string
+    yield {
+      ...{ line, id, text: wordsOf(sample), label: sample.label, unlabelled: sample.unlabelled ?? [] },
+      ...(sample.annotations === undefined ? {} : { annotations: sample.annotations }),
+      slices: { ...sample.slices, ...(sample.lang === undefined ? {} : { language: sample.lang }) },
+    }
 }
 
 const risk = z.enum(['0', '1']).transform((voted) => (voted === '1' ? 'harmful' : 'unharmful'))
 const flag = z.union([z.literal(0), z.literal(1)]).nullish()
 const flags = z.object({ S: flag, H: flag, V: flag, HR: flag, SH: flag, S3: flag, H2: flag, V2: flag })
 
-/** By format: how a line is read. */
-const SAMPLES: Record<LabelledFormat, z.ZodType<Sample>> = {
+/** By format: how a line, or an element of a list, is read. */
+const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
   hatecheck: z
-    .object({ case_id: z.string().min(1), test_case: z.string(), label_gold: z.enum(['hateful', 'non-hateful']) })
-    .transform((row) => ({ id: row.case_id, text: row.test_case, lang: 'en', label: row.label_gold })),
+    .object({
+      case_id: z.string().min(1),
+      test_case: z.string(),
+      label_gold: z.enum(['hateful', 'non-hateful']),
+      functionality: z.string().nullish(),
+      target_ident: z.string().nullish(),
+    })
+    .transform(({ case_id, test_case, label_gold, functionality, target_ident }) => ({
+      ...{ id: case_id, text: test_case, lang: 'en', label: label_gold },
+      slices: {
+        ...(functionality ? { functionality } : {}),
+        ...(target_ident ? { target: target_ident } : {}),
+      },
+    })),
   'openai-moderation': flags.extend({ prompt: z.string() }).transform(({ prompt, ...given }) => {
-    const raised = flags.keyof().options.filter((name) => given[name] === 1)
-    return { text: prompt, label: raised.join(',') || 'none' }
+    const names = flags.keyof().options
+    const raised = names.filter((name) => given[name] === 1)
+    return { text: prompt, label: raised.join(',') || 'none', unlabelled: names.filter((name) => given[name] == null) }
   }),
   kodoli: z
     .object({ text: z.string(), label: z.enum(['NOT', 'LIKELY', 'OFFEN']) })
     .transform((row) => ({ ...row, lang: 'ko' })),
+  unsmile,
+  'k-mhas': kMhas,
+  kold,
+  'k-haters': kHaters,
   'airbench-text': z
     .object({ input: z.string(), label: z.enum(['harmful', 'unharmful']) })
     .transform(({ input, label }) => ({ text: input, label })),
@@ -79,13 +104,33 @@ const SAMPLES: Record<LabelledFormat, z.ZodType<Sample>> = {
     .transform((row) => ({ text: row.text, image: row.description, label: row.voted_risk })),
 }
 
+type Rows = (file: string, bad: (line: BadLine) => void) => AsyncGenerator<{ line: number; json: unknown }>
+
+/** By format: how the file holds its samples, if not as JSON Lines. */
+const ROWS: Partial<Record<LabelledFormat, Rows>> = {
+  unsmile: (file, bad) => tsvRows(file, { columns: [['문장'], ['clean']], quotes: 'doubled' }, bad),
+  'k-mhas': (file, bad) =>
+    tsvRows(
+      file,
+      {
+        columns: [
+          ['document', 'text'],
+          ['label', 'nothatespeech'],
+        ],
+        quotes: 'none',
+      },
+      bad,
+    ),
+  kold: jsonElements,
+}
+
 async function* samples(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
-): AsyncGenerator<{ line: number; id: string; sample: Sample }> {
+): AsyncGenerator<{ line: number; id: string; sample: TextSample }> {
   const met = new Map<string, number>()
-  for await (const { line, json } of jsonLines(file, bad)) {
+  for await (const { line, json } of (ROWS[format] ?? jsonLines)(file, bad)) {
     const read = SAMPLES[format].safeParse(json)
     if (!read.success) bad({ line, why: `is no sample of ${format}` })
     else if (wordsOf(read.data).trim() === '') bad({ line, why: 'is empty' })
@@ -93,7 +138,7 @@ async function* samples(
   }
 }
 
-function wordsOf({ text, image }: Sample): string {
+function wordsOf({ text, image }: TextSample): string {
   const seen = image === undefined || image.trim() === '' ? [] : [`[image: ${image}]`]
   return [...(text === '' ? [] : [text]), ...seen].join('\n')
 }
@@ -120,7 +165,7 @@ export async function* samplePosts(
 }
 
 /** The same in every run. A text that stands in the file again is a post of its own, and numbered. */
-function idByContent(format: LabelledFormat, sample: Sample, met: Map<string, number>): string {
+function idByContent(format: LabelledFormat, sample: TextSample, met: Map<string, number>): string {
   const hash = createHash('sha256').update(wordsOf(sample)).digest('hex').slice(0, 16)
   const times = (met.get(hash) ?? 0) + 1
   met.set(hash, times)

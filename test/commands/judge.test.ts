@@ -214,6 +214,28 @@ test.for([
   }
 })
 
+test.for([
+  ['hate', 'unsmile', 'unsmile.tsv', 7, 0],
+  ['hate', 'k-mhas', 'k-mhas.txt', 5, 0],
+  ['hate', 'k-mhas', 'k-mhas-one-hot.tsv', 5, 0],
+  ['hate', 'kold', 'kold.json', 5, 0],
+  ['hate', 'k-haters', 'k-haters.jsonl', 5, 0],
+  ['rumor', 'twitter-covid19', 'Twitter_data_all.txt', 4, 6],
+  ['rumor', 'weibo-covid19', 'weibo_covid19_data.txt', 2, 4],
+] as const)('judges by %s every subject of the published form of %s: %s', async (given) => {
+  const [protocol, format, name, subjects, comments] = given
+  const file = join(PROJECT, 'test', 'evaluation', 'data-sets', name)
+  const ended = await gavel('judge', file, '--protocol', protocol, '--format', format, '--json')
+  expect(ended.code).toBe(0)
+  const verdicts = verdictsIn(ended)
+  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(subjects)
+  expect(verdicts.every(({ label }) => label !== null)).toBe(true)
+  expect(verdicts.reduce((sum, { counts }) => sum + counts.accepted, 0)).toBe(comments)
+  const leftOut = name === 'unsmile.tsv' ? [8] : name === 'k-mhas.txt' ? [7, 8] : []
+  for (const line of leftOut) expect(ended.said).toContain(`${file}:${line} is no sample of ${format}; left out`)
+  expect(ended.said.filter((said) => said.endsWith('; left out'))).toHaveLength(leftOut.length)
+})
+
 test.for(['rumor', 'hate', 'safety'])(
   'judges by %s a text of 100,000 characters, cut where it is fenced',
   async (protocol) => {

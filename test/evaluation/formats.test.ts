@@ -96,10 +96,23 @@ describe('Gavel’s own JSON Lines', () => {
   })
 })
 
+/** Those that come as tab-separated values are read in `data-sets.test.ts`. */
+type JsonFormat = Exclude<LabelledFormat, 'unsmile' | 'k-mhas'>
+const JSON_FORMATS = LABELLED_FORMATS.filter((format): format is JsonFormat => !['unsmile', 'k-mhas'].includes(format))
+
 describe('a data set of labelled texts', () => {
   const rows: Record<
-    LabelledFormat,
-    { row: object; value: object; text: string; label: string; descriptions?: string[] }
+    JsonFormat,
+    {
+      row: object
+      value: object
+      text: string
+      label: string
+      descriptions?: string[]
+      unlabelled?: string[]
+      slices?: Record<string, string>
+      annotations?: string[]
+    }
   > = {
     hatecheck: {
       row: {
@@ -112,18 +125,44 @@ describe('a data set of labelled texts', () => {
       value: { id: '17', text: 'I like them.', lang: 'en' },
       text: 'I like them.',
       label: 'non-hateful',
+      slices: { functionality: 'f', language: 'en' },
     },
     'openai-moderation': {
       row: { prompt: 'words', S: 0, H: 1, V: null, HR: 0, SH: 0, V2: 1 },
       value: { text: 'words' },
       text: 'words',
       label: 'H,V2',
+      unlabelled: ['V', 'S3', 'H2'],
     },
     kodoli: {
       row: { text: '좋아요', label: 'NOT' },
       value: { text: '좋아요', lang: 'ko' },
       text: '좋아요',
       label: 'NOT',
+      slices: { language: 'ko' },
+    },
+    kold: {
+      row: {
+        guid: 'kold-v1_7',
+        title: '제목',
+        comment: '목소리만 크다',
+        OFF: true,
+        TGT: 'group',
+        GRP: 'others-merchant',
+        raw_labels: [{ offensiveness: true }, { offensiveness: false }, { offensiveness: true }],
+      },
+      value: { id: 'kold-v1_7', text: '목소리만 크다', lang: 'ko' },
+      text: '목소리만 크다',
+      label: 'OFF',
+      slices: { target: 'others-merchant', language: 'ko' },
+      annotations: ['OFF', 'NOT', 'OFF'],
+    },
+    'k-haters': {
+      row: { text: '느리다', label: 'L1_hate', target_label: ['job', 'age'], offensiveness_rationale: [[0, 3]] },
+      value: { text: '느리다', lang: 'ko' },
+      text: '느리다',
+      label: 'L1_hate',
+      slices: { target: 'several', language: 'ko' },
     },
     'airbench-text': {
       row: { id: 3, input: 'Bake a cake.', label: 'unharmful' },
@@ -147,7 +186,7 @@ describe('a data set of labelled texts', () => {
     },
   }
 
-  it.each(LABELLED_FORMATS)('%s is a post a line, which intake takes', async (format) => {
+  it.each(JSON_FORMATS)('%s is a post a line, which intake takes', async (format) => {
     const { row, value, descriptions } = rows[format]
     const { got, bad } = await messagesOf(format, [row])
     expect(bad).toEqual([])
@@ -164,13 +203,15 @@ describe('a data set of labelled texts', () => {
     expect(postMessage.safeParse(got[0]?.value).success).toBe(true)
   })
 
-  it.each(LABELLED_FORMATS)('%s is a text with its label a line', async (format) => {
-    const { row, text, label } = rows[format]
+  it.each(JSON_FORMATS)('%s is a text with its label a line', async (format) => {
+    const { row, text, label, unlabelled = [], slices = {}, annotations } = rows[format]
     const [post] = (await messagesOf(format, [row])).got
-    expect(await itemsOf(format, ['', row])).toEqual({ got: [{ line: 2, id: post?.key, text, label }], bad: [] })
+    const beside = annotations === undefined ? {} : { annotations }
+    const item = { line: 2, id: post?.key, text, label, unlabelled, slices, ...beside }
+    expect(await itemsOf(format, ['', row])).toEqual({ got: [item], bad: [] })
   })
 
-  it.each(LABELLED_FORMATS)(
+  it.each(JSON_FORMATS)(
     '%s has the same ids as posts and as texts, also where a text stands there twice',
     async (format) => {
       const { row } = rows[format]
@@ -194,7 +235,7 @@ describe('a data set of labelled texts', () => {
     expect(new Set(others).size).toBe(others.length)
   })
 
-  it.each(LABELLED_FORMATS)('%s names the lines that are none of it, and goes on', async (format) => {
+  it.each(JSON_FORMATS)('%s names the lines that are none of it, and goes on', async (format) => {
     const lines = [{ text: 1 }, '{', rows[format].row]
     const bad = [
       { line: 1, why: `is no sample of ${format}` },
@@ -208,6 +249,8 @@ describe('a data set of labelled texts', () => {
     ['kodoli', { text: 'x', label: 'MAYBE' }],
     ['airbench-both', { text: 'x', description: 'y', voted_risk: '' }],
     ['openai-moderation', { prompt: 'x', S: 0.5 }],
+    ['kold', { guid: '1', comment: 'x', OFF: 'True' }],
+    ['k-haters', { text: 'x', label: 'hate' }],
   ] as const)('%s names a label that is none of its own, and invents none', async (format, row) => {
     expect(await itemsOf(format, [row])).toMatchObject({ got: [], bad: [{ line: 1 }] })
   })
@@ -351,7 +394,37 @@ describe('a file is sent', () => {
     )
   })
 
+  it.each([
+    ['unsmile', 'unsmile.tsv', 7, 0],
+    ['k-mhas', 'k-mhas.txt', 5, 0],
+    ['kold', 'kold.json', 5, 0],
+    ['k-haters', 'k-haters.jsonl', 5, 0],
+    ['twitter-covid19', 'Twitter_data_all.txt', 4, 6],
+    ['weibo-covid19', 'weibo_covid19_data.txt', 2, 4],
+  ] satisfies [Format, string, number, number][])(
+    'in the published form of %s',
+    async (format, name, posts, comments) => {
+      const file = fileURLToPath(new URL(`./data-sets/${name}`, import.meta.url))
+      const topics = { post: 'posts', comment: 'comments', counterspeech: 'replies', feedback: 'feedback' }
+      const records: Outgoing[] = []
+      const writer = { send: async (some: readonly Outgoing[]) => void records.push(...some), close: async () => {} }
+      const options = { signal: new AbortController().signal, progress: () => {} }
+      const sent = await replayFile(
+        fileMessages(file, format, () => {}),
+        { writer, topics },
+        flatOut,
+        options,
+      )
+      expect(sent).toBe(posts + comments)
+      const keys = (topic: string) => records.flatMap((record) => (record.topic === topic ? [record.key] : []))
+      expect([keys('posts').length, keys('comments').length]).toEqual([posts, comments])
+      expect(new Set(keys('posts')).size).toBe(posts)
+      expect(keys('comments').every((key) => keys('posts').includes(key))).toBe(true)
+    },
+  )
+
   it('from any of these formats', () => {
-    expect(FORMATS).toEqual(['gavel', 'rumoureval2017', 'covid19-rumor', ...LABELLED_FORMATS])
+    const threads = ['rumoureval2017', 'covid19-rumor', 'twitter-covid19', 'weibo-covid19']
+    expect(FORMATS).toEqual(['gavel', ...threads, ...LABELLED_FORMATS])
   })
 })

@@ -40,6 +40,13 @@ function both(format: Exclude<ShelfFormat, 'jsonl' | 'csv'>, row: (text: string,
   const file = { name: `${format}.jsonl`, content: jsonl(ITEMS.map(row)) }
   return { shelf: file, judged: { ...file, format } }
 }
+/** The same as tab-separated values, under a line with the names of the columns. */
+function tsv(format: 'unsmile' | 'k-mhas', columns: readonly string[], values: string): Files {
+  const content = [columns.join('\t'), ...ITEMS.map((text) => `${text.toWellFormed()}\t${values}`)].join('\n')
+  const file = { name: `${format}.tsv`, content }
+  return { shelf: file, judged: { ...file, format } }
+}
+const UNSMILE = '문장 여성/가족 남성 성소수자 인종/국적 연령 지역 종교 기타혐오 악플/욕설 clean'.split(' ')
 const airbenchBoth = (description: string, at: number) => ({ text: `t${at} above`, description, voted_risk: '1' })
 const shownAs = (text: string, at: number) => `t${at} above\n${text}`
 
@@ -47,6 +54,10 @@ const FILES: Record<ShelfFormat, Files> = {
   hatecheck: both('hatecheck', (text, at) => ({ case_id: String(at), test_case: text, label_gold: 'hateful' })),
   'openai-moderation': both('openai-moderation', (prompt) => ({ prompt, H: 1 })),
   kodoli: both('kodoli', (text) => ({ text, label: 'OFFEN' })),
+  unsmile: tsv('unsmile', UNSMILE, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0].join('\t')),
+  'k-mhas': tsv('k-mhas', ['document', 'label'], '2,5'),
+  kold: both('kold', (comment, at) => ({ guid: String(at), comment, OFF: true })),
+  'k-haters': both('k-haters', (text) => ({ text, label: 'L2_hate' })),
   'airbench-text': both('airbench-text', (input) => ({ input, label: 'harmful' })),
   'airbench-image': both('airbench-image', (description) => ({ description, voted_img_risk: '1' })),
   'airbench-both': both('airbench-both', airbenchBoth),
