@@ -62,6 +62,11 @@ module.exports = {
       to: { path: '^src/protocols/all\\.ts$' },
     },
     only('src/evaluation', ['src/domain/', 'src/ports/'], 'Files and data sets are read without a service.'),
+    only(
+      'src/baselines',
+      ['src/domain/', 'src/engine/script', 'src/protocols/(faults|kind|prompts|said|short-hash)\\.ts'],
+      'Takes the place of any protocol, and names none.',
+    ),
     {
       name: 'stack-and-understudy-know-no-service',
       comment: 'Servers and a stand-in for a model must not share the mistakes of what is tried against them.',

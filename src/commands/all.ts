@@ -20,6 +20,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'judges the subjects of a file in this process, without Kafka or Redis',
     load: () => import('./judge.ts'),
   },
+  {
+    path: 'eval',
+    description: 'how good verdicts are, by people’s labels, and whether the debate earns its cost',
+    load: () => import('./eval/eval.ts'),
+  },
 
   { path: 'dead-letters', description: 'what could not be read or judged, and why' },
   {

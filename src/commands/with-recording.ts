@@ -13,15 +13,24 @@ export async function withRecording<Result>(
   if (folder === undefined) return work(null)
   const recording = await openRecording(folder)
   try {
-    const { lost } = recording
-    if (recording.answers() > 0)
-      terminal.say(`${folder} holds ${counted(recording.answers(), 'answer')}: they are not asked for again.`)
-    if (lost.length > 0)
-      terminal.say(
-        `${counted(lost.length, 'call')} of an earlier run ended without an answer and may have been paid for.`,
-      )
+    sayRecorded(recording, folder, terminal)
     return await work(recording)
   } finally {
     await recording.close()
   }
+}
+
+/** Says what a recording holds, and what was lost when an earlier run was killed. */
+export function sayRecorded(
+  recording: Pick<Recording, 'answers' | 'lost'>,
+  folder: string,
+  terminal: Pick<Terminal, 'say'>,
+): void {
+  const { lost } = recording
+  if (recording.answers() > 0)
+    terminal.say(`${folder} holds ${counted(recording.answers(), 'answer')}: they are not asked for again.`)
+  if (lost.length > 0)
+    terminal.say(
+      `${counted(lost.length, 'call')} of an earlier run ended without an answer and may have been paid for.`,
+    )
 }

@@ -9,9 +9,13 @@ import { type Format, sourceIdOf } from '../evaluation/formats.ts'
 import { heldOut } from '../evaluation/held-out.ts'
 import { LABELLED_FORMATS } from '../evaluation/labelled-sets.ts'
 import type { OutboxEntry } from '../ports/cases.ts'
+import type { Library } from '../ports/library.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
+import type { ProtocolKind } from '../protocols/kind.ts'
 import { memoryService } from './memory-service.ts'
+
+type LibraryShown = Pick<Library, 'find' | 'embedder'>
 
 /** Which of a file's subjects are judged, and how. */
 export interface FileJudging {
@@ -22,10 +26,19 @@ export interface FileJudging {
   readonly messages: (bad: (line: BadLine) => void) => AsyncIterable<FileMessage>
   /** Comments posted longer than this after their post are left out, in ms; infinite: threads are taken whole. */
   readonly finalAge: number
-  /** Whether a labelled text may be shown near-duplicates of itself; it is never shown its own item. */
+  /**
+   * Whether a text may be shown near-duplicates of itself; it is never shown its own item. Left out, only a text of a labelled
+   * data set's format may not.
+   */
   readonly keepNearDuplicates?: boolean
   /** Used instead of the settings' endpoint. */
   readonly model?: Model
+  /** In place of the registered protocols. */
+  readonly kinds?: readonly ProtocolKind[]
+  /** Restricts, or keeps, what cases are shown of the library; applied after what holds their own items out. */
+  readonly shown?: (library: LibraryShown) => LibraryShown
+  /** Keys fences and samples, in place of the settings' key. */
+  readonly secret?: string
 }
 
 /** Told what happens to the file's subjects, as it happens. */
@@ -58,19 +71,22 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   // The file is read like the topics; when it has been read, every due time has passed.
   const service = await memoryService(settings, {
     protocol,
-    secret: settings.fences.key || 'one run',
+    secret: judging.secret ?? (settings.fences.key || 'one run'),
     topics: FILE_TOPICS,
     reader: topics.reader,
     report: reportingTo(io),
     retry: { attempts, backoffMs: backoff },
-    shown: (library) =>
-      heldOut(library, {
+    shown: (library) => {
+      const others = heldOut(library, {
         sourceIdOf: (subjectId) => sourceIdOf(file, format, subjectId),
-        keepNearDuplicates: judging.keepNearDuplicates === true || !isLabelled(format),
-      }),
+        keepNearDuplicates: judging.keepNearDuplicates ?? !isLabelled(format),
+      })
+      return judging.shown === undefined ? others : judging.shown(others)
+    },
     descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     streamClock: { idleAfter: 0, atEnd: 'finish' },
     ...(judging.model === undefined ? {} : { model: judging.model }),
+    ...(judging.kinds === undefined ? {} : { kinds: judging.kinds }),
   })
   if (service === null)
     throw new OperatorError(

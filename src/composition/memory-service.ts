@@ -11,6 +11,7 @@ import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { StreamMarks } from '../ports/threads.ts'
 import type { TopicReader } from '../ports/topic.ts'
+import type { ProtocolKind } from '../protocols/kind.ts'
 import { closable } from './closable.ts'
 import { gatewayOf, memoryGatewayStores } from './gateway.ts'
 import { intakesOf, readLimits } from './intakes.ts'
@@ -37,6 +38,8 @@ export async function memoryService(
     retry: { attempts: number; backoffMs: number }
     model?: Model
     loadImage?: LoadImage
+    /** Kinds of protocols in place of the registered ones. */
+    kinds?: readonly ProtocolKind[]
     /** Restricts what a lookup is shown of the library. */
     shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
     /** What a vision model saw in a post's images. */
@@ -47,7 +50,7 @@ export async function memoryService(
   },
 ) {
   const { secret, topics, reader, report, retry, shown = (library) => library } = options
-  const all = protocolsOf(settings, secret)
+  const all = protocolsOf(settings, secret, options.kinds)
   const protocols = all.protocols.filter(({ name }) => name === options.protocol)
   if (protocols.length === 0) return null
   return closable(async (keep) => {

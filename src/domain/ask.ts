@@ -20,6 +20,8 @@ export interface Ask<Answer = unknown> {
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
+  /** Which of several draws of one question this is (`draw 2`); left out for the first. Draws share no remembered answer. */
+  readonly draw?: string
   /** Set if the library is asked instead of a model. */
   readonly lookup?: Lookup
   /** Set if this is many small questions, asked together to save calls. */

@@ -1,18 +1,20 @@
 /** Why an ask, a case or a message could not be finished. A closed list: these are values of metric labels. */
-export type FailureCode =
-  | 'unreadable'
-  | 'refused'
-  | 'content-filter'
-  | 'rejected'
-  | 'unavailable'
-  | 'timeout'
-  | 'rate-limited'
-  | 'deadline'
-  | 'aborted'
-  | 'limited'
-  | 'budget'
-  | 'library'
-  | 'image'
+export const FAILURE_CODES = [
+  'unreadable',
+  'refused',
+  'content-filter',
+  'rejected',
+  'unavailable',
+  'timeout',
+  'rate-limited',
+  'deadline',
+  'aborted',
+  'limited',
+  'budget',
+  'library',
+  'image',
+] as const
+export type FailureCode = (typeof FAILURE_CODES)[number]
 
 /** How one call to a model ended: with a readable answer, with a named failure, or with an unexpected error. */
 export type CallOutcome = 'answered' | 'error' | FailureCode

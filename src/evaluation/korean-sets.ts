@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryOf } from '../domain/entry-of.ts'
 import type { TextSample } from './text-sample.ts'
 
 // The Korean data sets of PREDICT (section 4.1.1) beside KODOLI, in the forms in which they are published. Their labels are
@@ -18,8 +19,8 @@ function row(read: (row: Row) => TextSample | null): z.ZodType<TextSample> {
 
 /** The one-hot columns that are 1; null where one of them is missing, or neither 0 nor 1. */
 function raisedOf(fields: Row, columns: readonly string[]): string[] | null {
-  if (columns.some((name) => fields[name] !== '0' && fields[name] !== '1')) return null
-  return columns.filter((name) => fields[name] === '1')
+  if (columns.some((name) => entryOf(fields, name) !== '0' && entryOf(fields, name) !== '1')) return null
+  return columns.filter((name) => entryOf(fields, name) === '1')
 }
 
 /** Whom it is about, as a slice. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { BadLine } from './file-message.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
@@ -67,7 +68,7 @@ function labelFault({ label, labels: annotations }: Labelled, { name, labels }: 
 
 function ratingFault({ ratings }: Labelled, { name, scales = {} }: GoldProtocol): string | undefined {
   for (const [aspect, given] of Object.entries(ratings ?? {})) {
-    const scale = Object.hasOwn(scales, aspect) ? scales[aspect] : undefined
+    const scale = entryOf(scales, aspect)
     if (scale === undefined) {
       const known = Object.keys(scales)
       return `rates "${aspect}"; ${known.length === 0 ? `${name} rates nothing.` : `the aspects of ${name} are ${known.join(', ')}.`}`

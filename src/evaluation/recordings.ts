@@ -2,17 +2,20 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { FAILURE_CODES, type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { found } from '../domain/library.ts'
+import type { Library, Search, SubjectRef } from '../ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../ports/model.ts'
 import { linesOf } from './lines.ts'
 
 /**
  * What a model was asked and said, kept in a folder as JSON Lines that other tools can read and write (docs/recordings.md):
  * `answers.jsonl` has a line an answer, `calls.jsonl` one for each call as it is made, so that calls that were lost when a
- * process was killed are known.
+ * process was killed are known, `lookups.jsonl` one for each lookup in the library.
  */
 const ANSWERS = 'answers.jsonl'
 const CALLS = 'calls.jsonl'
+const LOOKUPS = 'lookups.jsonl'
 
 const message = z.object({
   role: z.enum(['system', 'user', 'assistant']),
@@ -54,6 +57,12 @@ const answerLine = z.object({
 
 const callLine = z.object({ call: z.string(), digest: z.string(), at: z.string(), failed: z.string().optional() })
 
+const lookupLine = z.object({
+  digest: z.string(),
+  found: found.extend({ tokens: z.number() }),
+})
+type Lookups = Pick<Library, 'find' | 'embedder'>
+
 /** A call that was under way when its process ended: it may have been paid for, and nobody has its answer. */
 export interface LostCall {
   readonly call: string
@@ -62,19 +71,36 @@ export interface LostCall {
   readonly at: string
 }
 
+/** A question or a lookup without an answer. */
+export interface Missing {
+  /** Which it is, in words. */
+  readonly what: string
+  /** Empty for a lookup. */
+  readonly model: string
+  /** Characters of its messages. */
+  readonly characters: number
+}
+
 export interface Recording {
   /** Answers that the folder holds. */
   answers(): number
+  /** Tokens of its answers on average; 0 without answers. */
+  meanCompletionTokens(): number
   /** Calls that earlier processes made and of which nothing is known. */
   readonly lost: readonly LostCall[]
   /**
    * A model that answers from the recording what it holds, and has `inner` asked, and recorded, what it lacks. Without
-   * `inner` a missing answer is a `PermanentError` with the digest in it, which `missing` lists as well. `draw` tells
-   * repetitions of a run apart.
+   * `inner` a call that failed when it was recorded fails again by the same name, and a missing answer is a `PermanentError`
+   * with the digest in it, which `missing` lists as well. `draw` tells repetitions of a run apart.
    */
   model(inner: Model | null, draw?: string): Model
-  /** Questions that were asked without an answer being there, by digest. */
-  readonly missing: ReadonlyMap<string, Question>
+  /**
+   * A library whose lookups are kept; the last of equal ones stands. Without `inner` they are answered from the recording alone,
+   * and one that is missing is a `PermanentError`, which `missing` lists as well.
+   */
+  library(inner: Lookups, replaying: boolean): Lookups
+  /** What was asked without an answer being there, by digest. */
+  readonly missing: ReadonlyMap<string, Missing>
   close(): Promise<void>
 }
 
@@ -84,7 +110,9 @@ export interface Recording {
  */
 export async function openRecording(folder: string, { readOnly = false } = {}): Promise<Recording> {
   if (!readOnly) await mkdir(folder, { recursive: true })
-  const [answersFile, callsFile] = [join(folder, ANSWERS), join(folder, CALLS)]
+  const [answersFile = '', callsFile = '', lookupsFile = ''] = [ANSWERS, CALLS, LOOKUPS].map((name) =>
+    join(folder, name),
+  )
   const known = new Map<string, ModelReply>()
   const ended = new Set<string>()
   await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call }, place) => {
@@ -97,12 +125,20 @@ export async function openRecording(folder: string, { readOnly = false } = {}): 
     if (call !== undefined) ended.add(call)
   })
   const begun = new Map<string, LostCall>()
+  const failures = new Map<string, string>()
   await eachLine(callsFile, callLine, readOnly, ({ failed, ...call }) => {
     if (failed === undefined) begun.set(call.call, call)
-    else ended.add(call.call)
+    else {
+      ended.add(call.call)
+      if (!OUR_STOP.has(failed)) failures.set(call.digest, failed)
+    }
   })
-  const [answers, calls] = readOnly ? [] : [await appendTo(answersFile), await appendTo(callsFile)]
-  const missing = new Map<string, Question>()
+  const [answers, calls, finds] = readOnly
+    ? []
+    : [await appendTo(answersFile), await appendTo(callsFile), await appendTo(lookupsFile)]
+  const lookups = new Map<string, z.infer<typeof lookupLine>['found']>()
+  await eachLine(lookupsFile, lookupLine, readOnly, ({ digest, found }) => lookups.set(digest, found))
+  const missing = new Map<string, Missing>()
   /** Two who ask the same at once are given one answer, as a replay gives them one. */
   const inFlight = new Map<string, Promise<ModelReply>>()
 
@@ -125,6 +161,8 @@ export async function openRecording(folder: string, { readOnly = false } = {}): 
 
   return {
     answers: () => known.size,
+    meanCompletionTokens: () =>
+      known.size === 0 ? 0 : [...known.values()].reduce((sum, one) => sum + one.completionTokens, 0) / known.size,
     lost: [...begun.values()].filter(({ call }) => !ended.has(call)),
     missing,
     model: (inner, draw = '') => ({
@@ -134,7 +172,14 @@ export async function openRecording(folder: string, { readOnly = false } = {}): 
         const said = known.get(digest)
         if (said !== undefined) return said
         if (inner === null) {
-          missing.set(digest, asked)
+          const failed = failures.get(digest)
+          if (failed !== undefined) throw new PermanentError(codeOf(failed), `failed when it was recorded: ${failed}`)
+          const characters = asked.messages.reduce((sum, { content }) => sum + content.length, 0)
+          missing.set(digest, {
+            what: `a question of ${asked.answer.name} to ${asked.model}`,
+            model: asked.model,
+            characters,
+          })
           throw new PermanentError('rejected', `the recording in ${folder} has no answer to question ${digest}`)
         }
         const flying = inFlight.get(digest) ?? ask(inner, request, asked, digest)
@@ -142,11 +187,38 @@ export async function openRecording(folder: string, { readOnly = false } = {}): 
         return flying.finally(() => inFlight.delete(digest))
       },
     }),
+    library: (inner, replaying) => ({
+      embedder: inner.embedder,
+      async find(wanted, subject, signal) {
+        const digest = digestOfLookup(wanted, subject)
+        const known = lookups.get(digest)
+        if (replaying) {
+          if (known !== undefined) return known
+          missing.set(digest, { what: `a lookup in ${wanted.shelves.join(', ')}`, model: '', characters: 0 })
+          throw new PermanentError('library', `the recording in ${folder} has no lookup ${digest}`)
+        }
+        const now = await inner.find(wanted, subject, signal)
+        if (JSON.stringify(now) !== JSON.stringify(known)) {
+          lookups.set(digest, now)
+          await finds?.append({ digest, found: now })
+        }
+        return now
+      },
+    }),
     async close() {
       await answers?.close()
       await calls?.close()
+      await finds?.close()
     },
   }
+}
+
+/** Failures that a run brought upon itself when it was stopped: the question was not answered, and not refused either. */
+const OUR_STOP: ReadonlySet<string> = new Set(['aborted', 'budget'])
+
+/** The code of a recorded failure; what is none of Gavel's codes was an unexpected error. */
+function codeOf(failed: string): FailureCode {
+  return FAILURE_CODES.find((code) => code === failed) ?? 'unavailable'
 }
 
 /** What tells a question from others: all that the model is sent, and which draw it is. */
@@ -157,7 +229,14 @@ export function digestOf(asked: Question): string {
   return createHash('sha256').update(canonical).digest('hex').slice(0, 32)
 }
 
-function questionOf({ model, messages, temperature, maxTokens, answer }: ModelRequest, draw: string): Question {
+function digestOfLookup(wanted: Search, subject: SubjectRef): string {
+  const canonical = JSON.stringify(sorted({ ...wanted, tenant: subject.tenant, subject: subject.id }))
+  return createHash('sha256').update(canonical).digest('hex').slice(0, 32)
+}
+
+function questionOf(request: ModelRequest, repeat: string): Question {
+  const { model, messages, temperature, maxTokens, answer } = request
+  const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')
   const told = messages.map(({ role, content, images = [] }) => ({
     role,
     content,

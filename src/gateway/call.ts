@@ -96,6 +96,7 @@ export function modelCalls(deps: {
             messages,
             temperature: ask.temperature,
             maxTokens: ask.maxTokens,
+            ...(ask.draw === undefined ? {} : { draw: ask.draw }),
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
             callId: id,
             timeoutMs: flight.timeoutMs,

@@ -48,3 +48,11 @@ function costOf(reply: ModelReply, price: Price | undefined): number {
   const fresh = Math.max(0, reply.promptTokens - reply.cachedTokens)
   return (fresh * price.prompt + reply.cachedTokens * price.cached + reply.completionTokens * price.completion) / 1e6
 }
+
+/** US dollars for so many tokens, none of them cached; a model without a price is free. */
+export function usdFor(
+  tokens: { readonly prompt: number; readonly completion: number },
+  price: Price | undefined,
+): number {
+  return price === undefined ? 0 : (tokens.prompt * price.prompt + tokens.completion * price.completion) / 1e6
+}

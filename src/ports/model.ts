@@ -5,6 +5,8 @@ export interface ModelRequest {
   readonly messages: readonly ChatMessage[]
   readonly temperature: number
   readonly maxTokens: number
+  /** Which of several draws of one question this is; no part of what is sent, but an answer is only good for its own draw. */
+  readonly draw?: string
   /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */

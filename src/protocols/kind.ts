@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
+import type { Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** What a protocol is built from. */
@@ -25,17 +26,28 @@ export interface PaperModels {
   readonly embedder?: string
 }
 
+/** What a verdict says of how sure it is. */
+export type Judged = Pick<Verdict, 'label' | 'scores' | 'decidedBy'>
+
 /** How a protocol is made from its settings and its files. */
 export interface ProtocolKind {
   readonly name: string
   /** Its switches, without `enabled`. */
   readonly settings: z.ZodObject
   readonly paperModels?: PaperModels
+  /** Parts of the debate removed, each a row of an evaluation: its name, and switches over the protocol's settings. */
+  readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /**
    * Throws one error that names every fault in its files, one per line, as `FILE: fault`; FILE is a prompt's name, or a
    * path from `config/`.
    */
   make(parts: ProtocolParts): Protocol
+  /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
+  readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
+  /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
+  confidence?(verdict: Judged): number | null
+  /** How many of its voters chose each side, where it has any. */
+  votes?(verdict: Judged): readonly number[]
   /**
    * How its cases are learnt from; absent if the protocol does not learn. `prompts` are the files of
    * `config/prompts/curator/`, by name without `.md`.

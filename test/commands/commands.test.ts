@@ -68,5 +68,13 @@ describe('every command', () => {
     expect(own(forHelp).filter((file) => /^(adapters|engine|protocols|gateway|tools)\//.test(file ?? ''))).toEqual([])
     expect(forHelp.filter((url) => /node_modules\/(kafkajs|bullmq|ioredis|zod|pino|openai)\//.test(url))).toEqual([])
     expect(own(await loaded('library', 'list', '--help'))).toContain('commands/library/list.ts')
+    // What draws a report's pictures is loaded when one is written.
+    const drawing = (files: string[]) => files.filter((url) => /node_modules\/(@observablehq|d3|linkedom)\//.test(url))
+    expect(drawing(forHelp)).toEqual([])
+    for (const name of ['judge', 'eval']) {
+      const files = await loaded(name, '--help')
+      expect(own(files).some((file) => file?.endsWith(`/${name}.ts`))).toBe(true)
+      expect(drawing(files)).toEqual([])
+    }
   })
 })

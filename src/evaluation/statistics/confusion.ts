@@ -1,3 +1,5 @@
+import type { Random } from './random.ts'
+
 /**
  * How often each label was given for each true one. `counts[t][p]` are items of true label `labels[t]` that were called
  * `labels[p]`; the last column, `p = labels.length`, are those that got no label. Counts may be fractions where items have
@@ -101,4 +103,22 @@ function placeOf(places: ReadonlyMap<string, number>, label: string): number {
   const place = places.get(label)
   if (place === undefined) throw new RangeError(`"${label}" is none of the labels ${[...places.keys()].join(', ')}`)
   return place
+}
+
+/** The sums of `resamples` samples, each of as many matrices as there are, drawn with replacement. */
+export function resampledSums(
+  labels: readonly string[],
+  matrices: readonly Confusion[],
+  { random, resamples }: { random: Random; resamples: number },
+): Confusion[] {
+  const width = labels.length + 1
+  const flat = matrices.map(({ counts }) => counts.flat())
+  return Array.from({ length: resamples }, () => {
+    const sum = new Array<number>(labels.length * width).fill(0)
+    for (let drawn = 0; drawn < flat.length; drawn++) {
+      const matrix = flat[random.below(flat.length)] ?? []
+      for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (matrix[at] ?? 0)
+    }
+    return { labels, counts: labels.map((_, at) => sum.slice(at * width, (at + 1) * width)) }
+  })
 }

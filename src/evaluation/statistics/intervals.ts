@@ -4,9 +4,9 @@ import type { Random } from './random.ts'
 const { normal, studentt } = jstat.jStat
 
 /** Fewer sampled units than this give no bootstrap interval: it would be too narrow, and nobody could say by how much. */
-const FEWEST_UNITS = 20
+export const FEWEST_UNITS = 20
 /** Resamples an interval; its ends then move by about a fortieth of its width from seed to seed. */
-const RESAMPLES = 2_000
+export const RESAMPLES = 2_000
 /** More resamples than this share without a value, and the interval would be that of the others. */
 const MOST_WITHOUT_VALUE = 0.05
 
@@ -63,16 +63,29 @@ export function bootstrap<Unit>(
   statistic: (sample: readonly Unit[]) => number | null,
   how: { random: Random; absent: string; kind: StatisticKind; resamples?: number },
 ): Estimate {
-  const value = statistic(units)
-  if (value === null) return { value, interval: null, why: how.absent }
-  if (units.length < FEWEST_UNITS)
-    return { value, interval: null, why: `no interval: ${units.length} sampled units are fewer than ${FEWEST_UNITS}` }
   const resamples = how.resamples ?? RESAMPLES
-  const values = resampled(units, statistic, { random: how.random, resamples })
+  const value = statistic(units)
+  const values =
+    value === null || units.length < FEWEST_UNITS ? [] : resampled(units, statistic, { random: how.random, resamples })
+  return estimateFrom(value, values, { ...how, resamples, units: units.length })
+}
+
+/**
+ * The same for statistics that share their resamples: the statistic of the whole sample, and of every resample that has one, of
+ * `resamples` over `units` sampled units.
+ */
+export function estimateFrom(
+  value: number | null,
+  values: readonly number[],
+  how: { units: number; resamples: number; absent: string; kind: StatisticKind },
+): Estimate {
+  const { units, resamples, absent, kind } = how
+  if (value === null) return { value, interval: null, why: absent }
+  if (units < FEWEST_UNITS)
+    return { value, interval: null, why: `no interval: ${units} sampled units are fewer than ${FEWEST_UNITS}` }
   if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
     return { value, interval: null, why: 'no interval: too many resamples have no value' }
-  const interval =
-    how.kind === 'share' ? ofShare(value, values, units.length) : betweenPercentiles(values, units.length)
+  const interval = kind === 'share' ? ofShare(value, values, units) : betweenPercentiles(values, units)
   return { value, interval, why: null }
 }
 

@@ -4,6 +4,7 @@ import { both } from '../faults.ts'
 import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { ASPECTS, HIGHEST } from './aspects.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
 import { applyPreset, counterspeechSettings } from './settings.ts'
@@ -17,6 +18,14 @@ export const counterspeech = {
   name: 'counterspeech',
   settings: counterspeechSettings,
   paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
+  scales: Object.fromEntries(
+    ASPECTS.map((aspect): [string, readonly [number, number]] => [aspect, [1, HIGHEST[aspect]]]),
+  ),
+  ablations: {
+    'zero-shot': { steps: 'zero-shot' },
+    'model-written steps': { steps: 'model-written' },
+    'shipped steps': { steps: 'shipped' },
+  },
   make({ settings: given, prompts: promptFiles, fence, files }: ProtocolParts) {
     const settings = applyPreset(counterspeechSettings.parse(given))
     const [prompts, steps] = both(

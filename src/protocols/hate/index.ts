@@ -1,7 +1,7 @@
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
-import type { ProtocolParts } from '../kind.ts'
+import type { Judged, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { readPerspectives } from './perspectives.ts'
@@ -20,6 +20,19 @@ export const hate = {
     roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
     embedder: 'text-embedding-ada-002',
   },
+  ablations: {
+    'round 1 alone': { rounds: 1 },
+    'criteria alone': { show: 'criteria' },
+    'examples alone': { show: 'examples' },
+    'majority of the perspectives': { decide: 'majority' },
+    'base agent': { decide: 'zero-shot' },
+  },
+  /** The share, among the perspectives that took a side, of those on the verdict's side; null if none took one. */
+  confidence({ label, scores: { hate = 0, nonHate = 0 } }: Judged) {
+    if (label === null || hate + nonHate === 0) return null
+    return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
+  },
+  votes: ({ scores: { hate = 0, nonHate = 0 } }: Judged) => [hate, nonHate],
   make({ settings: given, prompts: files, fence, files: folder }: ProtocolParts) {
     const settings = applyPreset(hateSettings.parse(given))
     const [prompts, perspectives] = both(

@@ -16,6 +16,17 @@ export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
+  ablations: {
+    'without stance': { stance: false },
+    'prompts for objective claims alone': { promptKind: 'objective' },
+    'prompts for subjective claims alone': { promptKind: 'subjective' },
+    'opinions and judge, no debate': { rounds: 0 },
+    'one round of debate': { rounds: 1 },
+    'one agent, no debate': { debate: false },
+    'one prompt over all comments': { decide: 'vanilla' },
+  },
+  /** Debaters and judge choose a label without saying how sure they are. */
+  confidence: () => null,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

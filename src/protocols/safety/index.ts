@@ -24,6 +24,23 @@ export const safety: ProtocolKind = {
       arbiter: 'gpt-4o',
     },
   },
+  ablations: {
+    'without retrieval': { retrieval: false },
+    'without supporter': { supporter: false },
+    'without loose debater': { loose: false },
+    'without strict debater': { strict: false },
+    'arbiter alone': { strict: false, loose: false },
+    'without images': { images: false },
+    'all large models': { models: 'all-large' },
+    'all small models': { models: 'all-small' },
+    'one round': { rounds: 1 },
+    'three rounds': { rounds: 3 },
+  },
+  /** The arbiter's risk score for `unsafe`, and 1 minus it for `safe`; null where there is no such score. */
+  confidence({ label, scores: { final } }) {
+    if (label === null || final === undefined) return null
+    return label === 'unsafe' ? final : 1 - final
+  },
   make({ settings: given, prompts: files, fence }) {
     const settings = applyPreset(safetySettings.parse(given))
     const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)

@@ -1,0 +1,50 @@
+import { basename } from 'node:path'
+import { OperatorError } from '../../domain/errors.ts'
+import type { DataSet } from '../../evaluation/evaluation.ts'
+import { type BadLine, faultIn } from '../../evaluation/file-message.ts'
+import type { Format } from '../../evaluation/formats.ts'
+import { type GoldOptions, goldOf } from '../../evaluation/gold.ts'
+import type { GoldProtocol } from '../../evaluation/gold-item.ts'
+import { checkClasses, type SampleOptions, sampleOf } from '../../evaluation/sample.ts'
+
+/** Which of a labelled file's items are wanted. */
+export interface Wanted extends GoldOptions, SampleOptions {
+  readonly file: string
+  readonly format: Format
+  /** As tables name it. */
+  readonly name?: string
+}
+
+/**
+ * Reads a labelled file and draws the sample. Lines that can't be read are told to `bad`. Throws an `OperatorError` where
+ * nothing is left to judge, a class is empty, or there are fewer items than were asked for.
+ */
+export async function dataSet(
+  wanted: Wanted,
+  protocol: GoldProtocol,
+  bad: (why: string, line: BadLine) => void,
+): Promise<DataSet> {
+  const { file, format, name = basename(file) } = wanted
+  let unreadable = 0
+  const gold = await goldOf(
+    file,
+    format,
+    protocol,
+    (line) => {
+      if (line.read !== true) unreadable++
+      bad(faultIn(file, line), line)
+    },
+    wanted,
+  )
+  const reasons = gold.flatMap(({ why }) => (why === undefined ? [] : [why]))
+  const usable = gold.filter(({ why }) => why === undefined)
+  if (usable.length === 0)
+    throw new OperatorError(`${file} has no item to judge by: ${gold.length} subjects, none with a label or a rating.`)
+  const labelled = usable.some(({ label }) => label !== null)
+  const sampled = { name, labels: protocol.labels }
+  const items = sampleOf(gold, sampled, wanted)
+  if (labelled) checkClasses(items, sampled)
+  reasons.push(...Array.from({ length: usable.length - items.length }, () => 'not in the sample'))
+  const leftOut = Object.fromEntries([...Map.groupBy(reasons, (why) => why)].map(([why, of]) => [why, of.length]))
+  return { name, file, format, items, leftOut, unreadable }
+}

@@ -1,0 +1,120 @@
+import { loadSettings } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
+import { FORMATS } from '../../evaluation/formats.ts'
+import type { Command, Invocation } from '../command.ts'
+import { printable } from '../terminal.ts'
+import { type Compared, comparedWith } from './compared.ts'
+import { dataSet } from './data-sets.ts'
+import { judgeTable } from './judge-table.ts'
+import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
+import { printEvaluation } from './print.ts'
+import {
+  type GivenData,
+  kindNamed,
+  ownTable,
+  type Planned,
+  type PlannedTable,
+  paperTable,
+  protocolOf,
+} from './tables.ts'
+import { writeReports } from './write-reports.ts'
+
+export interface Evaluated {
+  /** Null where only the cost of a change of settings was asked for. */
+  readonly evaluation: Evaluation | null
+  readonly compared: readonly Compared[]
+}
+
+/** `gavel eval`: how good verdicts are, by people's labels, beside what a debate must beat. */
+export const command: Command<EvalOptions, Evaluated> = {
+  options: EVAL_OPTIONS,
+  json: true,
+  help: [
+    'Every answer goes through the engine and the gateway of the service; nothing is answered from its memo.',
+    '\nExamples:',
+    '  $ gavel eval --protocol hate --data cases.jsonl --format hatecheck --size 200 --balanced --out .gavel/hate',
+    '  $ gavel eval --preset s2mad-table-2 --data threads.jsonl --format rumoureval2017 --json',
+    '  $ gavel eval --protocol hate --data cases.jsonl --format hatecheck --replay .gavel/hate --against .gavel/hate/report.json',
+  ].join('\n'),
+  async run(invocation) {
+    const { options, terminal, misused } = invocation
+    const given = givenData(options, misused)
+    checkTogether(options, misused)
+    const settings =
+      options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf)
+    const table =
+      options.preset === undefined ? ownTableOf(settings, options, given) : paperTable(options.preset, given)
+    const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
+    const evaluation = await judgeTable(settings, table, sets, invocation)
+    if (evaluation === null) return { evaluation, compared: [] }
+    const compared =
+      options.against === undefined ? [] : await comparedWith(options.against, evaluation, options.margin / 100)
+    const folder = options.report ?? options.out
+    if (folder !== undefined) terminal.say(await writeReports(folder, evaluation, compared))
+    return { evaluation, compared }
+  },
+  print({ evaluation, compared }, { options, json, terminal }) {
+    if (evaluation === null) return
+    printEvaluation(evaluation, compared, { json, terminal })
+    if (compared.some(({ comparison }) => comparison.alarm))
+      throw new OperatorError(
+        `Changed since ${options.against} beyond chance and the margin of ${options.margin} points; see above.`,
+      )
+  },
+}
+
+function givenData({ data = [], format = [] }: EvalOptions, misused: Invocation['misused']): GivenData[] {
+  if (data.length === 0 && format.length === 0) return []
+  return data.map((file, at) => {
+    const named = format[at] ?? (format.length === 0 ? 'gavel' : undefined)
+    const known = FORMATS.find((one) => one === named)
+    if (known !== undefined && format.length <= data.length) return { file, format: known }
+    return misused(`each --data needs its --format, one of: ${FORMATS.join(', ')}`)
+  })
+}
+
+function checkTogether(options: EvalOptions, misused: Invocation['misused']): void {
+  const { protocol, preset, data = [], out, replay, whatIf } = options
+  if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
+  if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
+  if (out !== undefined && replay !== undefined)
+    misused('--out asks what is missing and --replay never asks: give one of them')
+  if (whatIf !== undefined && replay === undefined)
+    misused('--what-if needs --replay FOLDER, whose answers it starts from')
+}
+
+function ownTableOf(
+  settings: Settings,
+  { protocol = '', rows }: EvalOptions,
+  given: readonly GivenData[],
+): PlannedTable {
+  const kind = kindNamed(protocol)
+  return ownTable(protocol, protocolOf(settings, kind), given, rows)
+}
+
+async function dataSetsOf(
+  settings: Settings,
+  { kind, parts }: PlannedTable,
+  options: EvalOptions,
+  bad: (why: string) => void,
+): Promise<DataSet[]> {
+  const protocol = {
+    ...{ name: kind.name, labels: protocolOf(settings, kind).labels },
+    ...(kind.scales === undefined ? {} : { scales: kind.scales }),
+  }
+  const sets: DataSet[] = []
+  for (const part of parts) sets.push(await dataSet(wantedOf(part, options), protocol, bad))
+  return sets
+}
+
+function wantedOf({ given, name, sample }: Planned, options: EvalOptions) {
+  const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
+  return {
+    ...{ ...given, seed, balanced, unverified, profanity },
+    ...(name === undefined ? {} : { name }),
+    ...(size === undefined ? {} : { size }),
+    ...(split === undefined ? {} : { split }),
+  }
+}

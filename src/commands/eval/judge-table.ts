@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Settings } from '../../../config/schema.ts'
+import { openAiModel } from '../../adapters/openai/model.ts'
+import { evaluate } from '../../composition/evaluation.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
+import { openRecording, type Recording } from '../../evaluation/recordings.ts'
+import { summaryOf } from '../../evaluation/summary.ts'
+import type { Model } from '../../ports/model.ts'
+import type { Invocation } from '../command.ts'
+import { printable } from '../terminal.ts'
+import { withModel } from '../with-model.ts'
+import { sayRecorded } from '../with-recording.ts'
+import type { EvalOptions } from './options.ts'
+import { progressLine } from './progress-line.ts'
+import { type PlannedTable, protocolOf } from './tables.ts'
+import { whatWouldBeAsked } from './what-if.ts'
+
+/** Judges the table. Null where `--what-if` only told what it would cost. */
+export async function judgeTable(
+  settings: Settings,
+  table: PlannedTable,
+  sets: readonly DataSet[],
+  { options, terminal, signal }: Invocation<EvalOptions>,
+): Promise<Evaluation | null> {
+  const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
+  const { labels } = protocolOf(settings, table.kind)
+  const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
+  const line = progressLine(terminal)
+  const judge = async (recording: Recording, model: Model | null, reachable: Settings, countMissing = false) =>
+    evaluate(
+      reachable,
+      {
+        ...{ kind: table.kind, labels, parts, paper: table.paper, recording, model, maxCost, seed, keepNearDuplicates },
+        countMissing,
+      },
+      { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
+    )
+  const asking = (folder: string) =>
+    withModel(settings, terminal, (reachable) =>
+      withRecordingIn(folder, false, terminal, (recording) =>
+        judge(recording, openAiModel(reachable.openai), reachable),
+      ),
+    )
+  const cells = await (async () => {
+    const { replay, whatIf, yes = false, out } = options
+    if (replay === undefined) return out === undefined ? inScratch(asking) : asking(out)
+    if (whatIf === undefined)
+      return withRecordingIn(replay, true, terminal, (recording) => judge(recording, null, settings))
+    const asked = await withRecordingIn(replay, true, terminal, async (recording) => {
+      const cells = await judge(recording, null, settings, true)
+      terminal.say(whatWouldBeAsked(recording, settings.models.prices))
+      return recording.missing.size === 0 ? cells : null
+    })
+    if (asked !== null || !yes) return asked
+    return asking(replay)
+  })()
+  if (cells === null) return null
+  const [first] = [...cells, ...table.absent]
+  if (first === undefined) throw new OperatorError('There is nothing to judge: no data was given.')
+  const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
+  return {
+    ...{
+      schema: 1,
+      title: `${table.title}${guards}`,
+      protocol: table.kind.name,
+      seed,
+      preset: table.preset?.name ?? null,
+    },
+    data: sets.map(({ items, file: _, ...set }) => ({ ...set, items: items.length })),
+    ...{ metrics: metricsOf(first), counts: first.counts, table: [...cells, ...table.absent] },
+    summary: summaryOf(cells, sets, seed),
+  }
+}
+
+async function withRecordingIn<Result>(
+  folder: string,
+  readOnly: boolean,
+  terminal: Invocation['terminal'],
+  work: (recording: Recording) => Promise<Result>,
+): Promise<Result> {
+  const recording = await openRecording(folder, { readOnly })
+  try {
+    if (readOnly && recording.answers() === 0)
+      throw new OperatorError(`${folder} holds no answers of a "gavel eval --out".`)
+    sayRecorded(recording, folder, terminal)
+    return await work(recording)
+  } finally {
+    await recording.close()
+  }
+}
+
+/** Rows of a table share their answers also where nobody wants to keep them. */
+async function inScratch<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'gavel-eval-'))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

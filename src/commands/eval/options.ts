@@ -1,0 +1,69 @@
+import { Option } from 'commander'
+import { FORMATS, type Format } from '../../evaluation/formats.ts'
+import { notNegative, positive } from '../options.ts'
+import { BESIDE, type Beside } from './rows.ts'
+
+export interface EvalOptions {
+  readonly protocol?: string
+  readonly preset?: string
+  readonly data?: readonly string[]
+  readonly format?: readonly Format[]
+  readonly rows: Beside
+  readonly size?: number
+  readonly balanced?: boolean
+  readonly split?: string
+  readonly seed: string
+  readonly unverified: 'leave-out' | 'rumor' | 'non-rumor'
+  readonly profanity: 'hate' | 'non-hate'
+  readonly out?: string
+  readonly report?: string
+  readonly replay?: string
+  readonly whatIf?: string
+  readonly yes?: boolean
+  readonly maxCost?: number
+  readonly against?: string
+  readonly margin: number
+  readonly keepNearDuplicates?: boolean
+}
+
+const several = <Value>(value: Value, before: readonly Value[] = []) => [...before, value]
+
+/** What `gavel eval` takes, in the order of `--help`. */
+export const EVAL_OPTIONS: readonly Option[] = [
+  new Option('--protocol <name>', 'protocol to evaluate, as the settings have it'),
+  new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/evaluation.md)"),
+  new Option('--data <file>', 'a labelled file; may be given several times').argParser(several<string>),
+  new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
+    (text: string, before: readonly string[] | undefined) => several(text, before),
+  ),
+  new Option('--rows <which>', 'what is judged beside the protocol: none, baselines, or all (each part taken away too)')
+    .choices(BESIDE)
+    .default('baselines'),
+  new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positive),
+  new Option('--balanced', 'as many items of each label'),
+  new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
+  new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
+  new Option('--unverified <as>', 'what unverified claims count as')
+    .choices(['leave-out', 'rumor', 'non-rumor'])
+    .default('leave-out'),
+  new Option('--profanity <as>', 'what profanity at nobody counts as in UnSmile')
+    .choices(['hate', 'non-hate'])
+    .default('hate'),
+  new Option('--out <folder>', 'keep every answer there, and the reports; run again, it goes on'),
+  new Option('--report <folder>', 'write the reports there (default: the folder of --out)'),
+  new Option('--replay <folder>', 'evaluate the answers kept there, without a model'),
+  new Option(
+    '--what-if <settings>',
+    'with --replay: other settings, and what they would cost; --yes asks what is missing',
+  ),
+  new Option('--yes', 'pay what --what-if says'),
+  new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+  new Option(
+    '--against <file>',
+    'an earlier result as JSON; exit code 1 where something changed beyond chance and margin',
+  ),
+  new Option('--margin <points>', 'with --against: changes up to so many points of accuracy are fine')
+    .default(3)
+    .argParser(notNegative),
+  new Option('--keep-near-duplicates', 'show cases near-duplicates of their own text from the shelves: guards off'),
+]

@@ -1,0 +1,89 @@
+import type { Settings } from '../../../config/schema.ts'
+import { protocolsOf } from '../../composition/protocols.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { type Cell, emptyCell } from '../../evaluation/evaluation.ts'
+import type { Format } from '../../evaluation/formats.ts'
+import { presetNamed } from '../../evaluation/presets/all.ts'
+import { type PresetData, type PresetTable, rowsOn } from '../../evaluation/presets/preset.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
+import type { ProtocolKind } from '../../protocols/kind.ts'
+import { PROTOCOLS } from '../../protocols/registry.ts'
+import { type Beside, type Judges, rowsBeside } from './rows.ts'
+
+/** A file as the command line names it. */
+export interface GivenData {
+  readonly file: string
+  readonly format: Format
+}
+
+/** What is to be judged on one file. */
+export interface Planned {
+  readonly given: GivenData
+  /** As the paper names it; undefined where it is none of a paper's. */
+  readonly name?: string
+  readonly sample?: PresetData['sample']
+  readonly rows: readonly RowPlan[]
+}
+
+/** A table to be made: rows on each file, and cells that nothing can be judged for. */
+export interface PlannedTable {
+  readonly title: string
+  readonly kind: ProtocolKind
+  readonly preset: PresetTable | null
+  readonly parts: readonly Planned[]
+  /** Of data sets of the paper that were not given. */
+  readonly absent: readonly Cell[]
+  paper(row: string, data: string): Cell['paper']
+}
+
+/** The protocol as it is set, with what stands beside it. Throws an `OperatorError` for a name that is no protocol's. */
+export function ownTable(protocol: string, judges: Judges, given: readonly GivenData[], beside: Beside): PlannedTable {
+  const kind = kindNamed(protocol)
+  const rows = rowsBeside(kind, judges, beside)
+  return {
+    ...{ title: `${protocol}: how good its verdicts are`, kind, preset: null, absent: [], paper: () => ({}) },
+    parts: given.map((one) => ({ given: one, rows })),
+  }
+}
+
+/** A paper's table over the files that are given, in the order of its data sets; what is not given is named. */
+export function paperTable(name: string, given: readonly GivenData[]): PlannedTable {
+  const preset = presetNamed(name)
+  const known = given.map((one) => ({ one, data: preset.data.find(({ formats }) => formats.includes(one.format)) }))
+  const absent = preset.data.filter((data) => !known.some((part) => part.data === data))
+  const paper = (row: string, data: string) =>
+    entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
+  return {
+    ...{ title: preset.of, kind: kindNamed(preset.protocol), preset, paper },
+    parts: known.map(({ one, data }) => ({
+      given: one,
+      ...(data === undefined ? {} : { name: data.name }),
+      ...(data?.sample === undefined ? {} : { sample: data.sample }),
+      rows: rowsOn(preset, data?.name ?? null),
+    })),
+    absent: absent.flatMap((data) =>
+      preset.rows.map((row) => emptyCell(row.name, data.name, notGiven(row, data), paper(row.name, data.name))),
+    ),
+  }
+}
+
+function notGiven({ how }: RowPlan, { formats }: PresetData): string {
+  if (how.by === 'nothing') return how.why
+  return `no file of it was given: --data FILE --format ${formats.join(' or ')}`
+}
+
+export function kindNamed(name: string): ProtocolKind {
+  const kind = PROTOCOLS.find((one) => one.name === name)
+  if (kind === undefined)
+    throw new OperatorError(`No protocol is called ${name}, but: ${PROTOCOLS.map((one) => one.name).join(', ')}.`)
+  return kind
+}
+
+/** Fences and ids don't matter here: only what the protocol is. */
+export function protocolOf(settings: Settings, kind: ProtocolKind): Judges {
+  const [protocol] = protocolsOf(settings, 'labels', [kind]).protocols
+  if (protocol === undefined)
+    throw new OperatorError(`${kind.name} is switched off in the settings (protocols.${kind.name}.enabled).`)
+  return protocol
+}

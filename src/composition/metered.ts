@@ -1,0 +1,40 @@
+import { entryOf } from '../domain/entry-of.ts'
+import { PermanentError } from '../domain/errors.ts'
+import { chargeOf, type Price } from '../gateway/cost.ts'
+import type { Model } from '../ports/model.ts'
+
+/** A model, and what its answers have cost by the settings' prices. */
+export interface Metered {
+  readonly model: Model
+  /** Answers, their tokens, and US dollars so far. */
+  readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
+}
+
+/**
+ * Counts what a model's answers cost. From `most` US dollars on no call is made: it fails with `budget`, and `exhausted` is
+ * called. Calls that are in flight at that moment end, and may exceed it.
+ */
+export function metered(
+  model: Model,
+  prices: Readonly<Record<string, Price>>,
+  most: number,
+  exhausted: () => void,
+): Metered {
+  const spent = { calls: 0, tokens: 0, usd: 0 }
+  return {
+    spent,
+    model: {
+      async complete(request) {
+        if (spent.usd >= most) {
+          exhausted()
+          throw new PermanentError('budget', `the run may cost $${most}, and has cost that`)
+        }
+        const reply = await model.complete(request)
+        spent.calls++
+        spent.tokens += reply.promptTokens + reply.completionTokens
+        spent.usd += chargeOf(reply, entryOf(prices, request.model)).costUsd
+        return reply
+      },
+    },
+  }
+}

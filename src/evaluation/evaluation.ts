@@ -1,0 +1,178 @@
+import type { Format } from './formats.ts'
+import type { GoldItem } from './gold-item.ts'
+import { NO_VERDICT, type Outcome } from './outcomes.ts'
+import type { Measure } from './presets/preset.ts'
+import { type AspectScores, ratingScores } from './rating-scores.ts'
+import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
+import type { RowPlan } from './rows.ts'
+import { type LabelScores, labelScores } from './scores.ts'
+import type { Estimate } from './statistics/intervals.ts'
+
+/** A labelled file, and which of its items are judged. */
+export interface DataSet {
+  /** As the table names it: the file's name, or the paper's name of the data set. */
+  readonly name: string
+  readonly file: string
+  readonly format: Format
+  readonly items: readonly GoldItem[]
+  /** Items that are not judged, by the reason: `unverified`, `not in the sample`, … */
+  readonly leftOut: Readonly<Record<string, number>>
+  /** Lines that could not be read. */
+  readonly unreadable: number
+}
+
+/** What was read, shown and lost in one cell: numbers that must not change unnoticed. */
+export interface Counts {
+  readonly items: number
+  /** Comments of the items in the file. */
+  readonly comments: number
+  /** Comments on which the verdicts rest; the rest was left out, by reason. */
+  readonly commentsJudged: number
+  readonly commentsLeftOut: Readonly<Record<string, number>>
+  readonly unreadable: number
+  readonly refused: number
+  /** Verdicts with something in `degraded`, and items without a verdict. */
+  readonly degraded: number
+  readonly noVerdict: number
+  /** Items of shelves that were passed over because they are the judged item, or nearly its text. */
+  readonly heldOutOwn: number
+  readonly heldOutNearDuplicates: number
+}
+
+/** One row of a table on one data set. */
+export interface Cell {
+  readonly row: string
+  readonly data: string
+  /** Why nothing was judged; null where it was. */
+  readonly why: string | null
+  /** Chains of thought that self-consistency drew; null elsewhere. */
+  readonly draws: number | null
+  readonly counts: Counts
+  readonly labels: LabelScores | null
+  readonly aspects: readonly AspectScores[]
+  /** Null for a row that was judged once. */
+  readonly repeats: RepeatScores | null
+  /** Fleiss' kappa of the voters of each verdict; null where nobody votes. */
+  readonly kappaOfVotes: number | null
+  /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices. */
+  readonly perItem: { readonly calls: number; readonly tokens: number; readonly costUsd: number }
+  /** What the paper prints, where the row is a paper's. */
+  readonly paper: Readonly<Partial<Record<Measure, number>>>
+  /** The models that answered, as their endpoints name them. */
+  readonly models: readonly string[]
+  readonly outcomes: readonly Outcome[]
+}
+
+/** A whole evaluation, as the report shows it and `--against` reads it. */
+export interface Evaluation {
+  readonly schema: 1
+  /** What it is, guards that are off included. */
+  readonly title: string
+  readonly protocol: string
+  readonly seed: string
+  /** A paper's table, if it is one. */
+  readonly preset: string | null
+  readonly data: readonly (Omit<DataSet, 'items' | 'file'> & { readonly items: number })[]
+  /** The first cell's accuracy and macro-F1, or its correlations, by name. */
+  readonly metrics: Readonly<Record<string, Estimate>>
+  /** The first cell's. */
+  readonly counts: Counts
+  readonly table: readonly Cell[]
+  /** What the numbers say and what they can't, a sentence each, the most telling first. */
+  readonly summary: readonly string[]
+}
+
+/** What was judged for a cell. */
+export interface CellInput {
+  readonly row: RowPlan
+  readonly data: DataSet
+  readonly draws: number | null
+  readonly paper?: Cell['paper']
+  readonly outcomes: readonly Outcome[]
+  readonly models: readonly string[]
+  readonly refused: number
+  readonly comments: number
+}
+
+/** Scores a cell. Labels are the protocol's; none where it gives scores instead. */
+export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
+  const { row, data, draws, outcomes, models, paper = {} } = input
+  const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
+  const mean = (of: (usage: Outcome['usage']) => number) =>
+    outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
+  return {
+    ...{ row: row.name, data: data.name, why: null, draws, paper, models, outcomes },
+    counts: countsOf(input),
+    labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
+    aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
+    repeats: labels.length === 0 ? null : repeatScores(outcomes, labels),
+    kappaOfVotes: kappaOfVotes(outcomes),
+    perItem: {
+      calls: mean(({ calls }) => calls),
+      tokens: mean(({ tokens }) => tokens),
+      costUsd: mean(({ costUsd }) => costUsd),
+    },
+  }
+}
+
+/** A cell that nothing was judged for. */
+export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
+  return {
+    ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
+    ...{ paper, models: [], outcomes: [] },
+    counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
+    perItem: { calls: 0, tokens: 0, costUsd: 0 },
+  }
+}
+
+function countsOf({
+  outcomes,
+  refused,
+  comments,
+  data: { unreadable },
+}: Pick<CellInput, 'outcomes' | 'refused' | 'comments'> & { data: Pick<DataSet, 'unreadable'> }): Counts {
+  const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0)
+  const reasons = ['cap', 'late', 'folded', 'author', 'unscored', 'load'] as const
+  return {
+    ...{ items: outcomes.length, comments, unreadable, refused },
+    commentsJudged: sum(({ comments: { judged } }) => judged),
+    commentsLeftOut: Object.fromEntries(
+      reasons.map((reason) => [reason, sum(({ comments: { leftOut } }) => leftOut[reason])]),
+    ),
+    degraded: outcomes.filter(({ degraded }) => degraded.length > 0).length,
+    noVerdict: outcomes.filter(({ degraded }) => degraded.includes(NO_VERDICT)).length,
+    heldOutOwn: sum(({ heldOut }) => heldOut.own),
+    heldOutNearDuplicates: sum(({ heldOut }) => heldOut.nearDuplicates),
+  }
+}
+
+/** An estimate of a cell by the name that presets and reports use; null where the cell has none. */
+export function measured({ labels, aspects, repeats, kappaOfVotes: ofVotes }: Cell, measure: Measure): Estimate | null {
+  const [name, of] = measure.split(':') as [string, string | undefined]
+  if (measure === 'accuracySd') return plain(repeats?.accuracySd ?? null)
+  if (measure === 'kappa:repeats') return plain(repeats?.kappa ?? null)
+  if (measure === 'kappa:perspectives') return plain(ofVotes)
+  if (measure === 'accuracy' || measure === 'macroF1') return labels?.[measure] ?? null
+  const scores = labels?.classes.find(({ label }) => label === of)
+  if (scores !== undefined)
+    return name === 'precision' ? scores.precision : name === 'recall' ? scores.recall : scores.f1
+  const aspect = aspects.find((one) => one.aspect === of)
+  if (aspect === undefined) return null
+  if (name === 'ndcg') return plain(aspect.ndcg)
+  return name === 'spearman' ? aspect.spearman : aspect.kendall
+}
+
+function plain(value: number | null): Estimate {
+  return { value, interval: null, why: value === null ? 'cannot be computed' : null }
+}
+
+/** The first cell's estimates, by name. */
+export function metricsOf({ labels, aspects }: Cell): Record<string, Estimate> {
+  const correlations = aspects.flatMap(({ aspect, spearman, kendall }) => [
+    [`spearman:${aspect}`, spearman] as const,
+    [`kendall:${aspect}`, kendall] as const,
+  ])
+  const f1 = labels?.classes.map(({ label, f1: of }) => [`f1:${label}`, of] as const) ?? []
+  const whole = labels === null ? {} : { accuracy: labels.accuracy, macroF1: labels.macroF1 }
+  return { ...whole, ...Object.fromEntries([...f1, ...correlations]) }
+}

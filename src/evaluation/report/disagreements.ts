@@ -1,0 +1,81 @@
+import type { Cell } from '../evaluation.ts'
+import type { Outcome } from '../outcomes.ts'
+import { foreign, html, type Markup } from './markup.ts'
+
+/** A verdict that says it is so sure, and is wrong, is worth a look. */
+const SURE = 0.8
+/** So many items are shown. */
+const MOST = 20
+
+/** An item that is judged other than people say, and why it is worth a look. */
+export interface Disagreement {
+  readonly outcome: Outcome
+  /** The same item in the row that is compared with, where that row says something else. */
+  readonly other: Outcome | null
+  readonly sure: boolean
+}
+
+/**
+ * What is most telling of where the verdicts of a row and people disagree: items of which `beside` says something else, and items
+ * of which the verdict was sure; those that are both first, then the former, the surest first. Every item once, also
+ * if it was judged several times. `wrong` are all disagreements.
+ */
+export function disagreementsOf(cell: Cell, beside: Cell | null): { wrong: number; telling: Disagreement[] } {
+  const others = new Map(beside?.outcomes.map((outcome) => [keyOf(outcome), outcome]))
+  const wrong = cell.outcomes.filter(({ gold, label }) => gold !== null && label !== gold)
+  const found = wrong.map((outcome): Disagreement => {
+    const other = others.get(keyOf(outcome))
+    const differs = other !== undefined && other.label !== outcome.label
+    return { outcome, other: differs ? other : null, sure: (outcome.confidence ?? 0) >= SURE }
+  })
+  const telling = found.filter(({ other, sure }) => other !== null || sure).sort(byInterest)
+  const once = new Map(telling.toReversed().map((one) => [one.outcome.id, one]))
+  return { wrong: new Set(wrong.map(({ id }) => id)).size, telling: [...once.values()].reverse() }
+}
+
+function keyOf({ id, repeat = 1 }: Outcome): string {
+  return `${repeat} ${id}`
+}
+
+function byInterest(one: Disagreement, other: Disagreement): number {
+  const rank = ({ other, sure }: Disagreement) => (other !== null ? 2 : 0) + (sure ? 1 : 0)
+  const confidence = ({ outcome }: Disagreement) => outcome.confidence ?? 0
+  return rank(other) - rank(one) || confidence(other) - confidence(one) || (one.outcome.id < other.outcome.id ? -1 : 1)
+}
+
+/** The disagreements as a section, each folded away, with how many there are and how many are shown. */
+export function disagreementSection(cell: Cell, beside: Cell | null): Markup {
+  const { wrong, telling } = disagreementsOf(cell, beside)
+  const shown = telling.slice(0, MOST)
+  const differing = telling.filter(({ other }) => other !== null).length
+  const sure = telling.filter((one) => one.sure).length
+  return html`
+<p>${foreign(cell.row, 120)} and people disagree on ${wrong} items.${beside === null ? '' : html` On ${differing} of them ${foreign(beside.row, 120)} says something else than ${foreign(cell.row, 120)}.`}${
+    cell.labels?.confidence == null ? '' : ` On ${sure} of them the verdict was at least ${SURE * 100} % sure.`
+  } Shown are ${shown.length}, left out ${wrong - shown.length}. What was judged stands in the data set, under these ids.</p>
+${shown.map((one) => entry(one, beside))}`
+}
+
+function entry({ outcome, other, sure }: Disagreement, beside: Cell | null): Markup {
+  const { id, gold, label, confidence, rationale, annotations, scores, slices, degraded, repeat, debate = [] } = outcome
+  const facts: [string, string][] = [
+    ...(other === null || beside === null
+      ? []
+      : [[beside.row, `${other.label ?? 'no label'}. ${other.rationale}`] as [string, string]]),
+    ...(annotations === undefined ? [] : [['annotators', annotations.join(', ')] as [string, string]]),
+    ...pairs('scores', scores),
+    ...pairs('slices', slices),
+    ...(repeat === undefined ? [] : [['repeat', String(repeat)] as [string, string]]),
+    ...(degraded.length === 0 ? [] : [['degraded', degraded.join('; ')] as [string, string]]),
+  ]
+  return html`
+<details class="case"><summary>${foreign(id, 80)}: people say <b>${foreign(gold ?? '', 60)}</b>, judged <b>${foreign(label ?? 'no label', 60)}</b>${confidence === null ? '' : html`, <span class="${sure ? 'alarm' : ''}">${Math.round(confidence * 100)} % sure</span>`}</summary>
+<blockquote>${rationale === '' ? 'The verdict gives no rationale.' : foreign(rationale)}</blockquote>
+${debate.length === 0 ? '' : html`<ol>${debate.map(({ who, says }) => html`<li><b>${foreign(who, 60)}</b>: ${foreign(says, 500)}</li>`)}</ol>`}
+<dl>${facts.map(([name, text]) => html`<dt>${foreign(name, 60)}</dt><dd>${foreign(text, 600)}</dd>`)}</dl></details>`
+}
+
+function pairs(name: string, values: Readonly<Record<string, string | number>>): [string, string][] {
+  const said = Object.entries(values).map(([key, value]) => `${key} ${value}`)
+  return said.length === 0 ? [] : [[name, said.join(', ')]]
+}

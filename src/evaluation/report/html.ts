@@ -1,0 +1,109 @@
+import type { Cell, Evaluation } from '../evaluation.ts'
+import type { PresetTable } from '../presets/preset.ts'
+import { bestCheaper } from '../summary.ts'
+import { countsSection } from './counts-section.ts'
+import { confidenceCurves } from './curves.ts'
+import { disagreementSection } from './disagreements.ts'
+import type { ComparedData } from './markdown.ts'
+import { foreign, html, Markup } from './markup.ts'
+import { PAGE_STYLE } from './page-style.ts'
+import { qualityAgainstCost } from './quality-against-cost.ts'
+import {
+  aspectTable,
+  classTable,
+  comparisonSection,
+  confusionMatrix,
+  mainSection,
+  peopleSection,
+  sliceSection,
+  tableOf,
+} from './sections.ts'
+
+/**
+ * An evaluation as one HTML page that needs nothing else: no script, no font, no picture from elsewhere, and its policy forbids
+ * them. `compared` is what changed since another evaluation.
+ */
+export function htmlReport(
+  evaluation: Evaluation,
+  preset: PresetTable | null,
+  compared: readonly ComparedData[] = [],
+): string {
+  const { title, summary, table } = evaluation
+  const sets = [...Map.groupBy(table, ({ data }) => data)]
+  const [lead = '', ...others] = summary
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${new Markup(PAGE_STYLE)}</style>
+</head>
+<body><main>
+<h1>${foreign(title, 300)}</h1>
+<p class="note">${aboutRun(evaluation)}</p>
+<p class="lead">${foreign(lead)}</p>
+${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${foreign(sentence)}</li>`)}</ul>`}
+<h2>Quality against cost</h2>
+${sets.map(([data, cells]) => pictureOf(data, cells, sets.length > 1))}
+<p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
+${mainSection(evaluation, preset)}
+${compared.map(comparisonSection)}
+${sets.map(([data, cells]) => dataSection(data, cells))}
+${countsSection(evaluation)}
+</main></body>
+</html>
+`
+  return page.source
+}
+
+function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {
+  const models = [...new Set(table.flatMap((cell) => cell.models))].sort()
+  return html`Protocol ${protocol}${preset === null ? '' : `, preset ${preset}`}, seed ${foreign(seed, 80)}. Data: ${foreign(
+    data.map(({ name, format, items }) => `${name} (${format}), ${items} items`).join('; '),
+    600,
+  )}.${models.length === 0 ? '' : html` Models: ${foreign(models.join(', '), 600)}.`}`
+}
+
+function pictureOf(data: string, cells: readonly Cell[], many: boolean): Markup {
+  if (cells.every(({ why }) => why !== null)) return html``
+  return html`${many ? html`<h3>${foreign(data, 120)}</h3>` : ''}${qualityAgainstCost(cells)}`
+}
+
+/** All of the first row on a data set; of the others their confusion matrices. */
+function dataSection(data: string, cells: readonly Cell[]): Markup {
+  const [first, ...others] = cells.filter(({ why }) => why === null)
+  if (first === undefined) return html``
+  const { labels, aspects } = first
+  if (labels === null && aspects.length === 0) return html``
+  return html`
+<h2>${foreign(first.row, 120)}, ${foreign(data, 120)}</h2>
+${labels === null ? '' : labelSections(first, others)}
+${aspects.length === 0 ? '' : html`<h3>Scores beside people’s ratings</h3>${tableOf(aspectTable(first), 'Scores beside ratings')}`}`
+}
+
+function labelSections(first: Cell, others: readonly Cell[]): Markup {
+  const { labels } = first
+  if (labels === null) return html``
+  const beside = bestCheaper(first, others) ?? others.find((cell) => cell.labels !== null) ?? null
+  const matrices = others.filter((cell) => cell.labels !== null)
+  return html`
+<h3>Confusion matrix</h3>
+${confusionMatrix(first)}
+${
+  matrices.length === 0
+    ? ''
+    : html`<details><summary>Confusion matrices of the other rows: ${matrices.length}</summary>
+<div class="matrices">${matrices.map((cell) => html`<div><h4>${foreign(cell.row, 120)}</h4>${confusionMatrix(cell)}</div>`)}</div></details>`
+}
+<h3>By label</h3>
+${tableOf(classTable(labels), 'By label')}
+<h3>How sure, and how right</h3>
+${confidenceCurves(labels)}
+${sliceSection(labels)}
+${peopleSection(labels)}
+<h3>The most telling disagreements</h3>
+${disagreementSection(first, beside)}`
+}

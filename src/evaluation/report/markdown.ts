@@ -1,0 +1,67 @@
+import type { Comparison } from '../against.ts'
+import type { Evaluation } from '../evaluation.ts'
+import type { PresetTable } from '../presets/preset.ts'
+import { points, withInterval } from '../summary.ts'
+import { confusionTable, mainTable, sliceTable, type TextTable } from './cells.ts'
+
+/** What changed since another evaluation, by data set. */
+export interface ComparedData {
+  readonly data: string
+  readonly comparison: Comparison
+}
+
+/** An evaluation as a Markdown page. */
+export function markdownReport(
+  evaluation: Evaluation,
+  preset: PresetTable | null,
+  compared: readonly ComparedData[] = [],
+): string {
+  const [first] = evaluation.table.filter(({ labels }) => labels !== null)
+  return [
+    `# ${evaluation.title}`,
+    ...evaluation.summary
+      .map((sentence) => `- ${sentence}`)
+      .join('\n')
+      .split('\n\n'),
+    'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
+    markdownTable(mainTable(evaluation, preset)),
+    ...(preset === null ? [] : preset.notes.map((note) => `- ${note}`)),
+    ...(first === undefined
+      ? []
+      : [
+          `## ${first.row}, ${first.data}`,
+          markdownTable(confusionTable(first)),
+          ...(first.labels?.slices.length ? ['### Slices', markdownTable(sliceTable(first))] : []),
+        ]),
+    ...compared.flatMap(comparisonSection),
+    '',
+  ].join('\n\n')
+}
+
+function comparisonSection({ data, comparison }: ComparedData): string[] {
+  return [
+    `## What changed: ${data}`,
+    ...comparison.shown.map((change) => `- **shown differently**: ${change}`),
+    markdownTable(comparisonTable(comparison)),
+  ]
+}
+
+export function comparisonTable({ differences }: Comparison): TextTable {
+  return {
+    head: ['of', 'items', 'before', 'now', 'change', 'p (Holm)', ''],
+    rows: differences.map(({ of, items, before, now, change, pValue, alarm }) => [
+      ...[of, String(items), points(before), points(now), withInterval(change), pValue.toFixed(3)],
+      alarm ? 'beyond chance and margin' : '',
+    ]),
+  }
+}
+
+function markdownTable({ head, rows }: TextTable): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(escaped).join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** Texts of data sets and models stand in tables: nothing in them ends a cell or a line, or becomes markup. */
+function escaped(text: string): string {
+  return text.replace(/[\\|<>`*_[\]]/g, '\\$&').replace(/\s+/g, ' ')
+}

@@ -1,0 +1,25 @@
+/** How the items of one row of a table are judged. */
+export interface RowPlan {
+  /** As the table names it; unique within the table. */
+  readonly name: string
+  readonly how: Judging
+  /** The models of this row by role, over those of the settings. */
+  readonly models?: Readonly<Record<string, string>>
+  /** How often the whole row is judged, each time with draws of its own; the row's figures are over all of them. 1 by default. */
+  readonly repeats?: number
+  /** Comments that came longer after their post than this are left out, in ms; left out, threads are judged whole. */
+  readonly finalAge?: number
+  /** Of each thread only so many comments are judged, the earliest by time and then id; left out, all of them. */
+  readonly firstComments?: number
+}
+
+/**
+ * What judges a row: the protocol, with some of its switches set; one prompt in its place; a vote of people's stances towards
+ * the claim, which asks no model; or nothing, and why.
+ */
+export type Judging =
+  | { readonly by: 'protocol'; readonly switches: Readonly<Record<string, unknown>> }
+  | { readonly by: 'one-prompt'; readonly ask: 'zero-shot' | 'chain-of-thought' }
+  | { readonly by: 'self-consistency'; readonly draws: number | 'as-many-tokens-as-the-first-row' }
+  | { readonly by: 'gold-stances' }
+  | { readonly by: 'nothing'; readonly why: string }

@@ -1,0 +1,232 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import type { Evaluation } from '../../src/evaluation/evaluation.ts'
+import { seededRandom } from '../../src/evaluation/statistics/random.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { tell } from '../support/pipeline.ts'
+
+const SEED = process.env.EVAL_SEED ?? String(Date.now())
+const KILLS = 10
+const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-'))
+/** Loaded before everything else: no socket can be opened. */
+const NO_NETWORK = join(folder, 'no-network.mjs')
+writeFileSync(
+  NO_NETWORK,
+  "import net from 'node:net'\nnet.Socket.prototype.connect = () => { throw new Error('the network is cut off') }\n",
+)
+
+let understudy: Understudy
+beforeAll(async () => {
+  understudy = await startUnderstudy({ latencyMs: 40 })
+})
+afterAll(async () => {
+  await understudy.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface How {
+  readonly killAfterMs?: number
+  readonly offline?: boolean
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** `gavel eval` with these arguments, in a process of its own. */
+async function gavelEval(args: readonly string[], how: How = {}) {
+  const { killAfterMs, offline = false } = how
+  const flags = ['--disable-warning=TimeoutNegativeWarning', ...(offline ? ['--import', NO_NETWORK] : [])]
+  const model = offline ? {} : understudy.settings
+  const child = spawn(process.execPath, [...flags, join(PROJECT, 'src', 'main.ts'), 'eval', ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...model, ...how.environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, said] = ['', '']
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const ended = once(child, 'exit')
+  if (killAfterMs !== undefined) {
+    // From its first call on: before it there is nothing to lose.
+    const calls = understudy.calls().length
+    while (understudy.calls().length === calls && child.exitCode === null) await sleep(10)
+    await Promise.race([ended, sleep(killAfterMs)])
+    child.kill('SIGKILL')
+  }
+  const [code] = await ended
+  return { code, out, said }
+}
+
+const linesOf = (file: string) =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+const TEXTS = join(folder, 'texts.jsonl')
+/** Twelve posts, half of them hateful by the understudy's word list. */
+const post = (at: number, over: object = {}) => ({
+  ...{ type: 'post', id: `p${at}`, createdAt: '2025-01-01T12:00:00Z', label: at % 2 === 0 ? 'hate' : 'non-hate' },
+  text:
+    at % 2 === 0 ? `number ${at}: they are vermin and scum, get them out` : `number ${at}: a quiet day in the garden`,
+  ...over,
+})
+const fileOf = (name: string, lines: readonly (object | string)[]) => {
+  const file = join(folder, name)
+  writeFileSync(file, lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''))
+  return file
+}
+fileOf(
+  'texts.jsonl',
+  Array.from({ length: 12 }, (_, at) => post(at)),
+)
+const HATE = ['--protocol', 'hate', '--data', TEXTS, '--rows', 'baselines']
+
+describe('gavel eval', () => {
+  it(`killed ${KILLS} times and run again asks no recorded answer twice, and its table is the same; so is a replay without a network`, async () => {
+    const random = seededRandom(SEED)
+    const whole = join(folder, 'whole')
+    const first = await gavelEval([...HATE, '--out', whole])
+    expect(first.code, first.said).toBe(0)
+    const inOneRun = understudy.calls().length
+
+    const killed = join(folder, 'killed')
+    for (let kill = 0; kill < KILLS; kill++)
+      await gavelEval([...HATE, '--out', killed], { killAfterMs: random.below(700) })
+    const last = await gavelEval([...HATE, '--out', killed])
+    expect(last.code, last.said).toBe(0)
+    expect(readFileSync(join(killed, 'report.json'), 'utf8')).toBe(readFileSync(join(whole, 'report.json'), 'utf8'))
+
+    const [answers, calls] = [linesOf(join(killed, 'answers.jsonl')), linesOf(join(killed, 'calls.jsonl'))]
+    expect(new Set(answers.map(({ digest }) => digest)).size).toBe(answers.length)
+    const answered = new Set(answers.map(({ call }) => call))
+    const lost = calls.filter(({ call }) => !answered.has(call)).length
+    const made = understudy.calls().length - inOneRun
+    tell(`seed ${SEED}: ${inOneRun} calls in one run; ${made} over ${KILLS} kills, ${lost} of them lost in flight`)
+    expect(answers.length).toBe(inOneRun)
+    expect(made).toBeLessThanOrEqual(answers.length + lost)
+
+    const replay = await gavelEval([...HATE, '--replay', killed, '--json'], { offline: true })
+    expect(replay.code, replay.said).toBe(0)
+    expect(replay.out).toBe(readFileSync(join(whole, 'report.json'), 'utf8'))
+
+    // One deleted answer fails by its name.
+    const [gone, ...left] = answers
+    const cut = join(folder, 'cut')
+    cpSync(killed, cut, { recursive: true })
+    writeFileSync(join(cut, 'answers.jsonl'), left.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const missing = await gavelEval([...HATE, '--replay', cut, '--json'], { offline: true })
+    expect(missing.code).toBe(1)
+    expect(missing.said).toContain(gone.digest)
+    expect(missing.out).toBe('')
+  }, 180_000)
+
+  it('prints counts, metrics and a row for each baseline as JSON, and the same as a page in Markdown', async () => {
+    const out = join(folder, 'reports')
+    const { code, out: printed, said } = await gavelEval([...HATE, '--out', out, '--json'])
+    expect(code, said).toBe(0)
+    const evaluation = JSON.parse(printed) as Evaluation
+    expect(evaluation.counts).toMatchObject({ items: 12, comments: 0, unreadable: 0, refused: 0, degraded: 12 })
+    expect(evaluation.table.map(({ row, counts }) => [row, counts.items])).toEqual([
+      ['hate', 12],
+      ['zero-shot', 12],
+      ['chain of thought', 12],
+      ['self-consistency', 12],
+    ])
+    expect(evaluation.metrics.accuracy).toEqual(evaluation.table[0]?.labels?.accuracy)
+    expect(evaluation.summary[0]).toMatch(/^The debate (pays|does not pay): /)
+    expect(evaluation.summary.join('\n')).toMatch(/no language model.*12 items can show a share to ± 2\d\.\d points/s)
+    const page = readFileSync(join(out, 'report.md'), 'utf8')
+    for (const { row } of evaluation.table) expect(page).toContain(`| ${row}`)
+    expect(page).toContain(evaluation.summary[0])
+  }, 60_000)
+
+  it('ends with exit code 1 against a run that fared otherwise, and with 0 against itself', async () => {
+    const out = join(folder, 'against')
+    await gavelEval([...HATE, '--rows', 'none', '--out', out])
+    const same = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', join(out, 'report.json')], {
+      offline: true,
+    })
+    expect(same.code, same.said).toBe(0)
+    const before = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+    before.table[0].counts.comments = 7
+    const other = fileOf('before.json', [before])
+    const changed = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', other], { offline: true })
+    expect(changed.code).toBe(1)
+    expect(changed.out).toContain('comments: 7 before, 0 now')
+    expect(changed.said).toContain('Changed since')
+  }, 60_000)
+
+  it('tells what other settings would ask, asks nothing without --yes, and with it only that', async () => {
+    const out = join(folder, 'what-if')
+    await gavelEval([...HATE, '--rows', 'none', '--out', out])
+    const settings = fileOf('settings.yaml', ['protocols:\n  hate:\n    rounds: 1'])
+    const args = [...HATE, '--rows', 'none', '--replay', out, '--what-if', settings]
+    const asked = understudy.calls().length
+    const dry = await gavelEval(args)
+    expect(dry.code, dry.said).toBe(0)
+    expect(dry.said).toMatch(/12 questions would be asked, for about \$0\.0\d+.*12 times a question of judge/s)
+    expect(understudy.calls().length).toBe(asked)
+    const paid = await gavelEval([...args, '--yes', '--json'])
+    expect(paid.code, paid.said).toBe(0)
+    expect(understudy.calls().length).toBe(asked + 12)
+    expect((JSON.parse(paid.out) as Evaluation).table[0]?.perItem.calls).toBe(8)
+  }, 60_000)
+
+  it('stops when its money is spent, keeps what was answered, and goes on with more', async () => {
+    const out = join(folder, 'money')
+    const poor = await gavelEval([...HATE, '--rows', 'none', '--out', out, '--max-cost', '0.002'])
+    expect(poor.code).toBe(1)
+    expect(poor.said).toMatch(/Stopped at --max-cost: \d+ of 12 verdicts, \$0\.00\d+ paid/)
+    expect(linesOf(join(out, 'answers.jsonl')).length).toBeGreaterThan(0)
+    expect(existsSync(join(out, 'report.json'))).toBe(false)
+    expect((await gavelEval([...HATE, '--rows', 'none', '--out', out])).code).toBe(0)
+  }, 60_000)
+
+  it.each([
+    [
+      'a label that the protocol lacks',
+      [post(1, { label: 'nasty' })],
+      /texts.*:1 has the label "nasty"; those of hate are/,
+    ],
+    ['an id with two labels', [post(1), post(1, { label: 'hate' })], /:2 labels p1 hate, and line 1 non-hate/],
+    ['an empty class', [post(1), post(3)], /has no item labelled hate, but: /],
+    ['no label at all', [post(1, { label: undefined })], /has no item to judge by/],
+  ])('ends with one clear line for %s', async (_, lines, expected) => {
+    const file = fileOf('texts-bad.jsonl', lines)
+    const { code, out, said } = await gavelEval(['--protocol', 'hate', '--data', file, '--rows', 'none'])
+    expect(code).toBe(1)
+    expect(out).toBe('')
+    expect(said.trim().split('\n')).toHaveLength(1)
+    expect(said).toMatch(expected)
+  })
+
+  it('names a broken line and goes on; says what is missing on its command line', async () => {
+    const file = fileOf('broken.jsonl', [post(0), '{"type": "post", ', post(1), post(2), post(3)])
+    const { code, out, said } = await gavelEval(['--protocol', 'hate', '--data', file, '--rows', 'none', '--json'])
+    expect(code, said).toBe(0)
+    expect(said).toMatch(/broken\.jsonl:2 .*left out/)
+    expect((JSON.parse(out) as Evaluation).counts.unreadable).toBe(1)
+    for (const [args, why] of [
+      [[], /give --protocol or --preset/],
+      [['--protocol', 'hate'], /needs --data FILE/],
+      [[...HATE, '--out', 'a', '--replay', 'b'], /give one of them/],
+      [[...HATE, '--what-if', 'c'], /needs --replay/],
+      [['--protocol', 'hate', '--data', TEXTS, '--format', 'nothing'], /each --data needs its --format/],
+    ] as const) {
+      const wrong = await gavelEval(args)
+      expect(wrong.code).toBe(2)
+      expect(wrong.said).toMatch(why)
+    }
+    const none = await gavelEval([...HATE, '--replay', folder])
+    expect(none.code).toBe(1)
+    expect(none.said).toContain('holds no answers')
+  }, 60_000)
+})
