@@ -12,7 +12,8 @@ import { startUnderstudy, type Understudy } from '../../src/tools/understudy/ser
 import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.EVAL_SEED ?? String(Date.now())
-const KILLS = 10
+/** `EVAL_KILLS=10` is the long form. */
+const KILLS = Number(process.env.EVAL_KILLS ?? 4)
 const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-'))
 /** Loaded before everything else: no socket can be opened. */
 const NO_NETWORK = join(folder, 'no-network.mjs')

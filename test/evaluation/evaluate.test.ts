@@ -182,12 +182,12 @@ describe('a comparison with an earlier run', () => {
       sourceId: `leak ${at}`,
     }))
     await shelf.add('kodoli', items, 'test', new AbortController().signal)
-    // It copies the label of an example that holds the text's own words, else it is right on 8 of 10.
+    // It copies the label of an example that holds the text's own words, else it is right on 6 of 10.
     const copying = standIn((request) => {
       const text = textIn(request)
       const [, own = ''] = /<<text:[^>]*>>\n\w+ (t\d+w0) /.exec(text) ?? []
       const [, label] = new RegExp(`Label: ([^\\n]+)\\n<<example[^>]*>>\\n\\w+ ${own} `).exec(text) ?? []
-      const believed = label === undefined ? noisy(0.8, 1)(text.slice(text.indexOf('<<text:'))) : label === 'Offensive'
+      const believed = label === undefined ? noisy(0.6, 1)(text.slice(text.indexOf('<<text:'))) : label === 'Offensive'
       return { label: believed ? 'Offensive' : 'Not Offensive' }
     })
     const data = await dataSetOf(hateFile(LEAKED), 'gavel', 'hate')
