@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { type Cell, type CellInput, cellOf, type DataSet, emptyCell } from '../evaluation/evaluation.ts'
 import { byGoldStances } from '../evaluation/gold-stances.ts'
@@ -8,7 +9,7 @@ import type { RowPlan } from '../evaluation/rows.ts'
 import type { Model } from '../ports/model.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { metered } from './metered.ts'
-import { type JudgedRow, judgeRow } from './row-judging.ts'
+import { judgeRow } from './row-judging.ts'
 
 /** What is judged, by what, and within which bounds. */
 export interface EvaluationPlan {
@@ -68,10 +69,17 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const said = new Set<string>()
   let done = 0
 
-  async function once(row: RowPlan, set: DataSet, draws: number, repeat: number): Promise<JudgedRow> {
+  async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
     const answers = recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`)
+    const asked = new Set<string>()
+    const noting: Model = {
+      complete(request) {
+        asked.add(request.model)
+        return answers.complete(request)
+      },
+    }
     const judging = {
-      ...{ kind, row, model: answers, draws, data: set, keepNearDuplicates: plan.keepNearDuplicates },
+      ...{ kind, row, model: noting, draws, data: set, keepNearDuplicates: plan.keepNearDuplicates },
       shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
     }
     const judged = await judgeRow(settings, judging, {
@@ -84,6 +92,10 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       failed: io.say,
     })
     if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
+    if (meter?.unpriced() != null)
+      throw new OperatorError(
+        `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+      )
     if (stop.signal.aborted)
       throw new OperatorError(
         `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to go on.`,
@@ -92,7 +104,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       throw new OperatorError(
         `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to go on.`,
       )
-    return judged
+    return { ...judged, unpriced: [...asked].filter((name) => entryOf(settings.models.prices, name) === undefined) }
   }
 
   async function judgedCell(row: RowPlan, set: DataSet, before: readonly Cell[]): Promise<Cell> {
@@ -106,18 +118,27 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const outcomes: Outcome[] = []
     const refused = new Set<string>()
     const models = new Set<string>()
+    const unpriced = new Set<string>()
     let comments = 0
     for (let repeat = 1; repeat <= (row.repeats ?? 1); repeat++) {
       const judged = await once(row, set, draws, repeat)
       outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
       for (const why of judged.refused) refused.add(why)
       for (const named of judged.models) models.add(named)
+      for (const named of judged.unpriced) unpriced.add(named)
       comments += judged.comments
     }
     for (const why of refused) if (!said.has(why)) io.say(why)
     for (const why of refused) said.add(why)
     return cellOf(
-      { ...input, outcomes, models: [...models].sort(), refused: refused.size, comments },
+      {
+        ...input,
+        outcomes,
+        models: [...models].sort(),
+        unpriced: [...unpriced].sort(),
+        refused: refused.size,
+        comments,
+      },
       plan.labels,
       plan.seed,
     )
@@ -144,7 +165,7 @@ function drawsOf({ how }: RowPlan, set: DataSet, before: readonly Cell[]): numbe
   const cells = before.filter(({ data }) => data === set.name)
   const [debate, thought] = [cells[0], cells.find(({ row }) => row === CHAIN_OF_THOUGHT)]
   if (debate === undefined || thought === undefined || thought.perItem.tokens === 0) return DRAWS.least
-  const paidFor = Math.round(debate.perItem.tokens / thought.perItem.tokens)
+  const paidFor = Math.floor(debate.perItem.tokens / thought.perItem.tokens)
   return Math.min(DRAWS.most, Math.max(DRAWS.least, paidFor))
 }
 

@@ -8,11 +8,14 @@ export interface Metered {
   readonly model: Model
   /** Answers, their tokens, and US dollars so far. */
   readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
+  /** The first model that was not asked since it has no price, and money is limited. */
+  unpriced(): string | null
 }
 
 /**
  * Counts what a model's answers cost. From `most` US dollars on no call is made: it fails with `budget`, and `exhausted` is
- * called. Calls that are in flight at that moment end, and may exceed it.
+ * called. Calls that are in flight at that moment end, and may exceed it. With `most` finite, a model without a price is not
+ * asked either: nobody could say when the money is spent.
  */
 export function metered(
   model: Model,
@@ -21,10 +24,18 @@ export function metered(
   exhausted: () => void,
 ): Metered {
   const spent = { calls: 0, tokens: 0, usd: 0 }
+  let unpriced: string | null = null
   return {
     spent,
+    unpriced: () => unpriced,
     model: {
       async complete(request) {
+        const price = entryOf(prices, request.model)
+        if (Number.isFinite(most) && price === undefined) {
+          unpriced ??= request.model
+          exhausted()
+          throw new PermanentError('budget', `${request.model} has no price, and the run may cost $${most}`)
+        }
         if (spent.usd >= most) {
           exhausted()
           throw new PermanentError('budget', `the run may cost $${most}, and has cost that`)
@@ -32,7 +43,7 @@ export function metered(
         const reply = await model.complete(request)
         spent.calls++
         spent.tokens += reply.promptTokens + reply.completionTokens
-        spent.usd += chargeOf(reply, entryOf(prices, request.model)).costUsd
+        spent.usd += chargeOf(reply, price).costUsd
         return reply
       },
     },

@@ -1,6 +1,7 @@
 import { entryOf } from '../domain/entry-of.ts'
 import type { Outcome } from './outcomes.ts'
-import { holm, mcNemar, pairedDifference } from './statistics/compare.ts'
+import { type Pair, pairedChange, pairedTest, pairsOf } from './pairs.ts'
+import { holm } from './statistics/compare.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { seededRandom } from './statistics/random.ts'
 
@@ -31,7 +32,7 @@ export interface Comparison {
   readonly onlyBefore: number
   readonly onlyNow: number
   readonly differences: readonly Difference[]
-  /** What else was shown to the judges than before, in words: comments that went missing, lines that were not read. */
+  /** What else differs, in words: comments that went missing, lines that were not read, gold labels that were changed. */
   readonly shown: readonly string[]
   readonly alarm: boolean
 }
@@ -46,56 +47,35 @@ export interface Run {
 /**
  * Compares accuracy over the items that both runs have, in all and by slice: McNemar's exact test, Holm's correction, and
  * the paired bootstrap over the sampled units for how much. A gain past the margin alarms as a loss does: nobody gains
- * by chance what a leak would give. Other counts of what was shown alarm by themselves.
+ * by chance what a leak would give. Other counts of what was shown, and other gold labels, alarm by themselves.
  */
 export function compare(before: Run, now: Run, { margin, seed }: { margin: number; seed: string }): Comparison {
-  const earlier = new Map(labelled(before.outcomes).map((outcome) => [outcome.id, outcome]))
-  const pairs = labelled(now.outcomes).flatMap((outcome) => {
-    const other = earlier.get(outcome.id)
-    return other === undefined ? [] : [{ now: outcome, wasRight: isRight(other), isRight: isRight(outcome) }]
-  })
-  const compared = groupsOf(pairs).map((group) => ({ ...group, pValue: mcNemar(discordance(group.pairs)) }))
+  const { pairs, onlyFirst, onlySecond } = pairsOf(before.outcomes, now.outcomes)
+  const compared = groupsOf(pairs).map((group) => ({ ...group, pValue: pairedTest(group.pairs) }))
   const adjusted = holm(compared.map(({ pValue }) => pValue))
   const differences = compared.map((group, at) => differenceOf(group, adjusted[at] ?? 1, { margin, seed }))
-  const shown = countsChanged(before.counts, now.counts)
+  const relabelled = pairs.filter(({ sameGold }) => !sameGold).length
+  const shown = [
+    ...countsChanged(before.counts, now.counts),
+    ...(relabelled > 0 ? [`gold labels: ${relabelled} of ${pairs.length} items have another than before`] : []),
+  ]
   return {
     margin,
-    onlyBefore: earlier.size - pairs.length,
-    onlyNow: labelled(now.outcomes).length - pairs.length,
+    onlyBefore: onlyFirst,
+    onlyNow: onlySecond,
     differences,
     shown,
     alarm: shown.length > 0 || differences.some(({ alarm }) => alarm),
   }
 }
 
-interface Pair {
-  readonly now: Outcome
-  readonly wasRight: boolean
-  readonly isRight: boolean
-}
-
-function labelled(outcomes: readonly Outcome[]): Outcome[] {
-  return outcomes.filter(({ gold }) => gold !== null)
-}
-
-function isRight({ gold, label }: Outcome): boolean {
-  return gold === label
-}
-
 function groupsOf(pairs: readonly Pair[]): { of: string; pairs: readonly Pair[] }[] {
-  const names = [...new Set(pairs.flatMap(({ now }) => Object.keys(now.slices)))].sort()
+  const names = [...new Set(pairs.flatMap(({ item }) => Object.keys(item.slices)))].sort()
   const slices = names.flatMap((by) => {
-    const groups = [...Map.groupBy(pairs, ({ now }) => entryOf(now.slices, by) ?? '(none)')]
+    const groups = [...Map.groupBy(pairs, ({ item }) => entryOf(item.slices, by) ?? '(none)')]
     return groups.length < 2 ? [] : groups.map(([value, inside]) => ({ of: `${by}: ${value}`, pairs: inside }))
   })
   return [{ of: 'all', pairs }, ...slices.filter((slice) => slice.pairs.length >= LEAST_IN_SLICE)]
-}
-
-function discordance(pairs: readonly Pair[]) {
-  return {
-    onlyFirst: pairs.filter((pair) => pair.wasRight && !pair.isRight).length,
-    onlySecond: pairs.filter((pair) => !pair.wasRight && pair.isRight).length,
-  }
 }
 
 function differenceOf(
@@ -103,19 +83,9 @@ function differenceOf(
   pValue: number,
   { margin, seed }: { margin: number; seed: string },
 ): Difference {
-  const share = (right: (pair: Pair) => boolean) => (sample: readonly (readonly Pair[])[]) => {
-    const all = sample.flat()
-    return all.length === 0 ? null : all.filter(right).length / all.length
-  }
-  const [before, now] = [share((pair) => pair.wasRight), share((pair) => pair.isRight)]
-  const units = [...Map.groupBy(pairs, (pair) => pair.now.unit).values()]
-  const change = pairedDifference(
-    units,
-    { first: before, second: now },
-    { random: seededRandom(`${seed} ${of}`), absent: 'no items in common' },
-  )
+  const { first, second, change } = pairedChange(pairs, seededRandom(`${seed} ${of}`))
   const alarm = pValue < ALPHA && Math.abs(change.value ?? 0) > margin
-  return { of, items: pairs.length, before: before(units) ?? 0, now: now(units) ?? 0, change, pValue, alarm }
+  return { of, items: pairs.length, before: first, now: second, change, pValue, alarm }
 }
 
 function countsChanged(before: Run['counts'], now: Run['counts']): string[] {

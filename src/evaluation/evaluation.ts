@@ -5,7 +5,7 @@ import type { Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
 import type { RowPlan } from './rows.ts'
-import { type LabelScores, labelScores } from './scores.ts'
+import { itemsIn, type LabelScores, labelScores } from './scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
 
 /** A labelled file, and which of its items are judged. */
@@ -23,6 +23,7 @@ export interface DataSet {
 
 /** What was read, shown and lost in one cell: numbers that must not change unnoticed. */
 export interface Counts {
+  /** An item that was judged several times is one; all that follows is over all its judgings. */
   readonly items: number
   /** Comments of the items in the file. */
   readonly comments: number
@@ -31,7 +32,7 @@ export interface Counts {
   readonly commentsLeftOut: Readonly<Record<string, number>>
   readonly unreadable: number
   readonly refused: number
-  /** Verdicts with something in `degraded`, and items without a verdict. */
+  /** Verdicts with something in `degraded`, and judgings without a verdict. */
   readonly degraded: number
   readonly noVerdict: number
   /** Items of shelves that were passed over because they are the judged item, or nearly its text. */
@@ -60,6 +61,8 @@ export interface Cell {
   readonly paper: Readonly<Partial<Record<Measure, number>>>
   /** The models that answered, as their endpoints name them. */
   readonly models: readonly string[]
+  /** The models that were asked and that the settings have no price for, as they name them: in `costUsd` these are free. */
+  readonly unpriced: readonly string[]
   readonly outcomes: readonly Outcome[]
 }
 
@@ -90,18 +93,19 @@ export interface CellInput {
   readonly paper?: Cell['paper']
   readonly outcomes: readonly Outcome[]
   readonly models: readonly string[]
+  readonly unpriced?: readonly string[]
   readonly refused: number
   readonly comments: number
 }
 
 /** Scores a cell. Labels are the protocol's; none where it gives scores instead. */
 export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
-  const { row, data, draws, outcomes, models, paper = {} } = input
+  const { row, data, draws, outcomes, models, unpriced = [], paper = {} } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
   const mean = (of: (usage: Outcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
-    ...{ row: row.name, data: data.name, why: null, draws, paper, models, outcomes },
+    ...{ row: row.name, data: data.name, why: null, draws, paper, models, unpriced, outcomes },
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
@@ -119,7 +123,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
 export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
   return {
     ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
-    ...{ paper, models: [], outcomes: [] },
+    ...{ paper, models: [], unpriced: [], outcomes: [] },
     counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
     perItem: { calls: 0, tokens: 0, costUsd: 0 },
   }
@@ -134,7 +138,7 @@ function countsOf({
   const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0)
   const reasons = ['cap', 'late', 'folded', 'author', 'unscored', 'load'] as const
   return {
-    ...{ items: outcomes.length, comments, unreadable, refused },
+    ...{ items: itemsIn(outcomes), comments, unreadable, refused },
     commentsJudged: sum(({ comments: { judged } }) => judged),
     commentsLeftOut: Object.fromEntries(
       reasons.map((reason) => [reason, sum(({ comments: { leftOut } }) => leftOut[reason])]),

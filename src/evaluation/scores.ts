@@ -36,7 +36,10 @@ const REVIEW_BUDGET = 0.2
 /** Slices with fewer items are counted and not scored. */
 const LEAST_IN_SLICE = 20
 
-/** How good the labels of one row are. Every share is of all items: one without a label counts as wrong, never as absent. */
+/**
+ * How good the labels of one row are. Every share is of all items: one without a label counts as wrong, never as absent. Where
+ * items were judged several times, shares and the confusion matrix are of all their verdicts.
+ */
 export interface LabelScores {
   readonly items: number
   /** What was resampled for the intervals, and how many of them there are. */
@@ -100,6 +103,7 @@ export interface SliceScores {
 /** The scores of outcomes that have a gold label. `seed` fixes the resamples. Throws a `RangeError` on a label not in `labels`. */
 export function labelScores(outcomes: readonly Outcome[], labels: readonly string[], seed: string): LabelScores {
   const judged = outcomes.flatMap(({ gold, label, ...rest }) => (gold === null ? [] : [{ ...rest, gold, label }]))
+  const items = itemsIn(judged)
   const groups = [...Map.groupBy(judged, ({ unit }) => unit).values()]
   const matrices = groups.map((group) => confusionOf(labels, group.map(pairOf)))
   const confusion = sumOf(labels, matrices)
@@ -110,9 +114,9 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
     return estimateFrom(statistic(confusion), values, { units: groups.length, resamples, absent, kind: 'share' })
   }
   return {
-    items: judged.length,
-    units: { count: groups.length, are: groups.length === judged.length ? 'items' : 'groups' },
-    reach: reachOf(judged.length),
+    items,
+    units: { count: groups.length, are: groups.length === items ? 'items' : 'groups' },
+    reach: reachOf(items),
     accuracy: estimate('no items', accuracyOf),
     macroF1: estimate('no items', macroF1Of),
     coverage: coverageOf(confusion),
@@ -128,6 +132,11 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
     people: peopleScores(judged, labels),
     slices: sliceScores(judged),
   }
+}
+
+/** How many items these are: one that was judged several times is one. */
+export function itemsIn(outcomes: readonly Pick<Outcome, 'id'>[]): number {
+  return new Set(outcomes.map(({ id }) => id)).size
 }
 
 type Judged = Outcome & { readonly gold: string }
@@ -176,17 +185,18 @@ function sliceScores(judged: readonly Judged[]): SliceScores[] {
   const names = [...new Set(judged.flatMap(({ slices }) => Object.keys(slices)))].sort()
   return names.flatMap((by) => {
     const groups = [...Map.groupBy(judged, ({ slices }) => entryOf(slices, by) ?? '(none)')].sort(byName)
-    return groups.length < 2 ? [] : groups.map(([value, items]) => sliceScore(by, value, items))
+    return groups.length < 2 ? [] : groups.map(([value, inside]) => sliceScore(by, value, inside))
   })
 }
 
-function sliceScore(by: string, value: string, items: readonly Judged[]): SliceScores {
-  if (items.length < LEAST_IN_SLICE) return { by, value, items: items.length, accuracy: null, interval: null }
-  const right = items.filter(({ gold, label }) => gold === label).length
-  const single = new Set(items.map(({ unit }) => unit)).size === items.length
+function sliceScore(by: string, value: string, judged: readonly Judged[]): SliceScores {
+  const items = itemsIn(judged)
+  if (items < LEAST_IN_SLICE) return { by, value, items, accuracy: null, interval: null }
+  const right = judged.filter(({ gold, label }) => gold === label).length
+  const single = new Set(judged.map(({ unit }) => unit)).size === judged.length
   return {
-    ...{ by, value, items: items.length, accuracy: right / items.length },
-    interval: single ? wilson(right, items.length) : null,
+    ...{ by, value, items, accuracy: right / judged.length },
+    interval: single ? wilson(right, items) : null,
   }
 }
 

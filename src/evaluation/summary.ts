@@ -1,6 +1,5 @@
 import type { Cell, DataSet } from './evaluation.ts'
-import type { Outcome } from './outcomes.ts'
-import { mcNemar, pairedDifference } from './statistics/compare.ts'
+import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { seededRandom } from './statistics/random.ts'
 
@@ -15,23 +14,48 @@ export function withInterval({ value, interval }: Estimate): string {
   return interval === null ? points(value) : `${points(value)} [${points(interval.low)}, ${points(interval.high)}]`
 }
 
+/** A p-value with three digits; `< 0.001` below them. */
+export function pText(pValue: number): string {
+  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3)
+}
+
 /**
- * What the numbers say and what they can't, a sentence each: first whether the debate earns its cost against each cheaper
- * row, for each data set; then what the sample can show, who answered, and what was left out.
+ * What the numbers say and what they can't, a sentence each: first whether the debate earns its cost, for each data set;
+ * then what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows
+ * stand in the paper's order, it is the dearest.
  */
-export function summaryOf(cells: readonly Cell[], data: readonly DataSet[], seed: string): string[] {
+export function summaryOf(
+  cells: readonly Cell[],
+  data: readonly DataSet[],
+  seed: string,
+  { paper = false } = {},
+): string[] {
   const sets = Map.groupBy(cells, (cell) => cell.data)
   const many = sets.size > 1
   const verdicts = [...sets].flatMap(([name, of]) => {
-    const says = debateAgainst(of, seed)
+    const says = debateAgainst(of, seed, paper)
     return says === null ? [] : [many ? `${name}: ${says}` : says]
   })
-  return [...verdicts, ...whoAnswered(cells), ...data.flatMap((set) => aboutSample(set, sets.get(set.name) ?? []))]
+  return [
+    ...verdicts,
+    ...whoAnswered(cells),
+    ...data.flatMap((set) => aboutSample(set, sets.get(set.name) ?? [])),
+    ...withoutPrice(cells),
+  ]
 }
 
-/** Of the rows that cost fewer tokens than this one, the one with the best accuracy; undefined where none does. */
+/** Self-consistency draws as many whole answers as the debate has tokens for; by so much its cost may come out higher. */
+const AS_DEAR = 1.1
+
+/**
+ * Of the rows that a model judged and that cost no more than this one, the one with the best accuracy; undefined where there is
+ * none. What people's stances say is not cheaper: people had to label them.
+ */
 export function bestCheaper({ perItem }: Cell, others: readonly Cell[]): Cell | undefined {
-  const cheaper = others.filter(({ labels, perItem: { tokens } }) => labels !== null && tokens < perItem.tokens)
+  const cheaper = others.filter(
+    ({ labels, draws, perItem: { calls, tokens } }) =>
+      labels !== null && calls > 0 && (draws === null ? tokens < perItem.tokens : tokens <= perItem.tokens * AS_DEAR),
+  )
   return cheaper.sort((one, other) => accuracyOf(other) - accuracyOf(one))[0]
 }
 
@@ -39,53 +63,35 @@ function accuracyOf({ labels }: Cell): number {
   return labels?.accuracy.value ?? 0
 }
 
-/** The first row against the best of those that cost fewer tokens. */
-function debateAgainst(cells: readonly Cell[], seed: string): string | null {
-  const [debate, ...others] = cells.filter(({ labels }) => labels !== null)
-  if (debate === undefined) return null
+/** The debate against the best of the rows that cost no more. Null where no other row was judged by a model. */
+function debateAgainst(cells: readonly Cell[], seed: string, paper: boolean): string | null {
+  const scored = cells.filter(({ labels }) => labels !== null)
+  const byCost = scored.toSorted((one, other) => other.perItem.tokens - one.perItem.tokens)
+  const [debate] = paper ? byCost : scored
+  const others = scored.filter((cell) => cell !== debate)
+  if (debate === undefined || !others.some(({ perItem: { calls } }) => calls > 0)) return null
+  const subject = paper ? 'The dearest row' : 'The debate'
   const best = bestCheaper(debate, others)
-  if (best === undefined) return null
-  const { change, pValue, items } = paired(best, debate, seed)
+  if (best === undefined)
+    return debate.perItem.tokens === 0
+      ? `Whether ${subject.toLowerCase()} pays can’t be said: the endpoint reported no tokens.`
+      : `Whether ${subject.toLowerCase()} pays can’t be said: every other row costs more tokens than ${debate.row}.`
+  const { pairs } = pairsOf(best.outcomes, debate.outcomes)
+  const { change } = pairedChange(pairs, seededRandom(`${seed} ${best.row} ${debate.row}`))
+  const pValue = pairedTest(pairs)
   const named = (cell: Cell) =>
     `${cell.row} (${points(accuracyOf(cell))} % right, ${Math.round(cell.perItem.tokens)} tokens an item)`
   const by = change.interval === null ? '' : ` [${signed(change.interval.low)}, ${signed(change.interval.high)}]`
-  const difference = `${signed(change.value ?? 0)} points${by}, McNemar p = ${pValue.toFixed(3)}, ${items} items`
+  const p = pText(pValue)
+  const difference = `${signed(change.value ?? 0)} points${by}, McNemar p ${p.startsWith('<') ? p : `= ${p}`}, ${pairs.length} items`
   const pays = (change.value ?? 0) > 0 && pValue < 0.05
   const loses = (change.value ?? 0) < 0 && pValue < 0.05
   const says = pays ? 'beats' : loses ? 'is worse than' : 'is not shown to beat'
-  return `${pays ? 'The debate pays' : 'The debate does not pay'}: ${named(debate)} ${says} the best cheaper row, ${named(best)}: ${difference}.`
+  return `${subject} ${pays ? 'pays' : 'does not pay'}: ${named(debate)} ${says} the best row that costs no more, ${named(best)}: ${difference}.`
 }
 
 function signed(share: number): string {
   return `${share > 0 ? '+' : ''}${points(share)}`
-}
-
-/** The second row less the first, item by item. */
-function paired(first: Cell, second: Cell, seed: string): { change: Estimate; pValue: number; items: number } {
-  const earlier = new Map(first.outcomes.map((outcome) => [outcome.id, outcome]))
-  const pairs = second.outcomes.flatMap((outcome) => {
-    const other = earlier.get(outcome.id)
-    return other === undefined || outcome.gold === null ? [] : [{ one: other, two: outcome }]
-  })
-  type Pair = (typeof pairs)[number]
-  const share = (of: (pair: Pair) => Outcome) => (sample: readonly Pair[][]) => {
-    const all = sample.flat()
-    return all.length === 0 ? null : all.filter((pair) => isRight(of(pair))).length / all.length
-  }
-  const change = pairedDifference(
-    [...Map.groupBy(pairs, ({ two }) => two.unit).values()],
-    { first: share(({ one }) => one), second: share(({ two }) => two) },
-    { random: seededRandom(`${seed} ${first.row} ${second.row}`), absent: 'no items in common' },
-  )
-  const pValue = mcNemar({
-    onlyFirst: pairs.filter(({ one, two }) => isRight(one) && !isRight(two)).length,
-    onlySecond: pairs.filter(({ one, two }) => !isRight(one) && isRight(two)).length,
-  })
-  return { change, pValue, items: pairs.length }
-}
-
-function isRight({ gold, label }: Outcome): boolean {
-  return gold === label
 }
 
 function whoAnswered(cells: readonly Cell[]): string[] {
@@ -100,29 +106,46 @@ function whoAnswered(cells: readonly Cell[]): string[] {
   ]
 }
 
+function counted(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
+}
+
+function withoutPrice(cells: readonly Cell[]): string[] {
+  const models = [...new Set(cells.flatMap(({ unpriced }) => unpriced))].sort()
+  if (models.length === 0) return []
+  return [`The settings have no price for ${models.join(', ')} (models.prices): in all costs here they count as free.`]
+}
+
 function aboutSample({ name, items, leftOut, unreadable }: DataSet, cells: readonly Cell[]): string[] {
   const scored = cells.find(({ labels }) => labels !== null)?.labels
-  const counts = cells.find(({ why }) => why === null)?.counts
+  const first = cells.find(({ why }) => why === null)
+  const counts = first?.counts
   const out = Object.entries(leftOut).map(([why, count]) => `${count} ${why}`)
   const passedOver = (counts?.heldOutOwn ?? 0) + (counts?.heldOutNearDuplicates ?? 0)
   return [
     ...(scored?.reach == null
       ? []
-      : [`${name}: ${scored.items} items can show a share to ± ${points(scored.reach)} points at best.`]),
-    ...(scored !== null && scored !== undefined && scored.units.are === 'groups'
-      ? [`Intervals are over ${scored.units.count} groups that were sampled together, not over single items.`]
+      : [`${name}: ${counted(scored.items, 'item')} can show a share to ± ${points(scored.reach)} points at best.`]),
+    ...(scored?.units.are === 'groups'
+      ? [
+          `${name}: intervals are over ${counted(scored.units.count, 'group')} of items that were sampled together, not over single items; McNemar’s test takes items as independent all the same.`,
+        ]
       : []),
     ...(scored?.accuracy.why == null ? [] : [`${name}: ${scored.accuracy.why}.`]),
     ...(out.length === 0 && unreadable === 0
       ? []
       : [
-          `${name}: left out ${[...out, ...(unreadable > 0 ? [`${unreadable} unreadable lines`] : [])].join(', ')}; ${items.length} judged.`,
+          `${name}: left out ${[...out, ...(unreadable > 0 ? [counted(unreadable, 'unreadable line')] : [])].join(', ')}; ${items.length} judged.`,
         ]),
     ...(passedOver > 0
       ? [
           `${passedOver} items of shelves were passed over: ${counts?.heldOutOwn} the judged item itself, ${counts?.heldOutNearDuplicates} nearly its text.`,
         ]
       : []),
-    ...((counts?.noVerdict ?? 0) > 0 ? [`${name}: ${counts?.noVerdict} items got no verdict and count as wrong.`] : []),
+    ...(counts !== undefined && counts.noVerdict > 0
+      ? [
+          `${name}: no verdict in ${counts.noVerdict} of ${first?.outcomes.length} cases${scored == null ? '' : ', which count as wrong'}.`,
+        ]
+      : []),
   ]
 }

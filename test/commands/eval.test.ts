@@ -217,8 +217,6 @@ describe('gavel eval', () => {
     expect((JSON.parse(out) as Evaluation).counts.unreadable).toBe(1)
     for (const [args, why] of [
       [[], /give --protocol or --preset/],
-      [['--protocol', 'hate'], /needs --data FILE/],
-      [[...HATE, '--out', 'a', '--replay', 'b'], /give one of them/],
       [[...HATE, '--what-if', 'c'], /needs --replay/],
       [['--protocol', 'hate', '--data', TEXTS, '--format', 'nothing'], /each --data needs its --format/],
     ] as const) {

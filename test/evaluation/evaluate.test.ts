@@ -23,7 +23,7 @@ import { tell } from '../support/pipeline.ts'
 const RUMOUREVAL = join(PROJECT, '..', 'shared', 'data', 'rumoureval2017', 'threads.jsonl')
 const ITEMS = 80
 /** Fewer where each is searched for on a shelf. */
-const LEAKED = 40
+const LEAKED = 24
 const ZERO_SHOT = [rowBy('hate', { decide: 'zero-shot' })]
 
 /** A stand-in that answers the base agent's question by what it believes of the text. */
@@ -115,7 +115,7 @@ describe('what the model is shown', () => {
     expect((first as Cell).perItem).toMatchObject({ calls: 1, tokens: 110 })
     expect((consistent as Cell).perItem).toMatchObject({ calls: 3, tokens: 330 })
     expect((consistent as Cell).outcomes.map(({ confidence }) => confidence)).toEqual([1, 1, 1, 1])
-    expect((again as Cell).counts.items).toBe(8)
+    expect((again as Cell).counts.items).toBe(4)
     expect((again as Cell).repeats).toEqual({ repeats: 2, accuracySd: 0, kappa: 1 })
   })
 })
@@ -182,7 +182,7 @@ describe('a comparison with an earlier run', () => {
       sourceId: `leak ${at}`,
     }))
     await shelf.add('kodoli', items, 'test', new AbortController().signal)
-    // It copies the label of an example that holds the text's own words, else it is right on 6 of 10.
+    // It copies the label of an example that holds the text's own words, else it is right on 6 of 10: a gain that so few items can show.
     const copying = standIn((request) => {
       const text = textIn(request)
       const [, own = ''] = /<<text:[^>]*>>\n\w+ (t\d+w0) /.exec(text) ?? []

@@ -62,6 +62,20 @@ describe('the scores of labels', () => {
     })
   })
 
+  it('count an item that was judged several times once, and its verdicts all', () => {
+    const thrice = [1, 2, 3].flatMap((repeat) => MIXED.map((one) => (repeat === 1 ? one : { ...one, repeat })))
+    const sliced = thrice.map((one, at) => ({ ...one, slices: { language: at % 40 < 15 ? 'ko' : 'en' } }))
+    const { items, units, reach, accuracy, confusion, slices } = labelScores(sliced, LABELS, '1')
+    expect({ items, units }).toEqual({ items: 40, units: { count: 40, are: 'items' } })
+    expect(reach).toBeCloseTo(0.148, 3)
+    expect(accuracy.value).toBe(27 / 40)
+    expect(confusion.counts[0]).toEqual([36, 18, 6])
+    expect(slices.map((slice) => [slice.value, slice.items, slice.accuracy])).toEqual([
+      ['en', 25, 15 / 25],
+      ['ko', 15, null],
+    ])
+  })
+
   it('say in words what can’t be computed', () => {
     const allAlike = MIXED.map((one) => ({ ...one, label: 'non-hate' }))
     const { classes } = labelScores(allAlike, LABELS, '1')
@@ -155,5 +169,32 @@ describe('a comparison', () => {
     const better = MIXED.map((one) => ({ ...one, label: one.gold }))
     expect(compare(run(MIXED), run(better), { margin: 0.5, seed: '1' }).alarm).toBe(false)
     expect(compare(run(MIXED), run(better), { margin: 0.03, seed: '1' }).alarm).toBe(true)
+  })
+
+  it('takes an item that was judged several times as one pair, and not as so many', () => {
+    const repeated = (label: (at: number) => string, repeats: number) =>
+      Array.from({ length: repeats }, (_, nth) =>
+        Array.from({ length: 4 }, (__, at) =>
+          outcome(at, 'hate', label(at), nth === 0 ? {} : { repeat: nth + 1, unit: `p${at}` }),
+        ),
+      ).flat()
+    const right = repeated(() => 'hate', 5)
+    const wrong = repeated(() => 'non-hate', 5)
+    const { differences, onlyBefore, onlyNow, alarm } = compare(run(right), run(wrong), { margin: 0.03, seed: '1' })
+    expect({ onlyBefore, onlyNow, alarm }).toEqual({ onlyBefore: 0, onlyNow: 0, alarm: false })
+    // Four items of four: 2 × 0.5⁴. Twenty pairs would have been beyond chance.
+    expect(differences[0]).toMatchObject({ items: 4, before: 1, now: 0, pValue: expect.closeTo(0.125, 12) })
+    // Every repeat counts, not the last one alone.
+    const once = repeated((at) => (at === 0 ? 'hate' : 'non-hate'), 1)
+    const mixed = [...once, ...repeated(() => 'non-hate', 2).slice(4)]
+    expect(compare(run(mixed), run(once), { margin: 0.03, seed: '1' }).differences[0]).toMatchObject({
+      ...{ items: 4, before: expect.closeTo(0.125, 12), now: 0.25 },
+    })
+  })
+
+  it('alarms where people’s labels were changed in between', () => {
+    const relabelled = MIXED.map((one, at) => (at === 0 ? { ...one, gold: 'non-hate' } : one))
+    const { alarm, shown } = compare(run(MIXED), run(relabelled), { margin: 0.03, seed: '1' })
+    expect({ alarm, shown }).toEqual({ alarm: true, shown: ['gold labels: 1 of 40 items have another than before'] })
   })
 })

@@ -71,7 +71,7 @@ export async function judgeTable(
     },
     data: sets.map(({ items, file: _, ...set }) => ({ ...set, items: items.length })),
     ...{ metrics: metricsOf(first), counts: first.counts, table: [...cells, ...table.absent] },
-    summary: summaryOf(cells, sets, seed),
+    summary: summaryOf(cells, sets, seed, { paper: table.preset !== null }),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Comparison } from '../against.ts'
 import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
-import { points, withInterval } from '../summary.ts'
+import { points, pText, withInterval } from '../summary.ts'
 import { confusionTable, mainTable, sliceTable, type TextTable } from './cells.ts'
 
 /** What changed since another evaluation, by data set. */
@@ -50,7 +50,7 @@ export function comparisonTable({ differences }: Comparison): TextTable {
   return {
     head: ['of', 'items', 'before', 'now', 'change', 'p (Holm)', ''],
     rows: differences.map(({ of, items, before, now, change, pValue, alarm }) => [
-      ...[of, String(items), points(before), points(now), withInterval(change), pValue.toFixed(3)],
+      ...[of, String(items), points(before), points(now), withInterval(change), pText(pValue)],
       alarm ? 'beyond chance and margin' : '',
     ]),
   }

@@ -220,7 +220,7 @@ it('tells the disagreements first that the cheaper row sees otherwise, then thos
 it('compares with the row that the summary compares with: the best of the cheaper ones', () => {
   const [first, second, third] = table as [Cell, Cell, Cell]
   const page = pageOf(htmlReport(evaluation([first, third, second]), null))
-  expect(textOf(page.querySelector('.lead'))).toContain('the best cheaper row, zero-shot')
+  expect(textOf(page.querySelector('.lead'))).toContain('the best row that costs no more, zero-shot')
   expect(textOf(page.querySelector('main'))).toContain('On 2 of them zero-shot says something else than the debate.')
 })
 
