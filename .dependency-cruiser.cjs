@@ -62,6 +62,7 @@ module.exports = {
       to: { path: '^src/protocols/all\\.ts$' },
     },
     only('src/evaluation', ['src/domain/', 'src/ports/'], 'Files and data sets are read without a service.'),
+    only('src/calibration', ['src/domain/', 'src/evaluation/'], 'An algorithm over what is asked, and not how.'),
     only(
       'src/baselines',
       ['src/domain/', 'src/engine/script', 'src/protocols/(faults|kind|prompts|said|short-hash)\\.ts'],

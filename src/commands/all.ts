@@ -25,6 +25,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'how good verdicts are, by people’s labels, and whether the debate earns its cost',
     load: () => import('./eval/eval.ts'),
   },
+  {
+    path: 'calibrate',
+    description: 'finds evaluation steps by which a model scores counterspeech as people do',
+    load: () => import('./calibrate/calibrate.ts'),
+  },
 
   { path: 'dead-letters', description: 'what could not be read or judged, and why' },
   {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Calibration } from '../domain/calibration.ts'
 import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
@@ -24,6 +25,11 @@ export interface PaperModels {
   readonly roles: Readonly<Record<string, string>>
   /** For the shelves, if the paper names one. */
   readonly embedder?: string
+}
+
+/** What a calibration of steps is made of. `calibrationPrompts` are the files of `config/prompts/calibration/`. */
+export interface CalibrationParts extends Omit<ProtocolParts, 'samplingRank'> {
+  readonly calibrationPrompts: ReadonlyMap<string, string>
 }
 
 /** What a verdict says of how sure it is. */
@@ -53,4 +59,9 @@ export interface ProtocolKind {
    * `config/prompts/curator/`, by name without `.md`.
    */
   curation?(parts: Pick<ProtocolParts, 'fence' | 'prompts'>): Curation
+  /**
+   * How the evaluation steps of one of its aspects are found; left out by a protocol that does not score by steps. Throws where
+   * there is no such aspect, and as `make` does.
+   */
+  calibration?(aspect: string, parts: CalibrationParts): Calibration
 }

@@ -1,10 +1,11 @@
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
-import type { ProtocolParts } from '../kind.ts'
+import type { CalibrationParts, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { ASPECTS, HIGHEST } from './aspects.ts'
+import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
 import { applyPreset, counterspeechSettings } from './settings.ts'
@@ -46,5 +47,21 @@ export const counterspeech = {
       script: (subject) => autoCsEval(snapshot.parse(subject), { settings, steps, prompts, fence }),
     }
     return protocol
+  },
+  calibration(
+    name: string,
+    { settings: given, prompts: promptFiles, calibrationPrompts, fence, files }: CalibrationParts,
+  ) {
+    const aspect = ASPECTS.find((one) => one === name)
+    if (aspect === undefined) throw new Error(`there is no aspect ${name}, but ${ASPECTS.join(', ')}`)
+    const settings = applyPreset(counterspeechSettings.parse(given))
+    const [prompts, steps] = both(
+      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS, settings.preset),
+      () => readSteps(settings, files),
+    )
+    return stepsCalibration(aspect, {
+      ...{ settings, prompts, fence, stepsNow: steps.texts.get(aspect) },
+      calibrationPrompts: readPrompts(calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
+    })
   },
 }

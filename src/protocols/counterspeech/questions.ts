@@ -25,6 +25,8 @@ export interface Pair {
 
 /** The questions of the paper, each an ask of its stage, for one aspect each. */
 export interface Questions {
+  /** What an aspect means, in the words of its file. */
+  criterion(aspect: Aspect): string
   /** G-EVAL: the model writes the evaluation steps itself, from instruction and criterion; it sees no reply. */
   steps(aspect: Aspect): Ask<WrittenSteps>
   /** Figure 5: instruction, criterion, evaluation steps if there are any, and the reply with what it answers. */
@@ -47,6 +49,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
   const asked = { temperature: settings.temperature, maxTokens: settings.answerTokens }
 
   return {
+    criterion: criterionOf,
     steps: (aspect) => ({
       ...asked,
       stage: 'steps',

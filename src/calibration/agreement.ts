@@ -1,0 +1,57 @@
+import { kendallTauB, spearman } from '../evaluation/statistics/correlation.ts'
+import type { RatedItem } from './rated-item.ts'
+
+/** Scores of items by one text of steps: null where the scorer gave none that can be read. */
+export type Scores = ReadonlyMap<string, number | null>
+
+/** How well scores follow the ratings. Scores that can't be read are counted, and never correlated. */
+export interface Agreement {
+  /** Spearman's ρ; null where all scores or all ratings are alike. */
+  readonly spearman: number | null
+  readonly kendall: number | null
+  readonly items: number
+  readonly unreadable: number
+}
+
+/** The agreement over these items. */
+export function agreementOf(items: readonly RatedItem[], scores: Scores): Agreement {
+  const pairs = items.flatMap(({ id, rating }) => {
+    const score = scores.get(id) ?? null
+    return score === null ? [] : [{ rating, score }]
+  })
+  const [ratings, given] = [pairs.map(({ rating }) => rating), pairs.map(({ score }) => score)]
+  return {
+    spearman: spearman(ratings, given).value,
+    kendall: kendallTauB(ratings, given).value,
+    items: pairs.length,
+    unreadable: items.length - pairs.length,
+  }
+}
+
+/**
+ * The better agreement first: by Spearman, of equal ones by Kendall. What has none comes last: a scorer that gives everything
+ * the same score follows nobody.
+ */
+export function byAgreement(one: Agreement, other: Agreement): number {
+  const of = (value: number | null) => value ?? Number.NEGATIVE_INFINITY
+  return descending(of(one.spearman), of(other.spearman)) || descending(of(one.kendall), of(other.kendall))
+}
+
+function descending(one: number, other: number): number {
+  return one === other ? 0 : other - one
+}
+
+/** The items on which score and mean rating differ most, at most `count` of them; of equal ones by id. */
+export function worstOf(items: readonly RatedItem[], scores: Scores, count: number) {
+  return items
+    .flatMap((item) => {
+      const score = scores.get(item.id) ?? null
+      return score === null ? [] : [{ ...item, score }]
+    })
+    .sort((one, other) => apart(other) - apart(one) || (one.id < other.id ? -1 : 1))
+    .slice(0, count)
+}
+
+function apart({ score, rating }: { score: number; rating: number }): number {
+  return Math.abs(score - rating)
+}

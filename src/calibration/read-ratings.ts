@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { CalibratedAspect } from '../domain/calibration.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { OperatorError } from '../domain/errors.ts'
+import type { BadLine } from '../evaluation/file-message.ts'
+import { jsonLines } from '../evaluation/json-lines.ts'
+import { krippendorffAlpha } from '../evaluation/statistics/agreement.ts'
+import type { RatedItem } from './rated-item.ts'
+
+const ratedLine = z.object({
+  id: z.union([z.string(), z.number()]).transform(String).optional(),
+  hateSpeech: z.string().min(1),
+  text: z.string().min(1),
+  unit: z.string().nullish(),
+  ratings: z.record(z.string(), z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])),
+})
+
+/** Ratings of one aspect, and what is known of them as a whole. */
+export interface Ratings {
+  readonly items: readonly RatedItem[]
+  /** Krippendorff's alpha (ordinal) of the raters; null where nobody was rated twice, or all are alike. */
+  readonly alpha: number | null
+  /** SHA-256 of what was rated and how, in 16 hex digits, whatever the file's order. */
+  readonly digest: string
+}
+
+/**
+ * Reads ratings from JSON Lines: `hateSpeech`, the reply's `text`, and `ratings` with one or several numbers for the aspect; as
+ * `gavel eval` reads them. Lines without the aspect are passed over, lines that can't be read are told to `bad`. Throws an
+ * `OperatorError` at a rating outside the scale, at an id that is rated twice, and where nothing is rated.
+ */
+export async function readRatings(
+  file: string,
+  aspect: CalibratedAspect,
+  bad: (line: BadLine) => void,
+): Promise<Ratings> {
+  const items = new Map<string, RatedItem>()
+  for await (const { line, json } of jsonLines(file, bad)) {
+    const read = ratedLine.safeParse(json)
+    if (!read.success) {
+      bad({ line, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'ratings')}` })
+      continue
+    }
+    const { hateSpeech, text, unit, ratings } = read.data
+    const given = entryOf(ratings, aspect.name)
+    if (given === undefined) continue
+    const outside = given.find((rating) => rating < aspect.lowest || rating > aspect.highest)
+    if (outside !== undefined)
+      throw new OperatorError(
+        `${file}:${line} rates ${aspect.name} ${outside}; its scale is ${aspect.lowest} to ${aspect.highest}.`,
+      )
+    const id = read.data.id ?? `line ${line}`
+    if (items.has(id))
+      throw new OperatorError(`${file}:${line} rates ${id} a second time: raters of one reply stand in one line.`)
+    const rating = given.reduce((sum, one) => sum + one, 0) / given.length
+    const item = {
+      id,
+      unit: unit ?? hateSpeech.trim().toLowerCase(),
+      hateSpeech,
+      counterspeech: text,
+      ratings: given,
+      rating,
+    }
+    items.set(id, item)
+  }
+  if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}.`)
+  const all = [...items.values()]
+  return {
+    items: all,
+    alpha: krippendorffAlpha(
+      all.map(({ ratings }) => ratings),
+      'ordinal',
+    ),
+    digest: digestOf(all),
+  }
+}
+
+function digestOf(items: readonly RatedItem[]): string {
+  const told = items
+    .map(({ hateSpeech, counterspeech, ratings }) => JSON.stringify([hateSpeech, counterspeech, ratings]))
+    .sort()
+  return createHash('sha256').update(told.join('\n')).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,53 @@
+import type { CalibrationSizes } from '../../calibration/calibrate.ts'
+import type { Parts } from '../../calibration/parts.ts'
+import type { Ask } from '../../domain/ask.ts'
+import type { Calibration } from '../../domain/calibration.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import { type Price, usdFor } from '../../gateway/cost.ts'
+
+/** What a calibration asks at most, and what that costs. */
+export interface CalibrationCost {
+  readonly drafts: number
+  readonly refinements: number
+  /** Scores of single items; with halving and when an iteration gains nothing there are fewer. */
+  readonly scores: number
+  readonly tokens: number
+  readonly usd: number
+  /** With so many slots and a model of one second, in seconds. */
+  readonly secondsAtOneSecond: number
+}
+
+const CHARACTERS_PER_TOKEN = 4
+/** A score comes with a few sentences, steps are a page. */
+const ANSWER_TOKENS = { score: 120, steps: 400 }
+
+/** The cost of a calibration before any of it is paid: a bound, from its sizes and the length of its questions. */
+export function costOf(
+  calibration: Calibration,
+  parts: Parts,
+  sizes: CalibrationSizes,
+  how: { models: { scorer: string; writer: string }; prices: Readonly<Record<string, Price>>; slots: number },
+): CalibrationCost {
+  const drafts = sizes.fewShot.length * sizes.trials
+  const refinements = sizes.iterations * sizes.keep * sizes.refinements
+  const scores = (drafts + refinements) * parts.selection.length + 2 * parts.test.length
+  const [item] = parts.selection
+  const steps = calibration.stepsNow ?? ''
+  const scorePrompt = item === undefined ? 0 : promptTokens(calibration.score(steps, item))
+  const longest = Math.max(...sizes.fewShot)
+  const stepsPrompt = promptTokens(calibration.draft(parts.development.slice(0, longest), { temperature: 0, draw: '' }))
+  const written = drafts + refinements
+  const { scorer, writer } = how.models
+  const usd =
+    scores * usdFor({ prompt: scorePrompt, completion: ANSWER_TOKENS.score }, entryOf(how.prices, scorer)) +
+    written * usdFor({ prompt: stepsPrompt, completion: ANSWER_TOKENS.steps }, entryOf(how.prices, writer))
+  return {
+    ...{ drafts, refinements, scores, usd },
+    tokens: scores * (scorePrompt + ANSWER_TOKENS.score) + written * (stepsPrompt + ANSWER_TOKENS.steps),
+    secondsAtOneSecond: Math.ceil((scores + written) / how.slots),
+  }
+}
+
+function promptTokens({ messages }: Ask): number {
+  return Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARACTERS_PER_TOKEN)
+}

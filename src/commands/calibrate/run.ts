@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { openAiModel } from '../../adapters/openai/model.ts'
+import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
+import { type Gain, gainOn } from '../../calibration/gain.ts'
+import type { Parts } from '../../calibration/parts.ts'
+import type { Ratings } from '../../calibration/read-ratings.ts'
+import { stepsFile } from '../../calibration/steps-file.ts'
+import { askingFor } from '../../composition/calibration.ts'
+import { metered } from '../../composition/metered.ts'
+import type { Calibration } from '../../domain/calibration.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { chainOf } from '../../gateway/fallback.ts'
+import type { ProtocolKind } from '../../protocols/kind.ts'
+import type { Invocation } from '../command.ts'
+import { withModel } from '../with-model.ts'
+import { withRecording } from '../with-recording.ts'
+import type { CalibrationCost } from './plan.ts'
+
+export interface CalibrateOptions {
+  readonly aspect: string
+  readonly ratings: string
+  readonly protocol: string
+  readonly fewShot: readonly number[]
+  readonly trials: number
+  readonly keep: number
+  readonly refinements: number
+  readonly iterations: number
+  readonly halving: boolean
+  readonly paper?: boolean
+  readonly seed: string
+  readonly out?: string
+  readonly steps: string
+  readonly yes?: boolean
+  readonly maxCost?: number
+}
+
+export interface CalibrationResult {
+  readonly aspect: string
+  readonly plan: CalibrationCost
+  readonly items: { readonly development: number; readonly selection: number; readonly test: number }
+  /** Krippendorff's alpha of the raters. */
+  readonly alpha: number | null
+  /** Null where only the plan was asked for. */
+  readonly calibrated: {
+    readonly steps: string
+    readonly from: string
+    readonly course: readonly {
+      readonly from: string
+      readonly spearman: number | null
+      readonly kendall: number | null
+    }[]
+    readonly repeated: number
+    readonly lost: number
+    readonly stopped: number
+    readonly unreadable: number
+    readonly gain: Gain | null
+    /** The file that was written; null where the old steps stay. */
+    readonly file: string | null
+  } | null
+}
+
+/** The numbers of Algorithm 1, as the command line has them. */
+export function sizesOf(options: CalibrateOptions): CalibrationSizes {
+  const { fewShot, trials, keep, refinements, iterations, halving, paper = false } = options
+  return {
+    fewShot,
+    trials,
+    keep,
+    refinements,
+    iterations,
+    worst: 3,
+    highestTemperature: 0.5,
+    halving: halving && !paper,
+  }
+}
+
+export function modelsOf(settings: Settings, { name }: ProtocolKind) {
+  const first = (role: string) => chainOf(settings.models.roles, name, role)[0] ?? ''
+  return { scorer: first('scorer'), writer: first('steps-writer') }
+}
+
+export interface Planned {
+  readonly kind: ProtocolKind
+  readonly calibration: Calibration
+  readonly parts: Parts
+  readonly ratings: Ratings
+  readonly plan: CalibrationCost
+}
+
+/** Calibrates, tells the gain on the unseen part, and writes the steps where there is one. */
+export async function runCalibration(
+  settings: Settings,
+  { kind, calibration, parts, ratings, plan }: Planned,
+  { options, terminal, signal: stopping }: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'signal'>,
+): Promise<NonNullable<CalibrationResult['calibrated']>> {
+  const { seed, maxCost = Number.POSITIVE_INFINITY } = options
+  return withModel(settings, terminal, (reachable) =>
+    withRecording(options.out, terminal, async (recording) => {
+      const broke = new AbortController()
+      const meter = metered(openAiModel(reachable.openai), settings.models.prices, maxCost, () => broke.abort())
+      const signal = AbortSignal.any([stopping, broke.signal])
+      let asked = 0
+      const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
+        signal,
+        asked: () => {
+          asked++
+          const of = plan.drafts + plan.refinements + plan.scores
+          terminal.progress(
+            `${asked} of at most ${of} questions, ${meter.spent.calls} calls, $${meter.spent.usd.toFixed(4)}`,
+          )
+        },
+        waiting: (why) => terminal.progress(why),
+      })
+      try {
+        const found = await calibrate(parts, sizesOf(options), asking, seed)
+        if (found === null) throw new OperatorError('No draft could be had: the model gave no steps that can be read.')
+        const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
+        const file =
+          gain === null || gain.claimed
+            ? await written(settings, { kind, calibration, ratings }, options, found, gain)
+            : null
+        const { best, course, ...tally } = found
+        return {
+          ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
+          course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error
+        const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
+        throw new OperatorError(
+          `${why}: ${asked} questions were asked. With --out the answers are kept: run it again to go on.`,
+        )
+      }
+    }),
+  )
+}
+
+/** The gain on the part that nothing was chosen by, over the steps of before. */
+async function gainBy(
+  asking: ReturnType<typeof askingFor>,
+  { stepsNow }: Calibration,
+  { test }: Parts,
+  { best }: Calibrated,
+  seed: string,
+): Promise<Gain> {
+  const scoresBy = async (steps: string | undefined) =>
+    new Map(await Promise.all(test.map(async (item) => [item.id, await asking.score(steps, item)] as const)))
+  const [before, now] = await Promise.all([scoresBy(stepsNow), scoresBy(best.steps)])
+  return gainOn(test, before, now, seed)
+}
+
+async function written(
+  settings: Settings,
+  { kind, calibration, ratings }: Pick<Planned, 'kind' | 'calibration' | 'ratings'>,
+  { steps: folder, seed }: CalibrateOptions,
+  found: Calibrated,
+  gain: Gain | null,
+): Promise<string> {
+  const { name, lowest, highest } = calibration.aspect
+  const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string }
+  const provenance = {
+    ...{
+      aspect: name,
+      scale: [lowest, highest] as const,
+      model: modelsOf(settings, kind).scorer,
+      ratings: ratings.digest,
+    },
+    ...{ seed, date: new Date().toISOString(), version },
+  }
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${name}.md`)
+  await writeFile(`${file}.new`, stepsFile(provenance, found, gain))
+  await rename(`${file}.new`, file)
+  return file
+}

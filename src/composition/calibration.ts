@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { loadFiles } from '../../config/load.ts'
+import type { Settings } from '../../config/schema.ts'
+import type { Asking } from '../calibration/calibrate.ts'
+import { withRetry } from '../curator/with-retry.ts'
+import type { Ask } from '../domain/ask.ts'
+import type { Calibration } from '../domain/calibration.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { OperatorError, PermanentError } from '../domain/errors.ts'
+import { fences } from '../domain/fence.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Model } from '../ports/model.ts'
+import type { ProtocolKind } from '../protocols/kind.ts'
+import { promptsOf } from '../protocols/make.ts'
+import { gatewayOf, memoryGatewayStores } from './gateway.ts'
+
+/** The same on every machine, so that a recording is good everywhere. */
+const SECRET = 'gavel calibration'
+const NO_DEADLINE_MS = 30 * 86_400_000
+
+/** The questions of one aspect. Throws an `OperatorError` where the protocol has no such aspect, or its files have faults. */
+export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: string): Calibration {
+  if (kind.calibration === undefined)
+    throw new OperatorError(`The protocol ${kind.name} scores by no evaluation steps that could be calibrated.`)
+  const { enabled: _, ...own } = entryOf(settings.protocols, kind.name) ?? { enabled: true }
+  try {
+    return kind.calibration(aspect, {
+      ...{ settings: own, prompts: promptsOf(kind.name), calibrationPrompts: promptsOf('calibration') },
+      ...{ fence: fences(SECRET, settings.fences), files: loadFiles },
+    })
+  } catch (error) {
+    throw new OperatorError(`${kind.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/**
+ * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
+ * given steps is asked once. An answer that can't be had for good is null; a stop, or money that ran out, is thrown.
+ */
+export function askingFor(
+  settings: Settings,
+  { name }: Pick<ProtocolKind, 'name'>,
+  calibration: Calibration,
+  model: Model,
+  io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
+): Asking {
+  const clock = Date.now
+  const off = { ...settings, memo: { ...settings.memo, enabled: false } }
+  const stores = memoryGatewayStores(off, clock)
+  const gateway = gatewayOf(off, { stores, secret: SECRET, clock, report: () => {}, model })
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const scores = new Map<string, Promise<number | null>>()
+
+  async function answered<Answer>(ask: Ask<Answer>): Promise<Answer | null> {
+    try {
+      const settled = await withRetry(
+        (attempt) => gateway.ask(ask, contextOf(name, attempt, io.signal)),
+        {
+          ...{ attempts, backoffMs: backoff },
+        },
+        { signal: io.signal, waiting: (why) => io.waiting(why) },
+      )
+      io.asked()
+      return settled.failed === undefined ? ask.answer.parse(settled.answer) : null
+    } catch (error) {
+      if (io.signal.aborted || !(error instanceof PermanentError) || error.code === 'rejected') throw error
+      io.asked()
+      return null
+    }
+  }
+  async function stepsOf(ask: Ask<{ readonly steps: string[] }>): Promise<string | null> {
+    const said = await answered(ask)
+    return said === null ? null : calibration.textOf(said.steps)
+  }
+
+  return {
+    draft: (examples, how) => stepsOf(calibration.draft(examples, how)),
+    refine: (steps, worst, draw) =>
+      stepsOf({ ...calibration.refine(steps, worst), ...(draw === '' ? {} : { draw, label: draw }) }),
+    score(steps, item) {
+      const key = JSON.stringify([steps, item.id])
+      const known = scores.get(key) ?? answered(calibration.score(steps, item)).then((said) => said?.score ?? null)
+      scores.set(key, known)
+      return known
+    },
+  }
+}
+
+function contextOf(protocol: string, attempt: number, signal: AbortSignal): Parameters<Gateway['ask']>[1] {
+  return {
+    ...{ protocol, attempt, signal, remember: false, last: false, caseId: 'calibration', askId: randomUUID() },
+    subject: { tenant: 'default', postId: 'calibration', kind: 'reply' },
+    deadline: Date.now() + NO_DEADLINE_MS,
+    calls: [],
+  }
+}

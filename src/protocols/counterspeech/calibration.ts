@@ -1,0 +1,79 @@
+import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../../domain/calibration.ts'
+import type { Fence } from '../../domain/fence.ts'
+import type { Prompts } from '../prompts.ts'
+import { stepsAnswer } from './answers.ts'
+import { type Aspect, HIGHEST } from './aspects.ts'
+import { questions } from './questions.ts'
+import type { CounterspeechSettings } from './settings.ts'
+import { numbered } from './steps.ts'
+
+/** The prompt files of a calibration and the placeholders in each. */
+export const CALIBRATION_PROMPTS = {
+  system: [],
+  draft: ['criterion', 'examples'],
+  refine: ['criterion', 'steps', 'cases'],
+} as const
+
+/** Longest steps, in tokens: twelve steps of some sixty words. */
+const STEPS_TOKENS = 1_600
+
+/** How the evaluation steps of one aspect are found (section 3.3, Algorithm 1). */
+export function stepsCalibration(
+  aspect: Aspect,
+  parts: {
+    settings: CounterspeechSettings
+    stepsNow: string | undefined
+    prompts: Prompts
+    calibrationPrompts: Prompts
+    fence: Fence
+  },
+): Calibration {
+  const { prompts, calibrationPrompts, fence, settings } = parts
+  const ask = questions({ settings, prompts, fence })
+  const named: CalibratedAspect = { name: aspect, lowest: 1, highest: HIGHEST[aspect] }
+  const render = (name: keyof typeof CALIBRATION_PROMPTS, values: Record<string, string>) => [
+    ...calibrationPrompts.get('system').render(),
+    ...calibrationPrompts.get(name).render({ criterion: ask.criterion(aspect), ...values }),
+  ]
+  const asked = { role: 'steps-writer', answer: stepsAnswer, maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS) }
+  return {
+    aspect: named,
+    stepsNow: parts.stepsNow,
+    textOf: numbered,
+    score: (steps, text) => ask.score(aspect, steps, text),
+    draft: (examples, { temperature, draw }) => ({
+      ...asked,
+      ...{ stage: 'draft', label: draw, draw, temperature },
+      messages: render('draft', { examples: examplesIn(examples, fence, named) }),
+    }),
+    refine: (steps, worst) => ({
+      ...asked,
+      ...{ stage: 'refine', temperature: settings.temperature },
+      messages: render('refine', { steps, cases: casesIn(worst, fence, named) }),
+    }),
+  }
+}
+
+function examplesIn(examples: readonly RatedExample[], fence: Fence, aspect: CalibratedAspect): string {
+  return examples
+    .map((example, at) => `${blocks(example, fence, at + 1)}\nThe experts' rating: ${rated(example.rating, aspect)}`)
+    .join('\n\n')
+}
+
+function casesIn(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
+  return worst
+    .map(
+      (one, at) =>
+        `${blocks(one, fence, at + 1)}\nThe model's score: ${rated(one.score, aspect)}\nThe experts' rating: ${rated(one.rating, aspect)}`,
+    )
+    .join('\n\n')
+}
+
+function blocks({ hateSpeech, counterspeech }: RatedExample, fence: Fence, item: number): string {
+  return `${fence('hate-speech', hateSpeech, item)}\n${fence('counterspeech', counterspeech, item)}`
+}
+
+/** A mean of raters with two digits behind the point at most, on the aspect's scale. */
+function rated(value: number, { name, lowest, highest }: CalibratedAspect): string {
+  return `${Number(value.toFixed(2))} (${name}, ${lowest} to ${highest})`
+}

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest'
+import { agreementOf, byAgreement, worstOf } from '../../src/calibration/agreement.ts'
+import { calibrate } from '../../src/calibration/calibrate.ts'
+import { partsOf } from '../../src/calibration/parts.ts'
+import type { RatedItem } from '../../src/calibration/rated-item.ts'
+import { tell } from '../support/pipeline.ts'
+import { gainOf, planted, SIZES, standInAsking, TRAITS } from '../support/planted.ts'
+
+describe('a calibration', () => {
+  it('finds a planted rule among 24 rivals: better than the shipped steps on the unseen part in at least 18 of 20 seeds', async () => {
+    let claimed = 0
+    let found = 0
+    for (let seed = 1; seed <= 20; seed++) {
+      const rule = TRAITS[(seed * 7) % TRAITS.length] as string
+      const { calibrated, gain } = await gainOf(rule, String(seed))
+      if (gain.claimed) claimed++
+      if (calibrated.best.steps.includes(rule)) found++
+    }
+    tell(`planted: gain claimed in ${claimed} of 20 seeds, rule named in ${found}`)
+    expect(claimed).toBeGreaterThanOrEqual(18)
+  }, 60_000)
+
+  it('claims a gain on ratings of pure noise in at most 3 of 25 seeds (of 100: npm run proof -- calibration)', async () => {
+    let claimed = 0
+    for (let seed = 1; seed <= 25; seed++) if ((await gainOf(null, `noise ${seed}`)).gain.claimed) claimed++
+    tell(`noise: gain claimed in ${claimed} of 25 seeds`)
+    expect(claimed).toBeLessThanOrEqual(3)
+  }, 120_000)
+
+  it('asks the published size: 10 drafts over 300 items, 10 refinements of the best 3, some 12,040 questions', async () => {
+    const items = planted(300, TRAITS[3] as string, 'size')
+    const asking = standInAsking('size')
+    const counts = { drafts: 0, refinements: 0 }
+    // Every text is another, so that none is left out as a repetition.
+    const counted = {
+      ...asking,
+      draft: async (...given: Parameters<typeof asking.draft>) =>
+        `${await asking.draft(...given)} Text ${++counts.drafts}.`,
+      refine: async (...given: Parameters<typeof asking.refine>) =>
+        `${await asking.refine(...given)} Refined ${++counts.refinements}.`,
+    }
+    const sizes = { ...SIZES, fewShot: [8], trials: 10, keep: 3, refinements: 10, iterations: 1 }
+    await calibrate(partsOf(items, { seed: '1', paper: true }), sizes, counted, '1')
+    expect(counts).toEqual({ drafts: 10, refinements: 30 })
+    expect(asking.scored).toHaveLength((10 + 30) * 300)
+    expect(new Set(asking.scored).size).toBe(asking.scored.length)
+  })
+
+  it('draws examples of the development part alone, of each size, at temperatures from 0 to the highest', async () => {
+    const parts = partsOf(planted(120, TRAITS[0] as string, 'x'), { seed: 'x', paper: false })
+    const drawn: { size: number; temperature: number }[] = []
+    const asking = standInAsking('x')
+    await calibrate(
+      parts,
+      { ...SIZES, iterations: 0 },
+      {
+        ...asking,
+        draft: async (examples, how) => {
+          for (const { counterspeech } of examples)
+            expect(parts.development.map((item) => item.counterspeech)).toContain(counterspeech)
+          drawn.push({ size: examples.length, temperature: how.temperature })
+          return asking.draft(examples, how)
+        },
+      },
+      'x',
+    )
+    expect(drawn.map(({ size }) => size)).toEqual([8, 8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16])
+    expect(Math.min(...drawn.map(({ temperature }) => temperature))).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...drawn.map(({ temperature }) => temperature))).toBeLessThanOrEqual(0.5)
+    expect(new Set(drawn.map(({ temperature }) => temperature)).size).toBe(12)
+  })
+
+  it('leaves out repeated and lost drafts and counts them, and is nothing without any', async () => {
+    const parts = partsOf(planted(80, TRAITS[0] as string, 'y'), { seed: 'y', paper: false })
+    const asking = standInAsking('y')
+    let nth = 0
+    const dull = {
+      ...asking,
+      draft: async () => (++nth % 4 === 0 ? null : 'The same, always.'),
+      refine: async () => null,
+    }
+    expect(await calibrate(parts, SIZES, dull, 'y')).toMatchObject({
+      repeated: 8,
+      lost: 3 + 2,
+      course: [expect.anything()],
+    })
+    expect(await calibrate(parts, SIZES, { ...asking, draft: async () => null }, 'y')).toBeNull()
+  })
+
+  it('refines on the three worst disagreements, joins the refined with the drafts, and ends when nothing is gained', async () => {
+    const items = Array.from(
+      { length: 12 },
+      (_, at): RatedItem => ({
+        ...{ id: `i${String(at).padStart(2, '0')}`, unit: `u${at}`, hateSpeech: 'h', counterspeech: `c${at}` },
+        ...{ ratings: [1 + (at % 5)], rating: 1 + (at % 5) },
+      }),
+    )
+    const shown: string[][] = []
+    const steps = await calibrate(
+      { development: items, selection: items, test: [] },
+      { ...SIZES, fewShot: [2], trials: 1, keep: 1, refinements: 1 },
+      {
+        draft: async () => 'turned round',
+        refine: async (of, worst) => {
+          shown.push([of, ...worst.map(({ counterspeech, score, rating }) => `${counterspeech} ${score} ${rating}`)])
+          return of === 'turned round' ? 'as people do' : 'worse again'
+        },
+        score: async (by, { rating }) =>
+          by === 'turned round' ? 6 - rating : by === 'as people do' ? rating : 1 + (rating % 2),
+      },
+      '1',
+    )
+    // Ratings 1 and 5 are four apart; of equal ones by id.
+    expect(shown).toEqual([
+      ['turned round', 'c0 5 1', 'c4 1 5', 'c5 5 1'],
+      ['as people do', 'c0 1 1', 'c1 2 2', 'c2 3 3'],
+    ])
+    expect(steps?.course.map(({ steps: of }) => of)).toEqual(['turned round', 'as people do'])
+    expect(steps?.best).toMatchObject({
+      agreement: { spearman: expect.closeTo(1, 12) },
+      from: expect.stringContaining('iteration 1'),
+    })
+  })
+
+  it('stops hopeless candidates early where halving is on, and still finds the rule', async () => {
+    const rule = TRAITS[5] as string
+    const varied = { ...SIZES, fewShot: [4], trials: 16 }
+    const whole = await gainOf(rule, '5', varied)
+    const halved = await gainOf(rule, '5', { ...varied, halving: true })
+    expect(whole.calibrated.stopped).toBe(0)
+    expect(halved.calibrated.stopped).toBeGreaterThan(3)
+    expect(halved.gain.claimed).toBe(true)
+  })
+})
+
+describe('selection', () => {
+  const item = (id: string, rating: number): RatedItem => ({
+    ...{ id, unit: id, hateSpeech: 'h', counterspeech: 'c', ratings: [rating], rating },
+  })
+  const items = [item('a', 1), item('b', 2), item('c', 3), item('d', 4)]
+  const scores = (...given: (number | null)[]) => new Map(items.map(({ id }, at) => [id, given[at] ?? null]))
+
+  it('counts unreadable scores and correlates none of them', () => {
+    expect(agreementOf(items, scores(1, null, 3, 4))).toEqual({ spearman: 1, kendall: 1, items: 3, unreadable: 1 })
+    expect(agreementOf(items, scores(2, 2, 2, 2))).toMatchObject({ spearman: null, items: 4 })
+  })
+
+  it('goes by Spearman, of equal ones by Kendall, and puts a scorer that says the same of all last', () => {
+    const of = (spearman: number | null, kendall: number | null) => ({ spearman, kendall, items: 4, unreadable: 0 })
+    const sorted = [of(null, null), of(-0.5, 0), of(0.5, 0.2), of(0.5, 0.4)].sort(byAgreement)
+    expect(sorted.map(({ spearman, kendall }) => [spearman, kendall])).toEqual([
+      [0.5, 0.4],
+      [0.5, 0.2],
+      [-0.5, 0],
+      [null, null],
+    ])
+  })
+
+  it('takes the largest distances as the worst, and none without a score', () => {
+    expect(worstOf(items, scores(5, 2, null, 1), 2).map(({ id }) => id)).toEqual(['a', 'd'])
+  })
+})
+
+describe('the parts', () => {
+  it('keep all replies to one statement together, are the same in any order of the file, and share nothing', () => {
+    const items = planted(100, TRAITS[0] as string, 'parts')
+    const parts = partsOf(items, { seed: '1', paper: false })
+    expect(partsOf(items.toReversed(), { seed: '1', paper: false })).toEqual(parts)
+    const unitsOf = (part: readonly RatedItem[]) => new Set(part.map(({ unit }) => unit))
+    const [one, two, three] = [unitsOf(parts.development), unitsOf(parts.selection), unitsOf(parts.test)]
+    expect(one.size + two.size + three.size).toBe(50)
+    expect(parts.development.length + parts.selection.length + parts.test.length).toBe(100)
+    expect(parts.test.length).toBeGreaterThanOrEqual(30)
+  })
+
+  it('are one and the same under paper; too few and all alike are said', () => {
+    const items = planted(40, TRAITS[0] as string, 'paper')
+    expect(partsOf(items, { seed: '1', paper: true })).toMatchObject({ development: items, selection: items, test: [] })
+    expect(() => partsOf(items.slice(0, 20), { seed: '1', paper: false })).toThrow(/too few: the development part has/)
+    const alike = items.map((one) => ({ ...one, rating: 3 }))
+    expect(() => partsOf(alike, { seed: '1', paper: false })).toThrow(
+      /All \d+ ratings of the development part are alike/,
+    )
+  })
+})

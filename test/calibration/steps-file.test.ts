@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { stepsFile } from '../../src/calibration/steps-file.ts'
+
+it('says in its comment where the steps come from and how well they do, and nothing in it ends the comment', () => {
+  const agreement = { spearman: 0.71234, kendall: 0.6, items: 80, unreadable: 0 }
+  const best = { steps: '1. Look.\n2. Choose.', from: 'draft 3 of 8 examples', agreement, scores: new Map() }
+  const gain = {
+    before: { ...agreement, spearman: 0.4 },
+    now: { ...agreement, items: 60 },
+    change: { value: 0.3, interval: null, why: null },
+    claimed: true,
+  }
+  const provenance = {
+    ...{ aspect: 'relevance', scale: [1, 5] as const, model: 'a --> model', ratings: 'abc', seed: '1' },
+    ...{ date: '2026-01-01T00:00:00.000Z', version: '1.2.3' },
+  }
+  const text = stepsFile(provenance, { best, course: [best], repeated: 0, lost: 0, stopped: 0 }, gain)
+  expect(text).toBe(`<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).
+aspect: relevance
+scale: 1 to 5
+model: a  model
+ratings: abc
+seed: 1
+from: draft 3 of 8 examples
+spearman on selection: 0.7123 (80 items)
+spearman on test: 0.7123 (60 items)
+before on test: 0.4000
+date: 2026-01-01T00:00:00.000Z
+version: 1.2.3
+-->
+1. Look.
+2. Choose.
+`)
+})

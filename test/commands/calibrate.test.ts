@@ -1,0 +1,200 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { askingFor, calibrationOf } from '../../src/composition/calibration.ts'
+import { seededRandom } from '../../src/evaluation/statistics/random.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { kindOf, standIn, textIn } from '../support/evaluating.ts'
+import { tell } from '../support/pipeline.ts'
+
+const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
+/** `CALIBRATE_KILLS=10` is the long form. */
+const KILLS = Number(process.env.CALIBRATE_KILLS ?? 3)
+const folder = mkdtempSync(join(tmpdir(), 'gavel-calibrate-'))
+let understudy: Understudy
+beforeAll(async () => {
+  understudy = await startUnderstudy({ latencyMs: 30 })
+})
+afterAll(async () => {
+  await understudy.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** `gavel calibrate` in a process of its own, ended by SIGKILL after so many ms from its first call on. */
+async function gavelCalibrate(args: readonly string[], killAfterMs?: number) {
+  const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'calibrate']
+  const child = spawn(process.execPath, [...flags, ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...understudy.settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, said] = ['', '']
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const ended = once(child, 'exit')
+  if (killAfterMs !== undefined) {
+    const calls = understudy.calls().length
+    while (understudy.calls().length === calls && child.exitCode === null) await sleep(10)
+    await Promise.race([ended, sleep(killAfterMs)])
+    child.kill('SIGKILL')
+  }
+  const [code] = await ended
+  return { code, out, said }
+}
+
+/** Replies to statements, two to each, with the ratings of two people. */
+function ratingsFile(name: string, count: number, over: (at: number) => object = () => ({})): string {
+  const lines = Array.from({ length: count }, (_, at) => ({
+    ...{
+      id: `r${at}`,
+      hateSpeech: `They of group ${at >> 1} are all thieves.`,
+      text: `Reply ${at}: have you met one?`,
+    },
+    ratings: { relevance: [1 + (at % 5), 1 + ((at * 3) % 5)] },
+    ...over(at),
+  }))
+  const file = join(folder, name)
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  return file
+}
+const linesOf = (file: string) =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+describe('gavel calibrate', () => {
+  it('prints the plan with its cost, and asks nothing without --yes', async () => {
+    const args = ['--aspect', 'relevance', '--ratings', ratingsFile('plan.jsonl', 60)]
+    const calls = understudy.calls().length
+    const { code, said } = await gavelCalibrate(args)
+    expect(code, said).toBe(0)
+    expect(said).toContain('Items: 16 for drafts, 24 for selection, 20 unseen.')
+    expect(said).toContain('The unseen items answer 10 statements: with fewer than 20 no gain can be claimed.')
+    expect(said).toMatch(/The raters' agreement is -?\d\.\d\d/)
+    // 2 × 6 drafts and 3 × 3 × 2 refinements, each scored on 24 items, and both steps on the 20 unseen ones.
+    expect(said).toMatch(/At most 12 drafts, 18 refinements and 760 scores: about \d+ tokens, \$\d\.\d\d/)
+    expect(understudy.calls().length).toBe(calls)
+  })
+
+  it(`killed ${KILLS} times and run again asks no recorded answer twice, and ends alike`, async () => {
+    const file = ratingsFile('kills.jsonl', 60)
+    const args = (out: string) => [
+      '--aspect',
+      'relevance',
+      '--ratings',
+      file,
+      '--yes',
+      '--json',
+      '--out',
+      join(folder, out),
+    ]
+    const whole = await gavelCalibrate(args('whole'))
+    expect(whole.code, whole.said).toBe(0)
+    const inOneRun = understudy.calls().length
+    const random = seededRandom(SEED)
+    for (let kill = 0; kill < KILLS; kill++) await gavelCalibrate(args('killed'), random.below(500))
+    const last = await gavelCalibrate(args('killed'))
+    expect(JSON.parse(last.out)).toEqual(JSON.parse(whole.out))
+    const [answers, calls] = ['answers.jsonl', 'calls.jsonl'].map((name) => linesOf(join(folder, 'killed', name)))
+    expect(new Set(answers?.map(({ digest }) => digest)).size).toBe(answers?.length)
+    const answered = new Set(answers?.map(({ call }) => call))
+    const lost = (calls ?? []).filter(({ call }) => !answered.has(call)).length
+    tell(`seed ${SEED}: ${answers?.length} answers over ${KILLS} kills, ${lost} calls lost in flight`)
+    expect(understudy.calls().length - inOneRun).toBeLessThanOrEqual((answers?.length ?? 0) + lost)
+  }, 120_000)
+
+  it.each([
+    [
+      'a rating outside the scale',
+      'relevance',
+      60,
+      { ratings: { relevance: 6 } },
+      /:1 rates relevance 6; its scale is 1 to 5/,
+    ],
+    ['an aspect that nobody rated', 'coherence', 60, {}, /has no rating of coherence/],
+    ['an aspect that there is not', 'beauty', 60, {}, /there is no aspect beauty, but relevance, aggressiveness/],
+    ['too few ratings', 'relevance', 12, {}, /too few: the development part has \d+ items, and needs 10/],
+    ['ratings that are all alike', 'relevance', 60, { ratings: { relevance: 3 } }, /are alike: nothing can be learnt/],
+  ])('ends with one clear line for %s', async (_, aspect, count, over, expected) => {
+    const { code, out, said } = await gavelCalibrate([
+      '--aspect',
+      aspect,
+      '--ratings',
+      ratingsFile('bad.jsonl', count, () => over),
+    ])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(said.trim().split('\n')).toHaveLength(1)
+    expect(said).toMatch(expected)
+  })
+
+  it('writes no steps where nothing is gained on unseen ratings', async () => {
+    const steps = join(folder, 'steps')
+    const { out } = await gavelCalibrate([
+      '--aspect',
+      'relevance',
+      '--ratings',
+      ratingsFile('none.jsonl', 60),
+      '--yes',
+      '--steps',
+      steps,
+    ])
+    expect(out).toContain('No gain on unseen items: the steps of relevance stay as they are.')
+    expect(existsSync(steps)).toBe(false)
+  })
+})
+
+describe('the questions of a calibration', () => {
+  const settings = loadSettings({})
+  const calibration = calibrationOf(settings, kindOf('counterspeech'), 'suitableness')
+  const rated = { hateSpeech: 'They all lie.', counterspeech: 'Do they?', rating: 2.5 }
+
+  it('show a draft the criterion and each example with its rating, in fences, at its temperature', async () => {
+    const ask = calibration.draft([rated, { ...rated, counterspeech: 'No.', rating: 1 }], {
+      temperature: 0.3,
+      draw: 'draft 1',
+    })
+    const text = textIn({ messages: ask.messages } as never)
+    expect(ask).toMatchObject({ stage: 'draft', role: 'steps-writer', temperature: 0.3, draw: 'draft 1' })
+    expect(text).toMatch(
+      /Evaluation criterion:\nSuitableness, a whole number from 1 to 3.*Examples:\n<<hate-speech 1:(\w+)>>\nThey all lie\.\n<<end:\1>>\n<<counterspeech 1:(\w+)>>\nDo they\?\n<<end:\2>>\nThe experts' rating: 2\.5 \(suitableness, 1 to 3\)\n\n<<hate-speech 2:\1>>.*\nNo\.\n.*rating: 1 \(suitableness, 1 to 3\)/s,
+    )
+  })
+
+  it('show a refinement the steps, each case with score and rating, and the four ways to refine them', () => {
+    const ask = calibration.refine('1. Look at it.', [{ ...rated, score: 1 }])
+    const text = textIn({ messages: ask.messages } as never)
+    expect(text).toMatch(
+      /The steps:\n1\. Look at it\.\n.*The model's score: 1 \(suitableness, 1 to 3\)\nThe experts' rating: 2\.5 \(suitableness, 1 to 3\)/s,
+    )
+    for (const way of ['change parts', 'into other words', 'add a rule', 'whatever else brings'])
+      expect(text).toContain(way)
+  })
+
+  it('ask for the same score once, take unreadable ones for none, and fence what people wrote', async () => {
+    let asked = 0
+    const model = standIn(({ answer }) =>
+      answer.name === 'score' ? { reasoning: 'so', score: ++asked > 2 ? 99 : 2 } : {},
+    )
+    const asking = askingFor(settings, kindOf('counterspeech'), calibration, model, {
+      ...{ signal: new AbortController().signal, asked: () => {}, waiting: () => {} },
+    })
+    const item = { ...rated, id: 'r1', unit: 'u', ratings: [2.5] }
+    expect(await Promise.all([asking.score('1. Look.', item), asking.score('1. Look.', item)])).toEqual([2, 2])
+    expect(model.shown).toHaveLength(1)
+    expect(await asking.score('1. Other steps.', item)).toBe(2)
+    expect(await asking.score('1. Third.', item)).toBeNull()
+    expect(textIn(model.shown[0] as never)).toMatch(
+      /Evaluation steps:\n1\. Look\.\n.*<<counterspeech:\w+>>\nDo they\?/s,
+    )
+  })
+})

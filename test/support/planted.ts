@@ -1,0 +1,89 @@
+import { type Asking, type CalibrationSizes, calibrate } from '../../src/calibration/calibrate.ts'
+import { gainOn } from '../../src/calibration/gain.ts'
+import { partsOf } from '../../src/calibration/parts.ts'
+import type { RatedItem } from '../../src/calibration/rated-item.ts'
+import { seededRandom } from '../../src/evaluation/statistics/random.ts'
+
+/** Traits that a reply has or lacks; a rating follows one of them, or none. */
+export const TRAITS = Array.from({ length: 24 }, (_, at) => `trait${String.fromCharCode(97 + at)}`)
+
+/** Replies with random traits; ratings of 1 to 5 that follow one trait with noise, or nothing. Two replies answer each statement. */
+export function planted(items: number, rule: string | null, seed: string): RatedItem[] {
+  const random = seededRandom(`planted ${seed}`)
+  return Array.from({ length: items }, (_, at) => {
+    const traits = TRAITS.filter(() => random.unit() < 0.5)
+    const noise = random.below(3) - 1
+    const rating =
+      rule === null ? 1 + random.below(5) : Math.min(5, Math.max(1, (traits.includes(rule) ? 4 : 2) + noise))
+    return {
+      ...{ id: `r${at}`, unit: `u${at >> 1}`, hateSpeech: `statement ${at >> 1}` },
+      ...{ counterspeech: traits.join(' '), ratings: [rating], rating },
+    }
+  })
+}
+
+/** What a text has of the traits. */
+const traitsIn = (text: string) => TRAITS.filter((trait) => text.includes(trait))
+
+/**
+ * A stand-in for a model that knows no rule in advance: it scores by the traits that the steps name, with noise, and writes
+ * steps from nothing but the examples or cases that it is shown: the trait that parts them best.
+ */
+export function standInAsking(seed: string): Asking & { scored: string[] } {
+  const scored: string[] = []
+  const noiseOf = (key: string) => seededRandom(`${seed} ${key}`)
+  return {
+    scored,
+    async score(steps, { id, counterspeech }) {
+      scored.push(`${steps} ${id}`)
+      const named = traitsIn(steps ?? '')
+      const has = traitsIn(counterspeech).filter((trait) => named.includes(trait)).length
+      const share = named.length === 0 ? 0.5 : has / named.length
+      const noise = noiseOf(`score ${steps} ${id}`).below(3) - 1
+      return Math.min(5, Math.max(1, Math.round(1 + 4 * share) + (noiseOf(`more ${id}`).unit() < 0.4 ? noise : 0)))
+    },
+    async draft(examples, { draw }) {
+      const random = noiseOf(`draft ${draw}`)
+      const [best] = TRAITS.map((trait) => {
+        const having = examples.filter(({ counterspeech }) => counterspeech.includes(trait))
+        const lacking = examples.filter(({ counterspeech }) => !counterspeech.includes(trait))
+        return { trait, gap: meanOf(having) - meanOf(lacking) + random.unit() / 2 }
+      }).sort((one, other) => other.gap - one.gap)
+      return `1. A reply is the better for having ${best?.trait}.`
+    },
+    async refine(steps, worst, draw) {
+      const random = noiseOf(`refine ${steps} ${draw}`)
+      const [best] = TRAITS.map((trait) => {
+        const explained = worst.filter(({ counterspeech, rating }) => counterspeech.includes(trait) === rating > 3)
+        return { trait, count: explained.length + random.unit() }
+      }).sort((one, other) => other.count - one.count)
+      return `1. A reply is the better for having ${best?.trait}.`
+    },
+  }
+}
+
+function meanOf(examples: readonly { rating: number }[]): number {
+  return examples.length === 0 ? 3 : examples.reduce((sum, { rating }) => sum + rating, 0) / examples.length
+}
+
+/** A small calibration. */
+export const SIZES: CalibrationSizes = {
+  ...{ fewShot: [8, 16], trials: 6, keep: 3, refinements: 2, iterations: 4, worst: 3 },
+  ...{ highestTemperature: 0.5, halving: false },
+}
+const SHIPPED = 'The shipped steps name nothing that the ratings follow.'
+
+/** Calibrates on ratings that follow this rule, or none, and tells the gain on the unseen part. */
+export async function gainOf(rule: string | null, seed: string, sizes = SIZES) {
+  const parts = partsOf(planted(240, rule, seed), { seed, paper: false })
+  const asking = standInAsking(seed)
+  const calibrated = await calibrate(parts, sizes, asking, seed)
+  if (calibrated === null) throw new Error('no draft')
+  const scoresBy = async (steps: string) =>
+    new Map(await Promise.all(parts.test.map(async (item) => [item.id, await asking.score(steps, item)] as const)))
+  return {
+    calibrated,
+    parts,
+    gain: gainOn(parts.test, await scoresBy(SHIPPED), await scoresBy(calibrated.best.steps), seed),
+  }
+}
