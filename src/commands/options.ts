@@ -15,6 +15,12 @@ export function positive(text: string): number {
   return number
 }
 
+export function positiveWhole(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('must be a whole number above 0')
+  return number
+}
+
 export function notNegative(text: string): number {
   const number = Number(text)
   if (!(number >= 0)) throw new InvalidArgumentError('must be a number, 0 or more')

@@ -1,12 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
+import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { FAILURE_CODES, type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { found } from '../domain/library.ts'
 import type { Library, Search, SubjectRef } from '../ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../ports/model.ts'
+import { claim } from './in-use.ts'
 import { linesOf } from './lines.ts'
+import { makeFolder } from './make-folder.ts'
 
 /**
  * What a model was asked and said, kept in a folder as JSON Lines that other tools can read and write (docs/recordings.md):
@@ -106,10 +108,23 @@ export interface Recording {
 
 /**
  * Opens the recording in a folder, which is made if need be. A last line that a kill cut off is taken out; any other line
- * that can't be read is an `OperatorError` with its place. With `readOnly` nothing is written.
+ * that can't be read is an `OperatorError` with its place, and so is a folder that another process works with. With `readOnly`
+ * nothing is written.
  */
 export async function openRecording(folder: string, { readOnly = false } = {}): Promise<Recording> {
-  if (!readOnly) await mkdir(folder, { recursive: true })
+  if (readOnly) return opened(folder, true)
+  await makeFolder(folder)
+  const release = await claim(folder)
+  try {
+    const recording = await opened(folder, false)
+    return { ...recording, close: () => recording.close().finally(release) }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+async function opened(folder: string, readOnly: boolean): Promise<Recording> {
   const [answersFile = '', callsFile = '', lookupsFile = ''] = [ANSWERS, CALLS, LOOKUPS].map((name) =>
     join(folder, name),
   )

@@ -218,6 +218,8 @@ describe('gavel eval', () => {
     for (const [args, why] of [
       [[], /give --protocol or --preset/],
       [[...HATE, '--what-if', 'c'], /needs --replay/],
+      [[...HATE, '--yes'], /--yes asks what --what-if/],
+      [[...HATE, '--replay', 'b', '--max-cost', '1'], /--max-cost limits nothing/],
       [['--protocol', 'hate', '--data', TEXTS, '--format', 'nothing'], /each --data needs its --format/],
     ] as const) {
       const wrong = await gavelEval(args)

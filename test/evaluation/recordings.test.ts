@@ -1,5 +1,5 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { RetryLaterError } from '../../src/domain/errors.ts'
@@ -156,6 +156,31 @@ describe('a recording', () => {
     await expect(openRecording(folder)).rejects.toThrow(`${fileOf('answers')}:1 is no line of a recording`)
     writeFileSync(fileOf('answers'), `${JSON.stringify({ ...line, reply: { model: 'elsewhere' } })}\n`)
     await expect(openRecording(folder)).rejects.toThrow(/:1 is no line of a recording \(reply\.text/)
+  })
+
+  it('belongs to one process at a time, and to nobody after a kill', async () => {
+    const recording = await openRecording(folder)
+    const inUse = join(folder, 'in-use')
+    expect(readFileSync(inUse, 'utf8')).toBe(`${hostname()} ${process.pid}`)
+    await recording.close()
+    expect(existsSync(inUse)).toBe(false)
+    // This one's parent is alive; nobody has the second's id.
+    writeFileSync(inUse, `${hostname()} ${process.ppid}`)
+    await expect(openRecording(folder)).rejects.toThrow(
+      `${folder} is in use by process ${process.ppid} on ${hostname()}. If that has ended, delete ${inUse}.`,
+    )
+    await (await openRecording(folder, { readOnly: true })).close()
+    writeFileSync(inUse, `${hostname()} 4194999`)
+    writeFileSync(fileOf('answers'), 'not json\n')
+    await expect(openRecording(folder)).rejects.toThrow('is no line of a recording')
+    expect(existsSync(inUse)).toBe(false)
+    writeFileSync(inUse, 'another-host 1')
+    await expect(openRecording(folder)).rejects.toThrow('is in use by process 1 on another-host')
+  })
+
+  it('says in one line where its folder can’t be made', async () => {
+    writeFileSync(folder, '')
+    await expect(openRecording(folder)).rejects.toThrow(`${folder} cannot be written to: a file is in its place`)
   })
 
   it('keeps all of a thousand answers that come at once', async () => {

@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import { OperatorError } from '../../domain/errors.ts'
 import type { DataSet } from '../../evaluation/evaluation.ts'
 import { type BadLine, faultIn } from '../../evaluation/file-message.ts'
@@ -12,7 +11,7 @@ export interface Wanted extends GoldOptions, SampleOptions {
   readonly file: string
   readonly format: Format
   /** As tables name it. */
-  readonly name?: string
+  readonly name: string
 }
 
 /**
@@ -24,7 +23,7 @@ export async function dataSet(
   protocol: GoldProtocol,
   bad: (why: string, line: BadLine) => void,
 ): Promise<DataSet> {
-  const { file, format, name = basename(file) } = wanted
+  const { file, format, name } = wanted
   let unreadable = 0
   const gold = await goldOf(
     file,

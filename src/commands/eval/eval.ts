@@ -1,11 +1,13 @@
+import { basename } from 'node:path'
 import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { FORMATS } from '../../evaluation/formats.ts'
+import { makeFolder } from '../../evaluation/make-folder.ts'
 import type { Command, Invocation } from '../command.ts'
 import { printable } from '../terminal.ts'
-import { type Compared, comparedWith } from './compared.ts'
+import { type Compared, comparedWith, readBaseline } from './compared.ts'
 import { dataSet } from './data-sets.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
@@ -47,11 +49,13 @@ export const command: Command<EvalOptions, Evaluated> = {
     const table =
       options.preset === undefined ? ownTableOf(settings, options, given) : paperTable(options.preset, given)
     const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
+    const folder = options.report ?? options.out
+    // Nothing is paid for what could not be compared or written in the end.
+    const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)
+    if (folder !== undefined) await makeFolder(folder)
     const evaluation = await judgeTable(settings, table, sets, invocation)
     if (evaluation === null) return { evaluation, compared: [] }
-    const compared =
-      options.against === undefined ? [] : await comparedWith(options.against, evaluation, options.margin / 100)
-    const folder = options.report ?? options.out
+    const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
     if (folder !== undefined) terminal.say(await writeReports(folder, evaluation, compared))
     return { evaluation, compared }
   },
@@ -76,13 +80,16 @@ function givenData({ data = [], format = [] }: EvalOptions, misused: Invocation[
 }
 
 function checkTogether(options: EvalOptions, misused: Invocation['misused']): void {
-  const { protocol, preset, data = [], out, replay, whatIf } = options
+  const { protocol, preset, data = [], out, replay, whatIf, yes = false, maxCost } = options
   if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
   if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
   if (out !== undefined && replay !== undefined)
     misused('--out asks what is missing and --replay never asks: give one of them')
   if (whatIf !== undefined && replay === undefined)
     misused('--what-if needs --replay FOLDER, whose answers it starts from')
+  if (yes && whatIf === undefined) misused('--yes asks what --what-if SETTINGS finds missing: give that too')
+  if (maxCost !== undefined && replay !== undefined && !yes)
+    misused('--replay asks nothing, so --max-cost limits nothing')
 }
 
 function ownTableOf(
@@ -104,16 +111,34 @@ async function dataSetsOf(
     ...{ name: kind.name, labels: protocolOf(settings, kind).labels },
     ...(kind.scales === undefined ? {} : { scales: kind.scales }),
   }
+  const names = dataNames(parts)
   const sets: DataSet[] = []
-  for (const part of parts) sets.push(await dataSet(wantedOf(part, options), protocol, bad))
+  for (const [at, part] of parts.entries())
+    sets.push(await dataSet({ ...wantedOf(part, options), name: names[at] ?? part.given.file }, protocol, bad))
   return sets
 }
 
-function wantedOf({ given, name, sample }: Planned, options: EvalOptions) {
+/**
+ * A name for each data set: the paper's, else the file's; files of the same name in several folders have their paths. Throws an
+ * `OperatorError` where two would have the same all the same.
+ */
+export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): string[] {
+  const short = parts.map(({ given, name }) => name ?? basename(given.file))
+  const names = parts.map(({ given, name }, at) =>
+    name === undefined && short.filter((one) => one === short[at]).length > 1 ? given.file : (short[at] ?? given.file),
+  )
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined)
+    throw new OperatorError(
+      `Two data sets would be called ${twice}: give each file once, and one file for each of a paper's.`,
+    )
+  return names
+}
+
+function wantedOf({ given, sample }: Planned, options: EvalOptions) {
   const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
   return {
     ...{ ...given, seed, balanced, unverified, profanity },
-    ...(name === undefined ? {} : { name }),
     ...(size === undefined ? {} : { size }),
     ...(split === undefined ? {} : { split }),
   }

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { FORMATS, type Format } from '../../evaluation/formats.ts'
-import { notNegative, positive } from '../options.ts'
+import { notNegative, positive, positiveWhole } from '../options.ts'
 import { BESIDE, type Beside } from './rows.ts'
 
 export interface EvalOptions {
@@ -39,7 +39,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--rows <which>', 'what is judged beside the protocol: none, baselines, or all (each part taken away too)')
     .choices(BESIDE)
     .default('baselines'),
-  new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positive),
+  new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positiveWhole),
   new Option('--balanced', 'as many items of each label'),
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
   new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
@@ -54,10 +54,12 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--replay <folder>', 'evaluate the answers kept there, without a model'),
   new Option(
     '--what-if <settings>',
-    'with --replay: other settings, and what they would cost; --yes asks what is missing',
+    'with --replay: what these settings would ask that is not recorded, and what it would cost',
   ),
-  new Option('--yes', 'pay what --what-if says'),
-  new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+  new Option('--yes', 'with --what-if: ask what is missing, and keep the answers in the folder of --replay'),
+  new Option('--max-cost <usd>', 'stop when this run has paid so much; recorded answers cost nothing').argParser(
+    positive,
+  ),
   new Option(
     '--against <file>',
     'an earlier result as JSON; exit code 1 where something changed beyond chance and margin',

@@ -1,11 +1,11 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Evaluation } from '../../evaluation/evaluation.ts'
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import { markdownReport } from '../../evaluation/report/markdown.ts'
 import type { Compared } from './compared.ts'
 
-/** Writes the evaluation as `report.json`, `report.md` and `report.html` into the folder; a kill leaves no half of one. Says what was written. */
+/** Writes the evaluation as `report.json`, `report.md` and `report.html` into the folder, which is there; a kill leaves no half of one. Says what was written. */
 export async function writeReports(
   folder: string,
   evaluation: Evaluation,
@@ -19,7 +19,6 @@ export async function writeReports(
     'report.md': markdownReport(evaluation, preset, compared),
     'report.html': htmlReport(evaluation, preset, compared),
   }
-  await mkdir(folder, { recursive: true })
   for (const [name, text] of Object.entries(files)) {
     const file = join(folder, name)
     await writeFile(`${file}.new`, text)
