@@ -8,6 +8,7 @@ import type { Recording } from '../evaluation/recordings.ts'
 import type { RowPlan } from '../evaluation/rows.ts'
 import type { Model } from '../ports/model.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
+import { stopsAtMissing } from './first-missing.ts'
 import { metered } from './metered.ts'
 import { judgeRow } from './row-judging.ts'
 
@@ -79,7 +80,14 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       },
     }
     const judging = {
-      ...{ kind, row, model: noting, draws, data: set, keepNearDuplicates: plan.keepNearDuplicates },
+      ...{
+        kind: counting ? stopsAtMissing(kind) : kind,
+        row,
+        model: noting,
+        draws,
+        data: set,
+        keepNearDuplicates: plan.keepNearDuplicates,
+      },
       shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
     }
     const judged = await judgeRow(settings, judging, {

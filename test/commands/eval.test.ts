@@ -179,6 +179,7 @@ describe('gavel eval', () => {
     expect(paid.code, paid.said).toBe(0)
     expect(understudy.calls().length).toBe(asked + 12)
     expect((JSON.parse(paid.out) as Evaluation).table[0]?.perItem.calls).toBe(8)
+    expect(paid.said).not.toContain('Run it again with --yes')
   }, 60_000)
 
   it('stops when its money is spent, keeps what was answered, and goes on with more', async () => {

@@ -51,7 +51,7 @@ export async function judgeTable(
       return withRecordingIn(replay, true, terminal, (recording) => judge(recording, null, settings))
     const asked = await withRecordingIn(replay, true, terminal, async (recording) => {
       const cells = await judge(recording, null, settings, true)
-      terminal.say(whatWouldBeAsked(recording, settings.models.prices))
+      terminal.say(whatWouldBeAsked(recording, settings.models.prices, yes))
       return recording.missing.size === 0 ? cells : null
     })
     if (asked !== null || !yes) return asked

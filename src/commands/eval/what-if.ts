@@ -10,6 +10,7 @@ const CHARACTERS_PER_TOKEN = 4
 export function whatWouldBeAsked(
   { missing, meanCompletionTokens }: Pick<Recording, 'missing' | 'meanCompletionTokens'>,
   prices: Readonly<Record<string, Price>>,
+  yes: boolean,
 ): string {
   if (missing.size === 0) return 'Every question is answered already: nothing would be asked.'
   const questions = [...missing.values()]
@@ -19,8 +20,8 @@ export function whatWouldBeAsked(
   }, 0)
   const kinds = [...Map.groupBy(questions, ({ what }) => what)].map(([what, of]) => `  ${of.length} times ${what}`)
   return [
-    `${counted(missing.size, 'question')} would be asked, for about $${usd.toFixed(4)}; answers to them may lead to more:`,
+    `${counted(missing.size, 'question')} would be asked, for about $${usd.toFixed(4)}; their answers may lead to more:`,
     ...kinds,
-    'Run it again with --yes to ask them.',
+    ...(yes ? [] : ['Run it again with --yes to ask them.']),
   ].join('\n')
 }

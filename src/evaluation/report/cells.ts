@@ -10,7 +10,7 @@ export interface TextTable {
 
 /**
  * The main table: for each row its figures with their 95 % intervals in points, what it costs, and beside a paper's row what the
- * paper prints. `preset` is the paper's table, if it is one.
+ * paper prints, in points as well. `preset` is the paper's table, if it is one.
  */
 export function mainTable({ table, data }: Evaluation, preset: PresetTable | null): TextTable {
   const many = data.length > 1 || preset !== null
@@ -52,12 +52,19 @@ function estimateIn(cell: Cell, measure: Measure): string {
 }
 
 function isCorrelation(measure: Measure): boolean {
-  return /^(spearman|kendall|ndcg|kappa|accuracySd):?/.test(measure)
+  return /^(spearman|kendall|ndcg|kappa):?/.test(measure)
+}
+
+/** Whether a measure is a share of items, or the deviation of one: in points, here as in the paper's column. */
+function isShare(measure: Measure): boolean {
+  return /^(accuracy|accuracySd|macroF1|precision:.*|recall:.*|f1:.*)$/.test(measure)
 }
 
 function paperFigure({ paper }: Cell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {
   const figure = paper[measure]
-  return figure === undefined ? '' : figure.toFixed(decimalsOf?.[measure] ?? decimals)
+  if (figure === undefined) return ''
+  const digits = decimalsOf?.[measure] ?? decimals
+  return isShare(measure) ? (figure * 100).toFixed(Math.max(0, digits - 2)) : figure.toFixed(digits)
 }
 
 /** Share without a label in points; calls, tokens and US dollars an item. */

@@ -263,7 +263,7 @@ it('prints a paper’s figures beside ours, and how the paper is read', () => {
   const rows = [cell('the debate', debate, { paper: { accuracy: 0.9165 } })]
   const text = textOf(pageOf(htmlReport(evaluation(rows, { preset: 'p' }), preset)).querySelector('main'))
   expect(text).toContain('paper: accuracy')
-  expect(text).toMatch(/92\.5 \[[\d., ]+\]\s*0\.91[67]/)
+  expect(text).toMatch(/92\.5 \[[\d., ]+\]\s*91\.[67]/)
   expect(text).toContain('The paper gives no temperature.')
 })
 
