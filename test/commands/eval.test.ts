@@ -218,7 +218,7 @@ describe('gavel eval', () => {
     expect((JSON.parse(out) as Evaluation).counts.unreadable).toBe(1)
     for (const [args, why] of [
       [[], /give --protocol or --preset/],
-      [[...HATE, '--what-if', 'c'], /needs --replay/],
+      [['--preset', 's2mad-table-1', '--rows', 'all'], /has its own rows/],
       [[...HATE, '--yes'], /--yes asks what --what-if/],
       [[...HATE, '--replay', 'b', '--max-cost', '1'], /--max-cost limits nothing/],
       [['--protocol', 'hate', '--data', TEXTS, '--format', 'nothing'], /each --data needs its --format/],

@@ -83,6 +83,7 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
   const { protocol, preset, data = [], out, replay, whatIf, yes = false, maxCost } = options
   if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
   if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
+  if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
   if (out !== undefined && replay !== undefined)
     misused('--out asks what is missing and --replay never asks: give one of them')
   if (whatIf !== undefined && replay === undefined)
@@ -94,7 +95,7 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
 
 function ownTableOf(
   settings: Settings,
-  { protocol = '', rows }: EvalOptions,
+  { protocol = '', rows = 'baselines' }: EvalOptions,
   given: readonly GivenData[],
 ): PlannedTable {
   const kind = kindNamed(protocol)

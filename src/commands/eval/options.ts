@@ -8,7 +8,7 @@ export interface EvalOptions {
   readonly preset?: string
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
-  readonly rows: Beside
+  readonly rows?: Beside
   readonly size?: number
   readonly balanced?: boolean
   readonly split?: string
@@ -36,9 +36,10 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),
   ),
-  new Option('--rows <which>', 'what is judged beside the protocol: none, baselines, or all (each part taken away too)')
-    .choices(BESIDE)
-    .default('baselines'),
+  new Option(
+    '--rows <which>',
+    'what is judged beside the protocol: none, baselines (the default), or all (each part taken away too)',
+  ).choices(BESIDE),
   new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positiveWhole),
   new Option('--balanced', 'as many items of each label'),
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
