@@ -14,7 +14,7 @@ import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
 /** `CALIBRATE_KILLS=10` is the long form. */
-const KILLS = Number(process.env.CALIBRATE_KILLS ?? 3)
+const KILLS = Number(process.env.CALIBRATE_KILLS ?? 2)
 const folder = mkdtempSync(join(tmpdir(), 'gavel-calibrate-'))
 let understudy: Understudy
 beforeAll(async () => {
