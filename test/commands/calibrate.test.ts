@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadSettings, PROJECT } from '../../config/load.ts'
+import { loadSettings } from '../../config/load.ts'
 import { askingFor, calibrationOf } from '../../src/composition/calibration.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { kindOf, standIn, textIn } from '../support/evaluating.ts'
+import { commandIn } from '../support/command-in.ts'
 import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
@@ -26,29 +24,9 @@ afterAll(async () => {
 })
 
 /** `gavel calibrate` in a process of its own, ended by SIGKILL after so many ms from its first call on. */
-async function gavelCalibrate(args: readonly string[], killAfterMs?: number) {
-  const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'calibrate']
-  const child = spawn(process.execPath, [...flags, ...args], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, ...understudy.settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [out, said] = ['', '']
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    said += chunk
-  })
-  const ended = once(child, 'exit')
-  if (killAfterMs !== undefined) {
-    const calls = understudy.calls().length
-    while (understudy.calls().length === calls && child.exitCode === null) await sleep(10)
-    await Promise.race([ended, sleep(killAfterMs)])
-    child.kill('SIGKILL')
-  }
-  const [code] = await ended
-  return { code, out, said }
+function gavelCalibrate(args: readonly string[], killAfterMs?: number) {
+  const kill = killAfterMs === undefined ? {} : { kill: { understudy, afterMs: killAfterMs } }
+  return commandIn(folder, ['calibrate', ...args], understudy.settings, kill)
 }
 
 /** Replies to statements, two to each, with the ratings of two people. */

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
 import type { Evaluation } from '../../src/evaluation/evaluation.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { commandIn } from '../support/command-in.ts'
 import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.EVAL_SEED ?? String(Date.now())
@@ -34,36 +31,14 @@ afterAll(async () => {
 interface How {
   readonly killAfterMs?: number
   readonly offline?: boolean
-  readonly environment?: Readonly<Record<string, string>>
 }
 
 /** `gavel eval` with these arguments, in a process of its own. */
-async function gavelEval(args: readonly string[], how: How = {}) {
-  const { killAfterMs, offline = false } = how
-  const flags = ['--disable-warning=TimeoutNegativeWarning', ...(offline ? ['--import', NO_NETWORK] : [])]
-  const model = offline ? {} : understudy.settings
-  const child = spawn(process.execPath, [...flags, join(PROJECT, 'src', 'main.ts'), 'eval', ...args], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, ...model, ...how.environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+function gavelEval(args: readonly string[], { killAfterMs, offline = false }: How = {}) {
+  return commandIn(folder, ['eval', ...args], offline ? {} : understudy.settings, {
+    ...(offline ? { flags: ['--import', NO_NETWORK] } : {}),
+    ...(killAfterMs === undefined ? {} : { kill: { understudy, afterMs: killAfterMs } }),
   })
-  let [out, said] = ['', '']
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    said += chunk
-  })
-  const ended = once(child, 'exit')
-  if (killAfterMs !== undefined) {
-    // From its first call on: before it there is nothing to lose.
-    const calls = understudy.calls().length
-    while (understudy.calls().length === calls && child.exitCode === null) await sleep(10)
-    await Promise.race([ended, sleep(killAfterMs)])
-    child.kill('SIGKILL')
-  }
-  const [code] = await ended
-  return { code, out, said }
 }
 
 const linesOf = (file: string) =>
