@@ -6,8 +6,8 @@ import { loadSettings } from '../../config/load.ts'
 import { askingFor, calibrationOf } from '../../src/composition/calibration.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
-import { kindOf, standIn, textIn } from '../support/evaluating.ts'
 import { commandIn } from '../support/command-in.ts'
+import { kindOf, standIn, textIn } from '../support/evaluating.ts'
 import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
