@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { OperatorError } from '../src/domain/errors.ts'
 import { type Settings, settingsSchema } from './schema.ts'
@@ -51,9 +51,9 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   return checked.data
 }
 
-/** The files of a folder under `config/` by name; none if there is no such folder. */
+/** The files of a folder under `config/`, or of one with an absolute path, by name; none if there is no such folder. */
 export function loadFiles(folder: string): ReadonlyMap<string, string> {
-  const path = join(PROJECT, 'config', folder)
+  const path = resolve(PROJECT, 'config', folder)
   if (!existsSync(path)) return new Map()
   const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile())
   return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))

@@ -19,9 +19,11 @@ const FEWEST = 10
 
 /**
  * Parts the ratings by unit and seed. With `paper` all of them serve for drafts and selection alike, as in the paper, and none is
- * left for a test. Throws an `OperatorError` where a part would be too small, or all its ratings are alike.
+ * left for a test. Throws an `OperatorError` where a part would be too small, all its ratings are alike, or two
+ * units hold the same text.
  */
 export function partsOf(items: readonly RatedItem[], how: { seed: string; paper: boolean }): Parts {
+  overlap(items)
   if (how.paper) return checked({ development: items, selection: items, test: [] })
   const units = seededRandom(`parts ${how.seed}`).shuffled([...Map.groupBy(sorted(items), ({ unit }) => unit).values()])
   const parts = { development: [] as RatedItem[], selection: [] as RatedItem[], test: [] as RatedItem[] }
@@ -35,6 +37,24 @@ export function partsOf(items: readonly RatedItem[], how: { seed: string; paper:
     next.push(...unit)
   }
   return checked(parts)
+}
+
+/** The same reply to the same statement under two units would be chosen by and then tested on. */
+function overlap(items: readonly RatedItem[]): void {
+  const seen = new Map<string, RatedItem>()
+  for (const item of items) {
+    const key = JSON.stringify([sameText(item.hateSpeech), sameText(item.counterspeech)])
+    const other = seen.get(key)
+    if (other !== undefined && other.unit !== item.unit)
+      throw new OperatorError(
+        `The ratings overlap: ${other.id} and ${item.id} are the same reply to the same statement, in two units (${other.unit}, ${item.unit}).`,
+      )
+    seen.set(key, item)
+  }
+}
+
+function sameText(text: string): string {
+  return text.toLowerCase().replace(/\s+/g, ' ').trim()
 }
 
 /** By id, so that the file's order does not matter. */

@@ -1,3 +1,4 @@
+import { withStepsHeader } from '../domain/steps.ts'
 import type { Calibrated } from './calibrate.ts'
 import type { Gain } from './gain.ts'
 
@@ -7,6 +8,8 @@ export interface Provenance {
   readonly scale: readonly [number, number]
   /** The model that scored: steps are found for it, and for no other. */
   readonly model: string
+  /** As its endpoint names it. */
+  readonly answeredAs: string
   /** Of the ratings, as `readRatings` makes it. */
   readonly ratings: string
   readonly seed: string
@@ -18,23 +21,25 @@ export interface Provenance {
 /** A file of calibrated steps: a comment that says where they come from and how well they do, then the steps. */
 export function stepsFile(provenance: Provenance, { best }: Calibrated, gain: Gain | null): string {
   const told = (value: number | null) => (value === null ? 'none' : value.toFixed(4))
-  const lines = [
-    ['aspect', provenance.aspect],
-    ['scale', provenance.scale.join(' to ')],
-    ['model', provenance.model],
-    ['ratings', provenance.ratings],
-    ['seed', provenance.seed],
-    ['from', best.from],
-    ['spearman on selection', `${told(best.agreement.spearman)} (${best.agreement.items} items)`],
-    ...(gain === null
-      ? [['spearman on test', 'there was no test part (paper)']]
-      : [
-          ['spearman on test', `${told(gain.now.spearman)} (${gain.now.items} items)`],
-          ['before on test', told(gain.before.spearman)],
-        ]),
-    ['date', provenance.date],
-    ['version', provenance.version],
-  ]
-  const comment = lines.map(([name, value]) => `${name}: ${String(value).replace(/-->/g, '')}`).join('\n')
-  return `<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).\n${comment}\n-->\n${best.steps}\n`
+  return withStepsHeader(
+    [
+      ['aspect', provenance.aspect],
+      ['scale', provenance.scale.join(' to ')],
+      ['model', provenance.model],
+      ['answered as', provenance.answeredAs],
+      ['ratings', provenance.ratings],
+      ['seed', provenance.seed],
+      ['from', best.from],
+      ['spearman on selection', `${told(best.agreement.spearman)} (${best.agreement.items} items)`],
+      ...(gain === null
+        ? ([['spearman on test', 'there was no test part (paper)']] as const)
+        : ([
+            ['spearman on test', `${told(gain.now.spearman)} (${gain.now.items} items)`],
+            ['before on test', told(gain.before.spearman)],
+          ] as const)),
+      ['date', provenance.date],
+      ['version', provenance.version],
+    ],
+    best.steps,
+  )
 }

@@ -9,6 +9,8 @@ import { topicsOf } from '../composition/topics.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
+import { sameModel } from '../domain/steps.ts'
+import { chainOf } from '../gateway/fallback.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
 import { otherModels } from './paper-models.ts'
@@ -33,6 +35,7 @@ export const command: Command<object, readonly Finding[]> = {
     const settings = read()
     const findings = await Promise.all([
       protocolsFinding(settings),
+      stepsFindings(settings),
       keyFinding(settings),
       redisFindings(settings),
       kafkaFindings(settings),
@@ -72,6 +75,30 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   } catch (error) {
     return [broken('settings and prompts', error, 'Fix the prompt files listed above.')]
   }
+}
+
+/** Where the evaluation steps come from that protocols score by, and whether they were found for the model that scores. */
+function stepsFindings(settings: Settings): Finding[] {
+  let protocols: ReturnType<typeof makeProtocols>
+  try {
+    protocols = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor'))
+  } catch {
+    // Said by the finding on settings and prompts.
+    return []
+  }
+  return protocols.flatMap(({ name: protocol, steps = {} }) => {
+    const scorer = chainOf(settings.models.roles, protocol, 'scorer')[0] ?? ''
+    return Object.entries(steps).map(([aspect, { source, model, ratings, date }]): Finding => {
+      const what = `steps of ${protocol} for ${aspect}`
+      if (source !== 'calibrated') return { what, state: 'ok', detail: source === 'shipped' ? 'shipped' : 'your own' }
+      const detail = `calibrated for ${model ?? 'an unknown model'} (ratings ${ratings ?? 'unknown'}, ${date ?? 'no date'})`
+      if (model === undefined || sameModel(model, scorer)) return { what, state: 'ok', detail }
+      return {
+        ...{ what, state: 'warning', detail: `${detail}; ${scorer} scores` },
+        todo: `Run "gavel calibrate --aspect ${aspect}" with this model; until then verdicts say in \`degraded\` that another one scored.`,
+      }
+    })
+  })
 }
 
 /** A key that is kept only in Redis is lost with its data: afterwards other comments are sampled, and fences differ. */

@@ -35,7 +35,7 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
 
 /**
  * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
- * given steps is asked once. An answer that can't be had for good is null; a stop, or money that ran out, is thrown.
+ * given steps is asked once; `scorer` is the model that gave most of them. An answer that can't be had for good is null; a stop, or money that ran out, is thrown.
  */
 export function askingFor(
   settings: Settings,
@@ -43,13 +43,15 @@ export function askingFor(
   calibration: Calibration,
   model: Model,
   io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
-): Asking {
+): Asking & { scorer(): string | null } {
   const clock = Date.now
   const off = { ...settings, memo: { ...settings.memo, enabled: false } }
   const stores = memoryGatewayStores(off, clock)
   const gateway = gatewayOf(off, { stores, secret: SECRET, clock, report: () => {}, model })
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const scores = new Map<string, Promise<number | null>>()
+  /** Scores by the model that gave them, as its endpoint names it. */
+  const scorers = new Map<string, number>()
 
   async function answered<Answer>(ask: Ask<Answer>): Promise<Answer | null> {
     try {
@@ -61,7 +63,9 @@ export function askingFor(
         { signal: io.signal, waiting: (why) => io.waiting(why) },
       )
       io.asked()
-      return settled.failed === undefined ? ask.answer.parse(settled.answer) : null
+      if (settled.failed !== undefined) return null
+      if (ask.role === 'scorer') scorers.set(settled.model, (scorers.get(settled.model) ?? 0) + 1)
+      return ask.answer.parse(settled.answer)
     } catch (error) {
       if (io.signal.aborted || !(error instanceof PermanentError) || error.code === 'rejected') throw error
       io.asked()
@@ -74,6 +78,7 @@ export function askingFor(
   }
 
   return {
+    scorer: () => [...scorers].sort(([, one], [, other]) => other - one)[0]?.[0] ?? null,
     draft: (examples, how) => stepsOf(calibration.draft(examples, how)),
     refine: (steps, worst, draw) =>
       stepsOf({ ...calibration.refine(steps, worst), ...(draw === '' ? {} : { draw, label: draw }) }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { stepsUsed } from './steps.ts'
 
 const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
 
@@ -65,6 +66,8 @@ export const ruling = z.object({
   }),
   /** What was left out, and why, in words. */
   degraded: z.array(z.string()),
+  /** By aspect the evaluation steps that its scores rest on; absent where a protocol scores by none. */
+  steps: z.record(z.string(), stepsUsed).optional(),
   /** By role: models that it rests on, but that were not asked for this revision. */
   models: z.record(z.string(), z.string()).optional(),
   /** Counts for the snapshot's comments; absent if all of them were judged. */

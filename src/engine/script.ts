@@ -1,4 +1,5 @@
 import type { Answered, Ask } from '../domain/ask.ts'
+import type { StepsUsed } from '../domain/steps.ts'
 import type { Post } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
 
@@ -59,6 +60,10 @@ export interface Protocol {
    */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
+  readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
+  /** By aspect the evaluation steps that it scores by, if it reads such from files. */
+  readonly steps?: Readonly<Record<string, StepsUsed>>
   /** Every question reaches a model, as in its paper: nothing is answered from the memo. */
   readonly faithful?: boolean
   /** The library's shelves that its lookups search. */

@@ -14,7 +14,7 @@ export interface ProtocolParts {
   readonly fence: Fence
   /** The ranks by which a protocol samples and breaks ties. */
   readonly samplingRank: SamplingRank
-  /** The files of another folder under `config/`, by name with their ending. */
+  /** The files of another folder under `config/`, or of one of the user's own by its absolute path, by name with their ending. */
   readonly files: (folder: string) => ReadonlyMap<string, string>
 }
 
@@ -44,12 +44,10 @@ export interface ProtocolKind {
   /** Parts of the debate removed, each a row of an evaluation: its name, and switches over the protocol's settings. */
   readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /**
-   * Throws one error that names every fault in its files, one per line, as `FILE: fault`; FILE is a prompt's name, or a
-   * path from `config/`.
+   * Throws one error that names every fault in its files, one per line, as `FILE: fault`; FILE is a prompt's name, a path from
+   * `config/`, or an absolute one.
    */
   make(parts: ProtocolParts): Protocol
-  /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
-  readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
   /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
   confidence?(verdict: Judged): number | null
   /** How many of its voters chose each side, where it has any. */

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import type { Curation } from '../domain/curation.ts'
@@ -24,7 +25,7 @@ export function makeProtocols(
       return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, samplingRank, files: loadFiles })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
-        faults.push(line.startsWith('config/') ? line : `config/prompts/${kind.name}/${line}`)
+        faults.push(line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${kind.name}/${line}`)
       return []
     }
   })

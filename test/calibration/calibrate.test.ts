@@ -177,6 +177,11 @@ describe('the parts', () => {
     const items = planted(40, TRAITS[0] as string, 'paper')
     expect(partsOf(items, { seed: '1', paper: true })).toMatchObject({ development: items, selection: items, test: [] })
     expect(() => partsOf(items.slice(0, 20), { seed: '1', paper: false })).toThrow(/too few: the development part has/)
+    const [first, ...others] = items as [RatedItem, ...RatedItem[]]
+    const again = { ...first, id: 'again', unit: 'elsewhere', counterspeech: ` ${first.counterspeech.toUpperCase()}` }
+    expect(() => partsOf([first, again, ...others], { seed: '1', paper: false })).toThrow(
+      'The ratings overlap: r0 and again are the same reply to the same statement, in two units (u0, elsewhere).',
+    )
     const alike = items.map((one) => ({ ...one, rating: 3 }))
     expect(() => partsOf(alike, { seed: '1', paper: false })).toThrow(
       /All \d+ ratings of the development part are alike/,

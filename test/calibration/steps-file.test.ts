@@ -11,7 +11,14 @@ it('says in its comment where the steps come from and how well they do, and noth
     claimed: true,
   }
   const provenance = {
-    ...{ aspect: 'relevance', scale: [1, 5] as const, model: 'a --> model', ratings: 'abc', seed: '1' },
+    ...{
+      aspect: 'relevance',
+      scale: [1, 5] as const,
+      model: 'a --> model',
+      answeredAs: 'model-1',
+      ratings: 'abc',
+      seed: '1',
+    },
     ...{ date: '2026-01-01T00:00:00.000Z', version: '1.2.3' },
   }
   const text = stepsFile(provenance, { best, course: [best], repeated: 0, lost: 0, stopped: 0 }, gain)
@@ -19,6 +26,7 @@ it('says in its comment where the steps come from and how well they do, and noth
 aspect: relevance
 scale: 1 to 5
 model: a  model
+answered as: model-1
 ratings: abc
 seed: 1
 from: draft 3 of 8 examples

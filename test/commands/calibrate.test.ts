@@ -8,7 +8,9 @@ import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { commandIn } from '../support/command-in.ts'
 import { kindOf, standIn, textIn } from '../support/evaluating.ts'
+import { startModelServer } from '../support/model-server.ts'
 import { tell } from '../support/pipeline.ts'
+import { planted, plantedAnswer, TRAITS } from '../support/planted.ts'
 
 const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
 /** `CALIBRATE_KILLS=10` is the long form. */
@@ -23,10 +25,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** `gavel calibrate` in a process of its own, ended by SIGKILL after so many ms from its first call on. */
-function gavelCalibrate(args: readonly string[], killAfterMs?: number) {
-  const kill = killAfterMs === undefined ? {} : { kill: { understudy, afterMs: killAfterMs } }
-  return commandIn(folder, ['calibrate', ...args], understudy.settings, kill)
+/** `gavel calibrate` in a process of its own. */
+function gavelCalibrate(args: readonly string[]) {
+  return commandIn(folder, ['calibrate', ...args], understudy.settings)
 }
 
 /** Replies to statements, two to each, with the ratings of two people. */
@@ -35,7 +36,8 @@ function ratingsFile(name: string, count: number, over: (at: number) => object =
     ...{
       id: `r${at}`,
       hateSpeech: `They of group ${at >> 1} are all thieves.`,
-      text: `Reply ${at}: have you met one?`,
+      // The understudy counts words that a reply takes up.
+      text: at % 3 === 0 ? `Reply ${at}: no group is all thieves.` : `Reply ${at}: have you met one?`,
     },
     ratings: { relevance: [1 + (at % 5), 1 + ((at * 3) % 5)] },
     ...over(at),
@@ -65,31 +67,43 @@ describe('gavel calibrate', () => {
   })
 
   it(`killed ${KILLS} times and run again asks no recorded answer twice, and ends alike`, async () => {
-    const file = ratingsFile('kills.jsonl', 60)
-    const args = (out: string) => [
-      '--aspect',
-      'relevance',
-      '--ratings',
-      file,
-      '--yes',
-      '--json',
-      '--out',
-      join(folder, out),
-    ]
-    const whole = await gavelCalibrate(args('whole'))
-    expect(whole.code, whole.said).toBe(0)
-    const inOneRun = understudy.calls().length
-    const random = seededRandom(SEED)
-    for (let kill = 0; kill < KILLS; kill++) await gavelCalibrate(args('killed'), random.below(500))
-    const last = await gavelCalibrate(args('killed'))
-    expect(JSON.parse(last.out)).toEqual(JSON.parse(whole.out))
-    const [answers, calls] = ['answers.jsonl', 'calls.jsonl'].map((name) => linesOf(join(folder, 'killed', name)))
-    expect(new Set(answers?.map(({ digest }) => digest)).size).toBe(answers?.length)
-    const answered = new Set(answers?.map(({ call }) => call))
-    const lost = (calls ?? []).filter(({ call }) => !answered.has(call)).length
-    tell(`seed ${SEED}: ${answers?.length} answers over ${KILLS} kills, ${lost} calls lost in flight`)
-    expect(understudy.calls().length - inOneRun).toBeLessThanOrEqual((answers?.length ?? 0) + lost)
-  }, 120_000)
+    // Its drafts differ, and refinements gain: a calibration of several iterations.
+    const model = await startModelServer(plantedAnswer('kills'), { latencyMs: 40 })
+    const rated = planted(80, TRAITS[5] as string, 'kills').map(({ id, hateSpeech, counterspeech, ratings }) => ({
+      ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+    }))
+    const file = join(folder, 'kills.jsonl')
+    writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const run = (out: string, killAfterMs?: number) =>
+      commandIn(
+        folder,
+        [
+          ...['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--json', '--few-shot', '4,8'],
+          ...['--steps', join(folder, `steps of ${out}`), '--out', join(folder, out)],
+        ],
+        model.settings,
+        killAfterMs === undefined ? {} : { kill: { calls: model.calls, afterMs: killAfterMs } },
+      )
+    const ended = ({ out }: { out: string }, of: string) => out.replaceAll(`steps of ${of}`, 'steps')
+    try {
+      const whole = await run('whole')
+      expect(whole.code, whole.said).toBe(0)
+      const inOneRun = model.calls()
+      const random = seededRandom(SEED)
+      for (let kill = 0; kill < KILLS; kill++) await run('killed', random.below(900))
+      const last = await run('killed')
+      expect(JSON.parse(ended(last, 'killed'))).toEqual(JSON.parse(ended(whole, 'whole')))
+      const [answers, calls] = ['answers.jsonl', 'calls.jsonl'].map((name) => linesOf(join(folder, 'killed', name)))
+      expect(new Set(answers?.map(({ digest }) => digest)).size).toBe(answers?.length)
+      expect(answers?.length).toBe(inOneRun)
+      const answered = new Set(answers?.map(({ call }) => call))
+      const lost = (calls ?? []).filter(({ call }) => !answered.has(call)).length
+      tell(`seed ${SEED}: ${answers?.length} answers over ${KILLS} kills, ${lost} calls lost in flight`)
+      expect(model.calls() - inOneRun).toBeLessThanOrEqual(inOneRun + lost)
+    } finally {
+      await model.close()
+    }
+  }, 240_000)
 
   it.each([
     [
@@ -113,6 +127,16 @@ describe('gavel calibrate', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(said.trim().split('\n')).toHaveLength(1)
     expect(said).toMatch(expected)
+  })
+
+  it('says where the model scores all alike, and leaves the steps as they are', async () => {
+    const steps = join(folder, 'alike')
+    const file = ratingsFile('alike.jsonl', 60, (at) => ({ text: `Reply ${at}: have you met one?` }))
+    const args = ['--aspect', 'relevance', '--ratings', file, '--yes', '--steps', steps]
+    const { code, said } = await gavelCalibrate(args)
+    expect(code).toBe(1)
+    expect(said).toContain('The model gave all 24 items the same score, by each text of steps')
+    expect(existsSync(steps)).toBe(false)
   })
 
   it('writes no steps where nothing is gained on unseen ratings', async () => {

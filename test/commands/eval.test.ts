@@ -37,7 +37,7 @@ interface How {
 function gavelEval(args: readonly string[], { killAfterMs, offline = false }: How = {}) {
   return commandIn(folder, ['eval', ...args], offline ? {} : understudy.settings, {
     ...(offline ? { flags: ['--import', NO_NETWORK] } : {}),
-    ...(killAfterMs === undefined ? {} : { kill: { understudy, afterMs: killAfterMs } }),
+    ...(killAfterMs === undefined ? {} : { kill: { calls: () => understudy.calls().length, afterMs: killAfterMs } }),
   })
 }
 

@@ -5,7 +5,7 @@ import { PROJECT } from '../../config/load.ts'
 import { FORMATS, type Format, fileMessages } from '../../src/evaluation/formats.ts'
 import { goldOf } from '../../src/evaluation/gold.ts'
 import type { GoldItem } from '../../src/evaluation/gold-item.ts'
-import { ASPECTS, HIGHEST } from '../../src/protocols/counterspeech/aspects.ts'
+import { scalesOf } from '../support/evaluating.ts'
 import { tell } from '../support/pipeline.ts'
 
 const DATA = join(PROJECT, '..', 'shared', 'data')
@@ -28,7 +28,8 @@ it.each(FORMATS)('%s has a section', (format) => {
 })
 
 it('the scales of ratings are those of the protocol', () => {
-  const scale = (highest: number) => ASPECTS.filter((aspect) => HIGHEST[aspect] === highest)
+  const scales = Object.entries(scalesOf('counterspeech'))
+  const scale = (highest: number) => scales.flatMap(([aspect, [, most]]) => (most === highest ? [aspect] : []))
   const named = (highest: number) =>
     `${scale(highest)
       .map((aspect) => `\`${aspect}\``)

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { ModelReply } from '../../src/ports/model.ts'
-import { SCORE_ANSWERS, stepsAnswer } from '../../src/protocols/counterspeech/answers.ts'
+import { scoreOn, stepsAnswer } from '../../src/protocols/counterspeech/answers.ts'
 import { judgeAnswer, stanceAnswer as perspectiveAnswer, turnAnswer } from '../../src/protocols/hate/answers.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, view } from '../../src/protocols/rumor/answers.ts'
 import { assessment, briefAnswer, description, report } from '../../src/protocols/safety/answers.ts'
@@ -18,7 +18,7 @@ export const SCHEMAS = {
   report,
   brief: briefAnswer(2),
   description,
-  coherence: SCORE_ANSWERS.coherence,
+  coherence: scoreOn(1, 5),
   steps: stepsAnswer,
 } satisfies Record<string, z.ZodType>
 

@@ -3,17 +3,16 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PROJECT } from '../../config/load.ts'
-import type { Understudy } from '../../src/tools/understudy/server.ts'
 
 /**
  * `gavel` with these arguments in a process of its own, which sees only this environment; with `kill` ended by SIGKILL so many
- * ms after its first call to the understudy: before it there is nothing to lose. Resolves to its exit code and what it printed.
+ * ms after its first call to the model, which `calls` counts: before it there is nothing to lose. Resolves to its exit code and what it printed.
  */
 export async function commandIn(
   folder: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
-  { flags = [], kill }: { flags?: readonly string[]; kill?: { understudy: Understudy; afterMs: number } } = {},
+  { flags = [], kill }: { flags?: readonly string[]; kill?: { calls: () => number; afterMs: number } } = {},
 ) {
   const main = ['--disable-warning=TimeoutNegativeWarning', ...flags, join(PROJECT, 'src', 'main.ts')]
   const child = spawn(process.execPath, [...main, ...args], {
@@ -30,8 +29,8 @@ export async function commandIn(
   })
   const ended = once(child, 'exit')
   if (kill !== undefined) {
-    const calls = kill.understudy.calls().length
-    while (kill.understudy.calls().length === calls && child.exitCode === null) await sleep(10)
+    const calls = kill.calls()
+    while (kill.calls() === calls && child.exitCode === null) await sleep(10)
     await Promise.race([ended, sleep(kill.afterMs)])
     child.kill('SIGKILL')
   }

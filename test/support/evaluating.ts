@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadSettings } from '../../config/load.ts'
 import { evaluate } from '../../src/composition/evaluation.ts'
+import { protocolsOf } from '../../src/composition/protocols.ts'
+import type { Protocol } from '../../src/engine/script.ts'
 import type { Cell, DataSet } from '../../src/evaluation/evaluation.ts'
 import type { Format } from '../../src/evaluation/formats.ts'
 import { goldOf } from '../../src/evaluation/gold.ts'
@@ -32,10 +34,14 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   counterspeech: [],
 }
 
+/** By aspect the lowest and the highest score, under the shipped settings. */
+export function scalesOf(protocol: string): NonNullable<Protocol['scales']> {
+  return protocolsOf(loadSettings({}), 'scales', [kindOf(protocol)]).protocols[0]?.scales ?? {}
+}
+
 /** A file's labelled items, all of them. */
 export async function dataSetOf(file: string, format: Format, protocol: string): Promise<DataSet> {
-  const { scales } = kindOf(protocol)
-  const judged = { name: protocol, labels: LABELS[protocol] ?? [], ...(scales === undefined ? {} : { scales }) }
+  const judged = { name: protocol, labels: LABELS[protocol] ?? [], scales: scalesOf(protocol) }
   const items = await goldOf(file, format, judged, () => {})
   return { name: 'data', file, format, items: items.filter(({ why }) => why === undefined), leftOut: {}, unreadable: 0 }
 }

@@ -87,3 +87,27 @@ export async function gainOf(rule: string | null, seed: string, sizes = SIZES) {
     gain: gainOn(parts.test, await scoresBy(SHIPPED), await scoresBy(calibrated.best.steps), seed),
   }
 }
+
+/** The stand-in behind a model server: it sees nothing but the text of a question, and knows each stage by its last line. */
+export function plantedAnswer(seed: string): (shown: { text: string; stage: string }) => Promise<object> {
+  const asking = standInAsking(seed)
+  const item = (counterspeech: string, rating: number) => ({
+    ...{ id: counterspeech, unit: counterspeech, hateSpeech: '', counterspeech, ratings: [rating], rating },
+  })
+  return async ({ text, stage }) => {
+    const replies = [...text.matchAll(/<<counterspeech( \d+)?:(\w+)>>\n(.*)\n<<end:\2>>/g)].map(
+      ([, , , said]) => said ?? '',
+    )
+    const ratings = [...text.matchAll(/^The experts' rating: (\S+) \(/gm)].map(([, given]) => Number(given))
+    const scores = [...text.matchAll(/^The model's score: (\S+) \(/gm)].map(([, given]) => Number(given))
+    const [, steps] = /\n(?:Evaluation|The) steps:\n([\s\S]*?)\n\n/.exec(text) ?? []
+    const rated = replies.map((reply, at) => ({ ...item(reply, ratings[at] ?? 0), score: scores[at] ?? 0 }))
+    const written = (said: string | null) => ({ steps: [String(said).replace(/^1\. /, '')] })
+    if (stage === 'draft') return written(await asking.draft(rated, { temperature: 0, draw: text }))
+    if (stage === 'refine') return written(await asking.refine(steps ?? '', rated, text))
+    return {
+      reasoning: 'by the traits that the steps name',
+      score: await asking.score(steps, item(replies[0] ?? '', 0)),
+    }
+  }
+}

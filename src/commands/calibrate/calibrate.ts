@@ -92,9 +92,13 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
       terminal.out(
         `On ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before, ${told(gain.now.spearman)} now${changeOf(gain)}.`,
       )
-    terminal.out(
-      file === null ? `No gain on unseen items: the steps of ${options.aspect} stay as they are.` : `Written: ${file}`,
-    )
+    if (file === null) {
+      terminal.out(`No gain on unseen items: the steps of ${options.aspect} stay as they are.`)
+      return
+    }
+    terminal.out(`Written: ${file}`)
+    const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
+    terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)
   },
 }
 

@@ -8,7 +8,7 @@ import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibra
 import { type Gain, gainOn } from '../../calibration/gain.ts'
 import type { Parts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
-import { stepsFile } from '../../calibration/steps-file.ts'
+import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
 import { askingFor } from '../../composition/calibration.ts'
 import { metered } from '../../composition/metered.ts'
 import type { Calibration } from '../../domain/calibration.ts'
@@ -103,6 +103,7 @@ export async function runCalibration(
       const broke = new AbortController()
       const meter = metered(openAiModel(reachable.openai), settings.models.prices, maxCost, () => broke.abort())
       const signal = AbortSignal.any([stopping, broke.signal])
+      const model = modelsOf(settings, kind).scorer
       let asked = 0
       const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
         signal,
@@ -118,10 +119,17 @@ export async function runCalibration(
       try {
         const found = await calibrate(parts, sizesOf(options), asking, seed)
         if (found === null) throw new OperatorError('No draft could be had: the model gave no steps that can be read.')
+        const { spearman, items } = found.best.agreement
+        if (spearman === null)
+          throw new OperatorError(
+            items < 2
+              ? 'Hardly a score could be read: nothing can be calibrated for this model.'
+              : `The model gave all ${items} items the same score, by each text of steps: nothing can be chosen by that, and the steps stay as they are.`,
+          )
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
         const file =
           gain === null || gain.claimed
-            ? await written(settings, { kind, calibration, ratings }, options, found, gain)
+            ? await written({ calibration, ratings, model, answeredAs: asking.scorer() ?? model }, options, found, gain)
             : null
         const { best, course, ...tally } = found
         return {
@@ -154,8 +162,12 @@ async function gainBy(
 }
 
 async function written(
-  settings: Settings,
-  { kind, calibration, ratings }: Pick<Planned, 'kind' | 'calibration' | 'ratings'>,
+  {
+    calibration,
+    ratings,
+    model,
+    answeredAs,
+  }: Pick<Planned, 'calibration' | 'ratings'> & Pick<Provenance, 'model' | 'answeredAs'>,
   { steps: folder, seed }: CalibrateOptions,
   found: Calibrated,
   gain: Gain | null,
@@ -166,7 +178,8 @@ async function written(
     ...{
       aspect: name,
       scale: [lowest, highest] as const,
-      model: modelsOf(settings, kind).scorer,
+      model,
+      answeredAs,
       ratings: ratings.digest,
     },
     ...{ seed, date: new Date().toISOString(), version },

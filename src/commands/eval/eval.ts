@@ -108,10 +108,8 @@ async function dataSetsOf(
   options: EvalOptions,
   bad: (why: string) => void,
 ): Promise<DataSet[]> {
-  const protocol = {
-    ...{ name: kind.name, labels: protocolOf(settings, kind).labels },
-    ...(kind.scales === undefined ? {} : { scales: kind.scales }),
-  }
+  const { labels, scales } = protocolOf(settings, kind)
+  const protocol = { name: kind.name, labels, ...(scales === undefined ? {} : { scales }) }
   const names = dataNames(parts)
   const sets: DataSet[] = []
   for (const [at, part] of parts.entries())

@@ -2,7 +2,7 @@ import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../.
 import type { Fence } from '../../domain/fence.ts'
 import type { Prompts } from '../prompts.ts'
 import { stepsAnswer } from './answers.ts'
-import { type Aspect, HIGHEST } from './aspects.ts'
+import type { Aspect } from './aspects.ts'
 import { questions } from './questions.ts'
 import type { CounterspeechSettings } from './settings.ts'
 import { numbered } from './steps.ts'
@@ -30,10 +30,11 @@ export function stepsCalibration(
 ): Calibration {
   const { prompts, calibrationPrompts, fence, settings } = parts
   const ask = questions({ settings, prompts, fence })
-  const named: CalibratedAspect = { name: aspect, lowest: 1, highest: HIGHEST[aspect] }
-  const render = (name: keyof typeof CALIBRATION_PROMPTS, values: Record<string, string>) => [
+  const { name, lowest, highest, criterion } = aspect
+  const named: CalibratedAspect = { name, lowest, highest }
+  const render = (prompt: keyof typeof CALIBRATION_PROMPTS, values: Record<string, string>) => [
     ...calibrationPrompts.get('system').render(),
-    ...calibrationPrompts.get(name).render({ criterion: ask.criterion(aspect), ...values }),
+    ...calibrationPrompts.get(prompt).render({ criterion, ...values }),
   ]
   const asked = { role: 'steps-writer', answer: stepsAnswer, maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS) }
   return {

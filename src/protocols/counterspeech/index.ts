@@ -4,12 +4,12 @@ import { both } from '../faults.ts'
 import type { CalibrationParts, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { ASPECTS, HIGHEST } from './aspects.ts'
+import { readAspects } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
 import { applyPreset, counterspeechSettings } from './settings.ts'
-import { readSteps } from './steps.ts'
+import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 1
@@ -19,20 +19,14 @@ export const counterspeech = {
   name: 'counterspeech',
   settings: counterspeechSettings,
   paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
-  scales: Object.fromEntries(
-    ASPECTS.map((aspect): [string, readonly [number, number]] => [aspect, [1, HIGHEST[aspect]]]),
-  ),
   ablations: {
     'zero-shot': { steps: 'zero-shot' },
     'model-written steps': { steps: 'model-written' },
     'shipped steps': { steps: 'shipped' },
   },
-  make({ settings: given, prompts: promptFiles, fence, files }: ProtocolParts) {
-    const settings = applyPreset(counterspeechSettings.parse(given))
-    const [prompts, steps] = both(
-      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS, settings.preset),
-      () => readSteps(settings, files),
-    )
+  make(parts: ProtocolParts) {
+    const { settings, prompts, aspects, steps } = filesOf(parts)
+    const { fence } = parts
     const protocol: Protocol = {
       name: 'counterspeech',
       version: VERSION,
@@ -42,26 +36,40 @@ export const counterspeech = {
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],
-      promptsHash: shortHash([prompts.hash, ...steps.texts]),
+      scales: Object.fromEntries(aspects.list.map(({ name, lowest, highest }) => [name, [lowest, highest] as const])),
+      steps: Object.fromEntries(steps.used),
+      promptsHash: shortHash([prompts.hash, aspects.hash, ...steps.texts]),
       settingsHash: shortHash(settings),
-      script: (subject) => autoCsEval(snapshot.parse(subject), { settings, steps, prompts, fence }),
+      script: (subject) =>
+        autoCsEval(snapshot.parse(subject), { settings, aspects: aspects.list, steps, prompts, fence }),
     }
     return protocol
   },
-  calibration(
-    name: string,
-    { settings: given, prompts: promptFiles, calibrationPrompts, fence, files }: CalibrationParts,
-  ) {
-    const aspect = ASPECTS.find((one) => one === name)
-    if (aspect === undefined) throw new Error(`there is no aspect ${name}, but ${ASPECTS.join(', ')}`)
-    const settings = applyPreset(counterspeechSettings.parse(given))
-    const [prompts, steps] = both(
-      () => readPrompts(promptFiles, COUNTERSPEECH_PROMPTS, settings.preset),
-      () => readSteps(settings, files),
-    )
+  calibration(name: string, parts: CalibrationParts) {
+    const { settings, prompts, aspects, steps } = filesOf(parts)
+    const aspect = aspects.list.find((one) => one.name === name)
+    if (aspect === undefined)
+      throw new Error(`there is no aspect ${name}, but ${aspects.list.map((one) => one.name).join(', ')}`)
     return stepsCalibration(aspect, {
-      ...{ settings, prompts, fence, stepsNow: steps.texts.get(aspect) },
-      calibrationPrompts: readPrompts(calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
+      ...{ settings, prompts, fence: parts.fence, stepsNow: steps.texts.get(aspect.name) },
+      calibrationPrompts: readPrompts(parts.calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
     })
   },
+}
+
+/** The protocol's settings with its prompts, aspects and steps; throws one error that names every fault in its files. */
+function filesOf({
+  settings: given,
+  prompts: files,
+  files: folder,
+}: Pick<ProtocolParts, 'settings' | 'prompts' | 'files'>) {
+  const settings = applyPreset(counterspeechSettings.parse(given))
+  const [prompts, { aspects, steps }] = both(
+    () => readPrompts(files, COUNTERSPEECH_PROMPTS, settings.preset),
+    () => {
+      const aspects = readAspects(settings.aspects, folder, settings.preset)
+      return { aspects, steps: stepsFrom(settings, aspects.list, folder) }
+    },
+  )
+  return { settings, prompts, aspects, steps }
 }

@@ -1,17 +1,13 @@
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Prompts } from '../prompts.ts'
-import { SCORE_ANSWERS, type Score, stepsAnswer, type WrittenSteps } from './answers.ts'
+import { type Score, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
-/** The prompt files of this protocol and the placeholders in each. The four aspects' files are their criteria. */
+/** The prompt files of this protocol and the placeholders in each. Criteria stand in the aspects' files. */
 export const COUNTERSPEECH_PROMPTS = {
   system: [],
-  relevance: [],
-  aggressiveness: [],
-  coherence: [],
-  suitableness: [],
   steps: ['criterion'],
   score: ['criterion', 'steps', 'hateSpeech', 'counterspeech'],
   'score-without-steps': ['criterion', 'hateSpeech', 'counterspeech'],
@@ -25,8 +21,6 @@ export interface Pair {
 
 /** The questions of the paper, each an ask of its stage, for one aspect each. */
 export interface Questions {
-  /** What an aspect means, in the words of its file. */
-  criterion(aspect: Aspect): string
   /** G-EVAL: the model writes the evaluation steps itself, from instruction and criterion; it sees no reply. */
   steps(aspect: Aspect): Ask<WrittenSteps>
   /** Figure 5: instruction, criterion, evaluation steps if there are any, and the reply with what it answers. */
@@ -40,27 +34,20 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
     ...system,
     ...prompts.get(name).render(values),
   ]
-  const criterionOf = (aspect: Aspect) =>
-    prompts
-      .get(aspect)
-      .render()
-      .map(({ content }) => content)
-      .join('\n\n')
   const asked = { temperature: settings.temperature, maxTokens: settings.answerTokens }
 
   return {
-    criterion: criterionOf,
-    steps: (aspect) => ({
+    steps: ({ name, criterion }) => ({
       ...asked,
       stage: 'steps',
       role: 'steps-writer',
-      label: aspect,
-      messages: render('steps', { criterion: criterionOf(aspect) }),
+      label: name,
+      messages: render('steps', { criterion }),
       answer: stepsAnswer,
     }),
-    score(aspect, steps, pair) {
+    score({ name, criterion, answer }, steps, pair) {
       const values = {
-        criterion: criterionOf(aspect),
+        criterion,
         hateSpeech: fence('hate-speech', pair.hateSpeech),
         counterspeech: fence('counterspeech', pair.counterspeech),
       }
@@ -68,9 +55,9 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         ...asked,
         stage: 'score',
         role: 'scorer',
-        label: aspect,
+        label: name,
         messages: steps === undefined ? render('score-without-steps', values) : render('score', { ...values, steps }),
-        answer: SCORE_ANSWERS[aspect],
+        answer,
       }
     },
   }

@@ -4,12 +4,13 @@ import { atLeastPaperTokenCap, preset } from '../preset.ts'
 /** Every switch of the counterspeech protocol. `config/gavel.yaml` says what each is for. */
 export const counterspeechSettings = z.strictObject({
   preset,
+  aspects: z.array(z.string().min(1)).min(1, 'names no aspect'),
   steps: z.enum(['zero-shot', 'model-written', 'shipped', 'calibrated']),
   stepsFor: z
     .string()
     .regex(
-      /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
-      'the name of a folder: letters, digits, dots, dashes and underscores, the first a letter or digit',
+      /^([A-Za-z0-9][A-Za-z0-9._-]*|[^\0]*\/[^\0]*)$/,
+      'the name of a folder under config/steps/ (letters, digits, dots, dashes and underscores, the first a letter or digit), or a path with a slash in it',
     ),
   temperature: z.number().min(0).max(2),
   answerTokens: z.int().min(16),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { parseDocument } from 'yaml'
 import { z } from 'zod'
+import { readYaml } from '../yaml-file.ts'
 import { ABSTAIN, stanceAnswer } from './answers.ts'
 
 export const SIDES = ['non-hate', 'hate'] as const
@@ -98,20 +98,6 @@ export function readPerspectives(files: ReadonlyMap<string, string>, wanted: rea
   const hash = createHash('sha256')
   for (const { perspective, source } of picked) hash.update(`${perspective.name}\0${source}\0`)
   return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective) }
-}
-
-function readYaml(source: string, fault: (why: string) => void): unknown {
-  const document = parseDocument(source)
-  for (const error of document.errors) fault(`is not YAML: ${error.message.split('\n', 1)[0]}`)
-  if (document.errors.length > 0) return undefined
-  try {
-    const content: unknown = document.toJS()
-    if (content === null) fault('is empty')
-    return content ?? undefined
-  } catch (error) {
-    fault(`is not YAML: ${error instanceof Error ? error.message : String(error)}`)
-    return undefined
-  }
 }
 
 function perspectiveOf(name: string, file: z.infer<typeof perspectiveFile>): Perspective {

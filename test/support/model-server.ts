@@ -1,0 +1,53 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** What a question shows: the text of its messages, and the stage that its last line names. */
+export interface Shown {
+  readonly text: string
+  readonly stage: string
+}
+
+/** A server with the Chat Completions interface on loopback, whose answers a test gives. */
+export async function startModelServer(
+  answer: (shown: Shown) => object | Promise<object>,
+  { model = 'planted-1', latencyMs = 0 }: { model?: string; latencyMs?: number } = {},
+) {
+  const most = { atOnce: 0 }
+  let [calls, open] = [0, 0]
+  const server = createServer(async (request, response) => {
+    calls++
+    open++
+    most.atOnce = Math.max(most.atOnce, open)
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as { messages: { content: string }[] }
+    const text = messages.map(({ content }) => content).join('\n')
+    if (latencyMs > 0) await sleep(latencyMs)
+    open--
+    const content = JSON.stringify(await answer({ text, stage: /Answer format \((\w+)\):/.exec(text)?.[1] ?? '' }))
+    response.setHeader('content-type', 'application/json')
+    response.end(
+      JSON.stringify({
+        ...{ id: `call-${calls}`, object: 'chat.completion', created: 0, model },
+        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+        usage: { prompt_tokens: 300, completion_tokens: 20, total_tokens: 320 },
+      }),
+    )
+  })
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    settings: { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: 'none' },
+    calls: () => calls,
+    mostAtOnce: () => most.atOnce,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
