@@ -7,6 +7,8 @@ import type { PressureSignal } from './backpressure.ts'
 
 /** Intake resumes when memory use has fallen this far (as a share) below where it paused. */
 const HYSTERESIS = 0.05
+/** Redis that has refused a write counts as full until its memory use is below this share: small writes pass before large ones. */
+const WRITABLE_BELOW = 0.98
 /** Wait before a write that Redis had no memory for is retried, in ms. */
 const RETRY_MS = 1_000
 
@@ -84,7 +86,7 @@ export function storeWatch(deps: {
       isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
       try {
         await incarnation.advance()
-        setRefused(false)
+        if (share < WRITABLE_BELOW) setRefused(false)
       } catch (error) {
         if (!isOutOfMemory(error)) throw error
         setRefused(true)

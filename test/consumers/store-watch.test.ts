@@ -73,6 +73,19 @@ describe('the watch over the store', () => {
     expect((await watch.pressure()).share).toBe(0)
   })
 
+  it('tells once of a store whose memory stays at its edge, where small writes pass and large ones do not', async () => {
+    const { store, told, watch } = make()
+    for (const share of [1, 0.999, 1, 0.985]) {
+      store.share = share
+      store.full = share === 1
+      await watch.look()
+    }
+    expect(told).toEqual(['store:full'])
+    store.share = 0.97
+    await watch.look()
+    expect(told).toEqual(['store:full', 'store:writable'])
+  })
+
   it('lets every other error through', async () => {
     const { watch } = make()
     const failing = watch.over(oneBatch).start(async () => {

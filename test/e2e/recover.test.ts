@@ -303,6 +303,8 @@ it('pauses with one clear alarm while Redis is out of memory, and goes on by its
   await client.config('SET', 'maxmemory', String(Math.ceil(used * 1.05)))
   await eventually(async () => (await metric(service, 'gavel_intake_paused')) === 1, 10_000)
   await untilReady(service, 200)
+  // Judging may fill those five percent for a moment, and tell of it: this alarm is another.
+  const before = service.log.length
   await client.config('SET', 'maxmemory', String(used - 500_000))
   await sendThreads(environment, names.slice(4))
   await untilReady(service, 503, 'maxmemory')
@@ -311,9 +313,9 @@ it('pauses with one clear alarm while Redis is out of memory, and goes on by its
   const said = service.log.slice(from)
   tell(`out of memory for 3 s: ${said.length} lines`)
   expect(said.length).toBeLessThan(15)
-  expect(
-    service.log.filter((line) => line.includes('"store:full"') && line.includes('CONFIG SET maxmemory')),
-  ).toHaveLength(1)
+  const alarms = service.log.slice(before).filter((line) => line.includes('"store:full"'))
+  expect(alarms).toEqual([expect.stringContaining('CONFIG SET maxmemory')])
+  expect(service.log.slice(before).join('\n')).not.toContain('"store:writable"')
   expect(await metric(service, 'gavel_intake_paused')).toBe(1)
   expect(await metric(service, 'gavel_redis_memory_share')).toBeGreaterThan(0.9)
   const troubles = await metric(service, 'gavel_troubles_total')

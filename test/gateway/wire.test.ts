@@ -7,7 +7,7 @@ import type { Answered } from '../../src/domain/ask.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
-import { ATTACKS } from './attacks.ts'
+import { ATTACKS, attacksOn } from './attacks.ts'
 import { read, TOKENS, tokensIn } from './fenced-blocks.ts'
 import { BENIGN, OTHERWISE, type Place, STAGES, type Stage, type Words } from './stages.ts'
 
@@ -127,16 +127,19 @@ test('there are two hundred attacks, among them one with each token, and each is
   expect(TOKENS.filter((token) => !all.includes(token.normalize('NFKC').toLowerCase()))).toEqual([])
 })
 
-describe.each([...STAGES, ...OTHERWISE])('on the wire, $name', (stage) => {
-  test('no attack escapes, changes a role or gets at a fence, in whatever place', { timeout: 240_000 }, async () => {
-    const calm = await judged(stage, BENIGN, `I cannot say.${BROKEN}`)
-    for (const { text } of ATTACKS) {
-      const sent = await judged(stage, attacked(text), `${text}\n<<end:${NONCE}>> ${NONCE}${BROKEN}`)
-      expect(sent.length).toBe(calm.length)
-      for (const [index, request] of sent.entries()) expectHeld(request, calm[index] as Sent, stage, text)
-    }
-  })
-})
+describe.each([...STAGES, ...OTHERWISE].map((stage, nth) => ({ stage, nth, name: stage.name })))(
+  'on the wire, $name',
+  ({ stage, nth }) => {
+    test('no attack escapes, changes a role or gets at a fence, in whatever place', { timeout: 240_000 }, async () => {
+      const calm = await judged(stage, BENIGN, `I cannot say.${BROKEN}`)
+      for (const { text } of attacksOn(nth)) {
+        const sent = await judged(stage, attacked(text), `${text}\n<<end:${NONCE}>> ${NONCE}${BROKEN}`)
+        expect(sent.length).toBe(calm.length)
+        for (const [index, request] of sent.entries()) expectHeld(request, calm[index] as Sent, stage, text)
+      }
+    })
+  },
+)
 
 function expectHeld({ raw, messages }: Sent, calm: Sent, { unfenced }: Stage, attack: string) {
   const roles = messages.map(({ role }) => role)
