@@ -77,6 +77,8 @@ async function protocolsFinding(settings: Settings): Promise<Finding[]> {
   }
 }
 
+const UNCALIBRATED = { shipped: 'shipped', own: 'your own', none: 'none', 'model-written': 'written by the model' }
+
 /** Where the evaluation steps come from that protocols score by, and whether they were found for the model that scores. */
 function stepsFindings(settings: Settings): Finding[] {
   let protocols: ReturnType<typeof makeProtocols>
@@ -90,7 +92,7 @@ function stepsFindings(settings: Settings): Finding[] {
     const scorer = chainOf(settings.models.roles, protocol, 'scorer')[0] ?? ''
     return Object.entries(steps).map(([aspect, { source, model, ratings, date }]): Finding => {
       const what = `steps of ${protocol} for ${aspect}`
-      if (source !== 'calibrated') return { what, state: 'ok', detail: source === 'shipped' ? 'shipped' : 'your own' }
+      if (source !== 'calibrated') return { what, state: 'ok', detail: UNCALIBRATED[source] }
       const detail = `calibrated for ${model ?? 'an unknown model'} (ratings ${ratings ?? 'unknown'}, ${date ?? 'no date'})`
       if (model === undefined || sameModel(model, scorer)) return { what, state: 'ok', detail }
       return {

@@ -35,7 +35,8 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
 
 /**
  * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
- * given steps is asked once; `scorer` is the model that gave most of them. An answer that can't be had for good is null; a stop, or money that ran out, is thrown.
+ * given steps is asked once; `scorer` is the model that gave most of them. An answer that can't be had for good is null; a stop, or
+ * money that ran out, is thrown.
  */
 export function askingFor(
   settings: Settings,

@@ -22,6 +22,8 @@ export interface Ask<Answer = unknown> {
   readonly maxTokens: number
   /** Which of several draws of one question this is (`draw 2`); left out for the first. Draws share no remembered answer. */
   readonly draw?: string
+  /** It quotes no subject: one answer serves every case, and is remembered also where its protocol remembers nothing else. */
+  readonly shared?: true
   /** Set if the library is asked instead of a model. */
   readonly lookup?: Lookup
   /** Set if this is many small questions, asked together to save calls. */

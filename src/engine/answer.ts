@@ -55,7 +55,7 @@ export function answerer(deps: {
       askId: `${caseId}/${run}/${key}`,
       attempt: attempt.number,
       last: attempt.last,
-      remember: protocols.get(protocol)?.faithful !== true,
+      remember: asked.ask.shared === true || protocols.get(protocol)?.faithful !== true,
       signal,
       deadline: record.deadline,
       calls,

@@ -1,11 +1,12 @@
 import type { Format } from './formats.ts'
 import type { GoldItem } from './gold-item.ts'
 import { NO_VERDICT, type Outcome } from './outcomes.ts'
-import type { Measure } from './presets/preset.ts'
+import type { AspectMeasure, Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
 import type { RowPlan } from './rows.ts'
 import { itemsIn, type LabelScores, labelScores } from './scores.ts'
+import { meanOf } from './statement-scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
 
 /** A labelled file, and which of its items are judged. */
@@ -150,9 +151,13 @@ function countsOf({
   }
 }
 
-/** An estimate of a cell by the name that presets and reports use; null where the cell has none. */
-export function measured({ labels, aspects, repeats, kappaOfVotes: ofVotes }: Cell, measure: Measure): Estimate | null {
-  const [name, of] = measure.split(':') as [string, string | undefined]
+/**
+ * An estimate of a cell by the name that presets and reports use; null where the cell has none. `table` has the cells above it,
+ * for what is measured against them.
+ */
+export function measured(cell: Cell, measure: Measure, table: readonly Cell[] = []): Estimate | null {
+  const { labels, aspects, repeats, kappaOfVotes: ofVotes } = cell
+  const [name, of = ''] = measure.split(':') as [string, string | undefined]
   if (measure === 'accuracySd') return plain(repeats?.accuracySd ?? null)
   if (measure === 'kappa:repeats') return plain(repeats?.kappa ?? null)
   if (measure === 'kappa:perspectives') return plain(ofVotes)
@@ -160,10 +165,57 @@ export function measured({ labels, aspects, repeats, kappaOfVotes: ofVotes }: Ce
   const scores = labels?.classes.find(({ label }) => label === of)
   if (scores !== undefined)
     return name === 'precision' ? scores.precision : name === 'recall' ? scores.recall : scores.f1
+  if (of === 'mean' && (name === 'spearman' || name === 'kendall')) return meanOverAspects(aspects, name)
   const aspect = aspects.find((one) => one.aspect === of)
   if (aspect === undefined) return null
-  if (name === 'ndcg') return plain(aspect.ndcg)
-  return name === 'spearman' ? aspect.spearman : aspect.kendall
+  return ofAspect(aspect, name as AspectMeasure, () => bestTrialAbove(cell, of, table))
+}
+
+function ofAspect(aspect: AspectScores, measure: AspectMeasure, best: () => number | null): Estimate | null {
+  const { byStatement, trials } = aspect
+  switch (measure) {
+    case 'spearman':
+      return aspect.spearman
+    case 'kendall':
+      return aspect.kendall
+    case 'ndcg':
+      return plain(aspect.ndcg)
+    case 'spearmanP':
+      return plain(aspect.spearmanP)
+    case 'kendallP':
+      return plain(aspect.kendallP)
+    case 'statementSpearman':
+      return byStatement?.spearman ?? null
+    case 'statementNdcg':
+      return byStatement?.ndcg ?? null
+    case 'statementNdcgRandom':
+      return plain(byStatement?.randomNdcg ?? null)
+    case 'trialMean':
+      return plain(trials?.mean ?? null)
+    case 'trialSd':
+      return plain(trials?.sd ?? null)
+    case 'trialGain': {
+      const above = best()
+      return above === null ? null : plain(trials === null ? null : trials.mean - above)
+    }
+  }
+}
+
+/** The highest mean over trials of the rows above a cell on the same data; null where none has one. */
+function bestTrialAbove({ row, data }: Cell, of: string, table: readonly Cell[]): number | null {
+  const on = table.filter((cell) => cell.data === data)
+  const above = on.slice(
+    0,
+    on.findIndex((cell) => cell.row === row),
+  )
+  const means = above.flatMap(({ aspects }) => aspects.find(({ aspect }) => aspect === of)?.trials?.mean ?? [])
+  return means.length === 0 ? null : Math.max(...means)
+}
+
+/** The mean of a correlation over all aspects; none where one has none. */
+function meanOverAspects(aspects: readonly AspectScores[], name: 'spearman' | 'kendall'): Estimate {
+  const values = aspects.flatMap((aspect) => aspect[name].value ?? [])
+  return plain(values.length < aspects.length ? null : meanOf(values))
 }
 
 function plain(value: number | null): Estimate {

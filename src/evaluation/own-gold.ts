@@ -13,6 +13,7 @@ const subject = z.looseObject({ type: z.enum(['post', 'counterspeech']) })
 const labelled = z.object({
   id: z.union([z.string(), z.number()]).transform(String),
   text: z.string().nullish(),
+  hateSpeech: z.string().nullish(),
   label: z.string().nullish(),
   labels: z.array(z.string()).nullish(),
   ratings: z.record(z.string(), z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])).nullish(),
@@ -45,9 +46,21 @@ export async function* ownGold(
   }
 }
 
-function itemOf({ id, text, label, labels, ratings, unit, split, slices, lang }: Labelled): Omit<GoldItem, 'line'> {
+function itemOf({
+  id,
+  text,
+  hateSpeech,
+  label,
+  labels,
+  ratings,
+  unit,
+  split,
+  slices,
+  lang,
+}: Labelled): Omit<GoldItem, 'line'> {
   const item = {
-    ...{ id, unit: unit ?? id },
+    // Replies to one statement belong together.
+    ...{ id, unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id },
     slices: { length: lengthOf(text ?? ''), ...slices, ...(lang == null ? {} : { language: lang }) },
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),

@@ -1,5 +1,6 @@
 import { entryOf } from '../domain/entry-of.ts'
 import type { Outcome } from './outcomes.ts'
+import { type Pair, type StatementScores, statementScores, type Trials, trialsOf } from './statement-scores.ts'
 import { krippendorffAlpha } from './statistics/agreement.ts'
 import { kendallTauB, spearman } from './statistics/correlation.ts'
 import { bootstrap, type Estimate } from './statistics/intervals.ts'
@@ -20,15 +21,12 @@ export interface AspectScores {
   /** Of the order by scores; and what a random order has on average. */
   readonly ndcg: number | null
   readonly randomNdcg: number | null
+  /** Within the replies to each statement; null where no statement has two. */
+  readonly byStatement: StatementScores | null
+  /** Over random samples; null with fewer than 100 items. */
+  readonly trials: Trials | null
   /** Krippendorff's alpha (ordinal) over the raters; null where nobody was rated twice. */
   readonly alpha: number | null
-}
-
-/** A pair of the mean of people's ratings and the score of the same item. */
-interface Pair {
-  readonly unit: string
-  readonly people: number
-  readonly score: number
 }
 
 /** The scores of each aspect that some item was rated on. `ratings` are each item's ratings one by one, for the agreement. */
@@ -81,6 +79,8 @@ function aspectScores(
     kendallP: kendallTauB(people, scores).pValue,
     ndcg: ndcg(people, scores),
     randomNdcg: randomNdcg(people),
+    byStatement: statementScores(pairs, `${seed} ${aspect}`),
+    trials: trialsOf(pairs),
     alpha: each.some(({ length }) => length > 1) ? krippendorffAlpha(each, 'ordinal') : null,
   }
 }

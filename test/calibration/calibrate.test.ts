@@ -3,6 +3,7 @@ import { agreementOf, byAgreement, worstOf } from '../../src/calibration/agreeme
 import { calibrate } from '../../src/calibration/calibrate.ts'
 import { partsOf } from '../../src/calibration/parts.ts'
 import type { RatedItem } from '../../src/calibration/rated-item.ts'
+import references from '../evaluation/statistics/references.json' with { type: 'json' }
 import { tell } from '../support/pipeline.ts'
 import { gainOf, planted, SIZES, standInAsking, TRAITS } from '../support/planted.ts'
 
@@ -143,6 +144,16 @@ describe('selection', () => {
   it('counts unreadable scores and correlates none of them', () => {
     expect(agreementOf(items, scores(1, null, 3, 4))).toEqual({ spearman: 1, kendall: 1, items: 3, unreadable: 1 })
     expect(agreementOf(items, scores(2, 2, 2, 2))).toMatchObject({ spearman: null, items: 4 })
+  })
+
+  it('correlates a given table of scores as SciPy does, to the last digits', () => {
+    // References of spearmanr and kendalltau on 40 pairs with ties (test/evaluation/statistics/references.py).
+    const { one, other, spearman, kendall } = references.tied
+    const table = one.map((rating, at) => item(`i${at}`, rating))
+    const given = new Map(other.map((score, at) => [`i${at}`, score]))
+    const agreement = agreementOf(table, given)
+    expect(agreement.spearman).toBeCloseTo(spearman.value, 14)
+    expect(agreement.kendall).toBeCloseTo(kendall.value, 14)
   })
 
   it('goes by Spearman, of equal ones by Kendall, and puts a scorer that says the same of all last', () => {

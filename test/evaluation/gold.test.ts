@@ -198,7 +198,11 @@ describe('ratings of replies to hate speech', () => {
         ...{ line: 3, id: 'r3', label: null, unit: 'writer 1', slices: { length: 'medium', language: 'en' } },
         ...{ ratings: { suitableness: [2, 3, 3] }, split: 'test' },
       },
-      { line: 4, id: 'r4', label: null, why: 'no label', unit: 'r4', slices: { length: 'short', language: 'en' } },
+      // Replies to one statement belong together, where no unit is named.
+      {
+        ...{ line: 4, id: 'r4', label: null, why: 'no label', slices: { length: 'short', language: 'en' } },
+        unit: 'people from the islands bring nothing but trouble.',
+      },
     ])
   })
 

@@ -148,6 +148,7 @@ describe('the scores of ratings', () => {
     const [coherence, relevance] = ratingScores(rated, ratings, '1')
     expect(relevance).toMatchObject({ aspect: 'relevance', items: 4, unscored: 1, spearman: { value: -1 }, alpha: 1 })
     expect(relevance?.ndcg).toBeLessThan(relevance?.randomNdcg ?? 0)
+    expect(relevance).toMatchObject({ byStatement: null, trials: null })
     expect(coherence?.spearman).toEqual({ value: null, interval: null, why: 'people rated all items alike' })
   })
 })

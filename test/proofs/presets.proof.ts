@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { withStepsHeader } from '../../src/domain/steps.ts'
 import type { Evaluation } from '../../src/evaluation/evaluation.ts'
 import { PRESETS } from '../../src/evaluation/presets/all.ts'
 import { tell } from '../support/pipeline.ts'
@@ -11,6 +14,21 @@ import { presetData } from '../support/preset-data.ts'
 /** Texts of a public file that each row judges; all of a small one. */
 const SIZE = 20
 
+/** Steps as `gavel calibrate` writes them, for Auto-CSEval's rows. */
+const steps = mkdtempSync(join(tmpdir(), 'gavel-steps-'))
+for (const [aspect, highest] of Object.entries({ relevance: 5, aggressiveness: 5, coherence: 5, suitableness: 3 }))
+  writeFileSync(
+    join(steps, `${aspect}.md`),
+    withStepsHeader(
+      [
+        ['aspect', aspect],
+        ['scale', `1 to ${highest}`],
+      ],
+      '1. Look at the reply.',
+    ),
+  )
+afterAll(() => rmSync(steps, { recursive: true }))
+
 /** One preset on one of its data sets, by the understudy. */
 async function evaluated(
   preset: string,
@@ -18,12 +36,12 @@ async function evaluated(
 ): Promise<Evaluation> {
   const size = own ? [] : ['--size', String(SIZE), '--balanced']
   // The papers' samples of 400 are more than a small file has.
-  const whole = own ? ['--size', '2', '--balanced'] : size
+  const whole = format === 'gavel' ? ['--size', '2'] : own ? ['--size', '2', '--balanced'] : size
   const args = ['eval', '--preset', preset, '--data', file, '--format', format, ...whole, '--json']
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), ...args],
-    { env: { PATH: process.env.PATH }, maxBuffer: 256 * 1024 * 1024 },
+    { env: { PATH: process.env.PATH, GAVEL_PROTOCOLS_COUNTERSPEECH_STEPS_FOR: steps }, maxBuffer: 256 * 1024 * 1024 },
   )
   return JSON.parse(stdout) as Evaluation
 }

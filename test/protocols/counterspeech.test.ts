@@ -294,7 +294,13 @@ describe('the variants of Table 1', () => {
       ...ASPECTS.map((aspect) => withSteps(aspect, `1. Look for ${aspect}.\n2. Choose a score.`)),
     ])
     for (const messages of messagesOf(asked.slice(0, 4))) expect(wordsOf(messages)).not.toContain(REPLY)
+    // Once an aspect, then the same for every reply, under the preset `paper` too.
+    expect(asked.map(({ ask }) => ask.shared === true)).toEqual([...Array(4).fill(true), ...Array(4).fill(false)])
     expect(conclusion.ruling).toMatchObject({ scores: { unified: 4.75 }, degraded: [] })
+    expect(conclusion.ruling.steps?.relevance).toEqual({
+      source: 'model-written',
+      digest: shortHash('1. Look for relevance.\n2. Choose a score.'),
+    })
   })
 
   const own = { 'steps/gpt-x': { 'relevance.md': '<!-- measured -->\n1. Ask the census.\n' } }

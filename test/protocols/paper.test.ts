@@ -125,29 +125,29 @@ describe.each(NAMES)('the preset `paper` of %s', (name) => {
   })
 })
 
-describe('the memo', () => {
-  const EVENT = join(PROJECT, 'test', 'protocols', 'twice.jsonl')
-  const verdictsOf = async (name: Name, preset: 'none' | 'paper') => {
-    const verdicts: Verdict[] = []
-    const said: string[] = []
-    const judged = await judgeFile(
-      // One after the other, so that the second finds what the first was told.
-      { ...under(name, { preset }), cases: { ...settings.cases, maxOpen: 1 } },
-      EVENT,
-      { protocol: name, format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
-      {
-        terminal: {
-          out: (line) => void verdicts.push(verdict.parse(JSON.parse(line))),
-          say: (line) => void said.push(line),
-          progress: () => {},
-        },
-        signal: AbortSignal.timeout(30_000),
+const EVENT = join(PROJECT, 'test', 'protocols', 'twice.jsonl')
+const verdictsOf = async (name: Name, preset: 'none' | 'paper', over: object = {}) => {
+  const verdicts: Verdict[] = []
+  const said: string[] = []
+  const judged = await judgeFile(
+    // One after the other, so that the second finds what the first was told.
+    { ...under(name, { preset, ...over }), cases: { ...settings.cases, maxOpen: 1 } },
+    EVENT,
+    { protocol: name, format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
+    {
+      terminal: {
+        out: (line) => void verdicts.push(verdict.parse(JSON.parse(line))),
+        say: (line) => void said.push(line),
+        progress: () => {},
       },
-    )
-    expect(judged.verdicts).toBe(2)
-    return { verdicts, said }
-  }
+      signal: AbortSignal.timeout(30_000),
+    },
+  )
+  expect(judged.verdicts).toBe(2)
+  return { verdicts, said }
+}
 
+describe('the memo', () => {
   test.each(NAMES)('answers no question of %s under `paper`, and the second of two alike otherwise', async (name) => {
     const paper = await verdictsOf(name, 'paper')
     for (const { usage } of paper.verdicts) expect(usage.memoHits).toBe(0)
@@ -160,6 +160,17 @@ describe('the memo', () => {
     expect(known?.usage.calls).toBe(0)
     expect(paper.said.join('\n')).toContain(`${name}, preset paper: `)
   })
+})
+
+test('steps that the model writes (G-EVAL) are written once, and then the same for every reply, also under `paper`', async () => {
+  const { verdicts } = await verdictsOf('counterspeech', 'paper', { steps: 'model-written' })
+  expect(verdicts.map(({ usage: { calls, memoHits } }) => ({ calls, memoHits }))).toEqual([
+    { calls: 8, memoHits: 0 },
+    { calls: 4, memoHits: 4 },
+  ])
+  const [first, second] = verdicts.map(({ steps }) => steps)
+  expect(second).toEqual(first)
+  expect(first?.relevance).toMatchObject({ source: 'model-written', digest: expect.stringMatching(/^\w{16}$/) })
 })
 
 describe('the models of the papers', () => {

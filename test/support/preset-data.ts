@@ -25,6 +25,7 @@ const SMALL: Readonly<Record<string, string>> = {
   'airbench-text': 'airbench-text.jsonl',
   'airbench-image': 'airbench-image.jsonl',
   'airbench-both': 'airbench-both.jsonl',
+  gavel: 'replies.jsonl',
 }
 
 /** A file for each data set of a preset: the public one where it is at hand, else our own. */

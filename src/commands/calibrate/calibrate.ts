@@ -5,6 +5,7 @@ import { type Parts, partsOf } from '../../calibration/parts.ts'
 import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
 import { calibrationOf } from '../../composition/calibration.ts'
 import type { Calibration } from '../../domain/calibration.ts'
+import { entryOf } from '../../domain/entry-of.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { faultIn } from '../../evaluation/file-message.ts'
 import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
@@ -39,7 +40,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--no-halving', 'score every candidate on all items, also hopeless ones'),
     new Option(
       '--paper',
-      'as the paper does: select on all ratings, every candidate scored on all; no part is left to tell the gain on',
+      'as the paper does: its wording, selection on all ratings, every candidate scored on all; no part is left to tell the gain on',
     ),
     new Option('--seed <seed>', 'seed of the parts and of the drafts').default('1'),
     new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
@@ -54,7 +55,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     '  $ gavel calibrate --aspect relevance --ratings ratings.jsonl --out .gavel/relevance --yes',
   ].join('\n'),
   async run({ options, settings: load, terminal, signal }) {
-    const settings = load()
+    const settings = asSet(load(), options)
     const kind = PROTOCOLS.find(({ name }) => name === options.protocol)
     if (kind === undefined) throw new OperatorError(`No protocol is called ${options.protocol}.`)
     const calibration = calibrationOf(settings, kind, options.aspect)
@@ -100,6 +101,13 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
     terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)
   },
+}
+
+/** The settings, with `--paper` under the protocol's preset of that name: the wording and the temperature of the paper. */
+function asSet(settings: Settings, { protocol, paper = false }: CalibrateOptions): Settings {
+  const own = entryOf(settings.protocols, protocol)
+  if (!paper || own === undefined) return settings
+  return { ...settings, protocols: { ...settings.protocols, [protocol]: { ...own, preset: 'paper' } } } as Settings
 }
 
 function told(value: number | null): string {

@@ -47,7 +47,7 @@ export const command: Command<EvalOptions, Evaluated> = {
     const settings =
       options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf)
     const table =
-      options.preset === undefined ? ownTableOf(settings, options, given) : paperTable(options.preset, given)
+      options.preset === undefined ? ownTableOf(settings, options, given) : paperTable(settings, options.preset, given)
     const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
     const folder = options.report ?? options.out
     // Nothing is paid for what could not be compared or written in the end.

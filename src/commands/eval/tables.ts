@@ -48,24 +48,41 @@ export function ownTable(protocol: string, judges: Judges, given: readonly Given
 }
 
 /** A paper's table over the files that are given, in the order of its data sets; what is not given is named. */
-export function paperTable(name: string, given: readonly GivenData[]): PlannedTable {
+export function paperTable(settings: Settings, name: string, given: readonly GivenData[]): PlannedTable {
   const preset = presetNamed(name)
+  const kind = kindNamed(preset.protocol)
   const known = given.map((one) => ({ one, data: preset.data.find(({ formats }) => formats.includes(one.format)) }))
   const absent = preset.data.filter((data) => !known.some((part) => part.data === data))
   const paper = (row: string, data: string) =>
     entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
   return {
-    ...{ title: preset.of, kind: kindNamed(preset.protocol), preset, paper },
+    ...{ title: preset.of, kind, preset, paper },
     parts: known.map(({ one, data }) => ({
       given: one,
       ...(data === undefined ? {} : { name: data.name }),
       ...(data?.sample === undefined ? {} : { sample: data.sample }),
-      rows: rowsOn(preset, data?.name ?? null),
+      rows: rowsOn(preset, data?.name ?? null).map((row, at) =>
+        preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, row) : row,
+      ),
     })),
     absent: absent.flatMap((data) =>
       preset.rows.map((row) => emptyCell(row.name, data.name, notGiven(row, data), paper(row.name, data.name))),
     ),
   }
+}
+
+/** The row, or one that nothing judges and that says why, where one of its aspects has no calibrated steps. */
+function withCalibratedSteps(settings: Settings, kind: ProtocolKind, row: RowPlan): RowPlan {
+  if (row.how.by !== 'protocol') return row
+  const own = entryOf(settings.protocols, kind.name)
+  const protocols = { ...settings.protocols, [kind.name]: { ...own, ...row.how.switches, enabled: true } }
+  const [protocol] = protocolsOf({ ...settings, protocols } as Settings, 'labels', [kind]).protocols
+  const aspects = Object.entries(protocol?.steps ?? {}).flatMap(([aspect, { source }]) =>
+    source === 'calibrated' ? [] : [aspect],
+  )
+  if (aspects.length === 0) return row
+  const why = `no calibrated steps for ${aspects.join(', ')} (gavel calibrate; stepsFor)`
+  return { ...row, how: { by: 'nothing', why } }
 }
 
 function notGiven({ how }: RowPlan, { formats }: PresetData): string {

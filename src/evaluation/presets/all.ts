@@ -1,11 +1,12 @@
 import { OperatorError } from '../../domain/errors.ts'
 import { AETHERIA } from './aetheria.ts'
+import { CSEVAL_TABLES } from './cseval.ts'
 import { PREDICT } from './predict.ts'
 import type { PresetTable } from './preset.ts'
 import { S2MAD } from './s2mad.ts'
 
 /** The papers' tables and figures that can be judged again, by paper. */
-export const PRESETS: readonly PresetTable[] = [...S2MAD, ...PREDICT, ...AETHERIA]
+export const PRESETS: readonly PresetTable[] = [...S2MAD, ...PREDICT, ...AETHERIA, ...CSEVAL_TABLES]
 
 /** Throws an `OperatorError` that lists the presets if there is none of this name. */
 export function presetNamed(name: string): PresetTable {

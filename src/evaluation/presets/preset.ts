@@ -12,8 +12,25 @@ export type Measure =
   /** Wall time of the whole row; and how much more that is than the first row's, as a share of it. */
   | 'seconds'
   | 'timeIncrease'
-  /** Of one label, or of one aspect: `f1:rumor`, `spearman:relevance`. */
-  | `${'precision' | 'recall' | 'f1' | 'spearman' | 'kendall' | 'ndcg'}:${string}`
+  /** Of one label: `f1:rumor`. */
+  | `${'precision' | 'recall' | 'f1'}:${string}`
+  /** Of one aspect: `spearman:relevance`; of correlations also their mean over the aspects: `spearman:mean`. */
+  | `${AspectMeasure}:${string}`
+
+export type AspectMeasure =
+  | 'spearman'
+  | 'kendall'
+  | 'ndcg'
+  | 'spearmanP'
+  | 'kendallP'
+  /** Over the replies to each statement, and then their mean (equation 3 of Auto-CSEval); NDCG beside a random order's. */
+  | 'statementSpearman'
+  | 'statementNdcg'
+  | 'statementNdcgRandom'
+  /** Of Spearman's ρ over random samples; and how much more a row's mean is than that of the rows above it. */
+  | 'trialMean'
+  | 'trialSd'
+  | 'trialGain'
 
 /** A table or figure of a paper, as rows that can be judged. */
 export interface PresetTable {
@@ -28,6 +45,8 @@ export interface PresetTable {
   readonly data: readonly PresetData[]
   /** What its cells hold, the first to be compared. */
   readonly measures: readonly Measure[]
+  /** Where its measures are by aspect: the aspects, each printed as a line of its row. */
+  readonly aspects?: readonly string[]
   /** Digits behind the point, as printed; `decimalsOf` where a measure has others. */
   readonly decimals: number
   readonly decimalsOf?: Readonly<Partial<Record<Measure, number>>>
@@ -56,6 +75,8 @@ export interface PresetRow extends RowPlan {
    * on any other.
    */
   readonly switchesOn?: Readonly<Record<string, Switches>>
+  /** What must be there for a row to be the paper's: evaluation steps that were calibrated, for each aspect. */
+  readonly needs?: 'calibrated-steps'
 }
 
 export type Figures = Readonly<Record<string, Readonly<Partial<Record<Measure, number>>>>>
@@ -65,7 +86,7 @@ export type Figures = Readonly<Record<string, Readonly<Partial<Record<Measure, n
  * switches are complete: the table's, over them its own, over these what it adds on that data set.
  */
 export function rowsOn(table: PresetTable, data: string | null): RowPlan[] {
-  return table.rows.map(({ figures: _, switchesOn, ...plan }) => ({
+  return table.rows.map(({ figures: _, switchesOn, needs: __, ...plan }) => ({
     ...plan,
     how: judgingOn(plan.how, table.switches, switchesOn, data),
   }))

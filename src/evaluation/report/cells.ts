@@ -10,22 +10,33 @@ export interface TextTable {
 
 /**
  * The main table: for each row its figures with their 95 % intervals in points, what it costs, and beside a paper's row what the
- * paper prints, in points as well. `preset` is the paper's table, if it is one.
+ * paper prints, in points as well. `preset` is the paper's table, if it is one; where its measures are by aspect, a row has a
+ * line for each.
  */
 export function mainTable({ table, data }: Evaluation, preset: PresetTable | null): TextTable {
   const many = data.length > 1 || preset !== null
-  const measures = preset?.measures ?? ownMeasures(table)
+  const { aspects } = preset ?? {}
+  const all = preset?.measures ?? ownMeasures(table)
+  const measures = aspects === undefined ? all : [...new Set(all.map((measure) => measure.split(':')[0] ?? ''))]
   const printed = preset === null ? [] : measures.map((measure) => `paper: ${measure}`)
-  return {
-    head: ['row', ...(many ? ['data'] : []), 'items', ...measures, ...printed, 'no label', 'calls', 'tokens', 'USD'],
-    rows: table.map((cell) => [
+  const line = (cell: Cell, aspect: string | null, at: number) => {
+    const named = measures.map((measure) => (aspect === null ? measure : `${measure}:${aspect}`) as Measure)
+    return [
       cell.draws === null ? cell.row : `${cell.row} (${cell.draws} draws)`,
       ...(many ? [cell.data] : []),
-      ...(cell.why === null ? [String(cell.counts.items)] : [`– (${cell.why})`]),
-      ...measures.map((measure) => estimateIn(cell, measure)),
-      ...(preset === null ? [] : measures.map((measure) => paperFigure(cell, measure, preset))),
+      ...(aspect === null ? [] : [aspect]),
+      cell.why === null ? String(cell.counts.items) : at === 0 ? `– (${cell.why})` : '–',
+      ...named.map((measure) => estimateIn(cell, measure, table)),
+      ...(preset === null ? [] : named.map((measure) => paperFigure(cell, measure, preset))),
       ...(cell.why === null ? costsOf(cell) : ['', '', '', '']),
-    ]),
+    ]
+  }
+  return {
+    head: [
+      ...['row', ...(many ? ['data'] : []), ...(aspects === undefined ? [] : ['aspect']), 'items'],
+      ...[...measures, ...printed, 'no label', 'calls', 'tokens', 'USD'],
+    ],
+    rows: table.flatMap((cell) => (aspects ?? [null]).map((aspect, at) => line(cell, aspect, at))),
   }
 }
 
@@ -40,9 +51,10 @@ function ownMeasures(table: readonly Cell[]): Measure[] {
   ]
 }
 
-function estimateIn(cell: Cell, measure: Measure): string {
-  const estimate = cell.why === null ? measured(cell, measure) : null
+function estimateIn(cell: Cell, measure: Measure, table: readonly Cell[]): string {
+  const estimate = cell.why === null ? measured(cell, measure, table) : null
   if (estimate === null) return ''
+  if (isPValue(measure)) return estimate.value === null ? '–' : estimate.value.toExponential(2)
   if (!isCorrelation(measure)) return withInterval(estimate)
   const { value, interval } = estimate
   if (value === null) return '–'
@@ -52,7 +64,11 @@ function estimateIn(cell: Cell, measure: Measure): string {
 }
 
 function isCorrelation(measure: Measure): boolean {
-  return /^(spearman|kendall|ndcg|kappa):?/.test(measure)
+  return /^(spearman|kendall|ndcg|kappa|statement\w+|trial\w+):/.test(measure)
+}
+
+function isPValue(measure: Measure): boolean {
+  return /^(spearmanP|kendallP):/.test(measure)
 }
 
 /** Whether a measure is a share of items, or the deviation of one: in points, here as in the paper's column. */
@@ -63,6 +79,7 @@ function isShare(measure: Measure): boolean {
 function paperFigure({ paper }: Cell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {
   const figure = paper[measure]
   if (figure === undefined) return ''
+  if (isPValue(measure)) return figure.toExponential(2)
   const digits = decimalsOf?.[measure] ?? decimals
   return isShare(measure) ? (figure * 100).toFixed(Math.max(0, digits - 2)) : figure.toFixed(digits)
 }

@@ -108,11 +108,16 @@ export function aspectTable({ aspects }: Cell): TextTable {
       'p',
       'NDCG',
       'NDCG of a random order',
+      'Spearman by statement',
+      'NDCG by statement',
+      'of a random order',
       'raters’ alpha',
     ],
     rows: aspects.map((of) => [
       ...[of.aspect, String(of.items), String(of.unscored), three(of.spearman.value), three(of.spearmanP)],
-      ...[of.kendall.value, of.kendallP, of.ndcg, of.randomNdcg, of.alpha].map(three),
+      ...[of.kendall.value, of.kendallP, of.ndcg, of.randomNdcg].map(three),
+      ...[of.byStatement?.spearman.value ?? null, of.byStatement?.ndcg.value ?? null].map(three),
+      ...[of.byStatement?.randomNdcg ?? null, of.alpha].map(three),
     ]),
   }
 }

@@ -93,6 +93,14 @@ function aspectIn(name: string, source: string, preset: Preset, fault: (why: str
   }
 }
 
+/** The scale of each aspect; that of the unified score is 1 to 5. */
+export function scalesOf(
+  aspects: readonly Aspect[],
+): Readonly<Record<string, readonly [lowest: number, highest: number]>> {
+  const own = aspects.map(({ name, lowest, highest }) => [name, [lowest, highest]] as const)
+  return Object.fromEntries([...own, ...(aspects.some((aspect) => aspect.unified) ? [[UNIFIED, [1, 5]] as const] : [])])
+}
+
 /**
  * Equation 2: the mean over the aspects that count for it, each stretched to a scale of 1 to 5 on which higher is better. For
  * the paper's four this is its formula: aggressiveness is 6 less the score, suitableness is stretched from 1 to 3. Null where one of

@@ -4,7 +4,7 @@ import { both } from '../faults.ts'
 import type { CalibrationParts, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { readAspects } from './aspects.ts'
+import { readAspects, scalesOf } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
@@ -36,7 +36,7 @@ export const counterspeech = {
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],
-      scales: Object.fromEntries(aspects.list.map(({ name, lowest, highest }) => [name, [lowest, highest] as const])),
+      scales: scalesOf(aspects.list),
       steps: Object.fromEntries(steps.used),
       promptsHash: shortHash([prompts.hash, aspects.hash, ...steps.texts]),
       settingsHash: shortHash(settings),

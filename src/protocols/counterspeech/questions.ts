@@ -42,6 +42,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
       stage: 'steps',
       role: 'steps-writer',
       label: name,
+      shared: true,
       messages: render('steps', { criterion }),
       answer: stepsAnswer,
     }),

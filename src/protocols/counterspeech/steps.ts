@@ -29,7 +29,10 @@ export function stepsFrom(
   const used = new Map<string, StepsUsed>()
   const degraded: string[] = []
   const faults: string[] = []
-  if (settings.steps === 'zero-shot' || settings.steps === 'model-written') return { texts, used, degraded }
+  if (settings.steps === 'zero-shot' || settings.steps === 'model-written') {
+    const source = settings.steps === 'zero-shot' ? 'none' : 'model-written'
+    return { texts, used: new Map(aspects.map(({ name }) => [name, { source }])), degraded }
+  }
   const { stepsFor } = settings
   const [shipped, own] = [`steps/${DEFAULT}`, stepsFor.includes('/') ? resolve(stepsFor) : `steps/${stepsFor}`]
   const [ours, theirs] = [files(shipped), own === shipped ? new Map<string, string>() : files(own)]
@@ -45,6 +48,7 @@ export function stepsFrom(
         `no calibrated steps for ${aspect.name} (stepsFor: ${stepsFor})${whole === undefined ? '' : '; the shipped ones were used'}`,
       )
     if (whole === undefined) {
+      used.set(aspect.name, { source: 'none' })
       if (settings.steps !== 'calibrated') degraded.push(`no evaluation steps for ${aspect.name}: scored without any`)
       continue
     }

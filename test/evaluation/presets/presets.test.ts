@@ -49,6 +49,7 @@ describe('the presets', () => {
       ...['s2mad-table-1', 's2mad-table-2', 's2mad-figure-2', 's2mad-figure-3'],
       ...['predict-table-1', 'predict-table-2', 'predict-table-4', 'predict-table-6'],
       ...['aetheria-table-2', 'aetheria-table-3', 'aetheria-table-4'],
+      ...['cseval-table-1', 'cseval-table-2', 'cseval-table-3', 'cseval-table-4', 'cseval-table-5'],
     ])
   })
 
@@ -56,7 +57,7 @@ describe('the presets', () => {
     for (const [name, table] of named) expect(presetNamed(name)).toBe(table)
     for (const name of ['s2mad-table-9', 'constructor', '']) {
       expect(() => presetNamed(name)).toThrow(OperatorError)
-      expect(() => presetNamed(name)).toThrow(/no preset ".*"\. There are s2mad-table-1, .*aetheria-table-4\.$/)
+      expect(() => presetNamed(name)).toThrow(/no preset ".*"\. There are s2mad-table-1, .*cseval-table-5\.$/)
     }
   })
 
@@ -87,7 +88,8 @@ describe('the presets', () => {
         for (const cells of Object.values(figures))
           for (const [measure, figure = 0] of Object.entries(cells)) {
             const digits = entryOf(decimalsOf ?? {}, measure) ?? decimals
-            expect(Number(figure.toFixed(digits)), `${name}: ${measure}`).toBe(figure)
+            const printed = /^(spearman|kendall)P:/.test(measure) ? figure.toExponential(2) : figure.toFixed(digits)
+            expect(Number(printed), `${name}: ${measure}`).toBe(figure)
           }
   })
 })
@@ -144,6 +146,7 @@ describe('the rows of a preset', () => {
         ...{ preset: 'none', temperature: 1, rounds: 1, k: 9, images: false, models: 'all-small', strict: false },
         ...{ supporter: false, retrieval: false, loose: false, scoreFallback: 'none', partlyRead: 'undecided' },
       },
+      counterspeech: { preset: 'none', temperature: 1, steps: 'shipped', aspects: ['coherence'] },
     }
     for (const { table, plan } of plans) {
       if (plan.how.by !== 'protocol') continue

@@ -287,7 +287,7 @@ it('shows scores beside people’s ratings where a protocol gives no label', () 
   }))
   const page = pageOf(htmlReport(evaluation([cell('counterspeech', rated, { data: { ...data, items } })]), null))
   expect(rowsOf(page, '[aria-label="Scores beside ratings"]')).toEqual([
-    'relevance 40 0 0.000 1.000 0.000 1.000 0.861 0.861 –',
+    'relevance 40 0 0.000 1.000 0.000 1.000 0.861 0.861 – – – –',
   ])
   expect(textOf(page.querySelector('figcaption'))).toBe('Spearman’s ρ × 100 of relevance against tokens an item')
 })
