@@ -3,7 +3,7 @@ import { loadFiles } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import type { Asking } from '../calibration/calibrate.ts'
 import { withRetry } from '../curator/with-retry.ts'
-import type { Ask } from '../domain/ask.ts'
+import { type Ask, keptAnswer } from '../domain/ask.ts'
 import type { Calibration } from '../domain/calibration.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError, PermanentError } from '../domain/errors.ts'
@@ -66,7 +66,7 @@ export function askingFor(
       io.asked()
       if (settled.failed !== undefined) return null
       if (ask.role === 'scorer') scorers.set(settled.model, (scorers.get(settled.model) ?? 0) + 1)
-      return ask.answer.parse(settled.answer)
+      return keptAnswer(ask).parse(settled.answer)
     } catch (error) {
       if (io.signal.aborted || !(error instanceof PermanentError) || error.code === 'rejected') throw error
       io.asked()
@@ -85,7 +85,9 @@ export function askingFor(
       stepsOf({ ...calibration.refine(steps, worst), ...(draw === '' ? {} : { draw, label: draw }) }),
     score(steps, item) {
       const key = JSON.stringify([steps, item.id])
-      const known = scores.get(key) ?? answered(calibration.score(steps, item)).then((said) => said?.score ?? null)
+      const known =
+        scores.get(key) ??
+        answered(calibration.score(steps, item)).then((said) => (said === null ? null : (said.expected ?? said.score)))
       scores.set(key, known)
       return known
     },

@@ -17,6 +17,13 @@ export interface Ask<Answer = unknown> {
   readonly messages: readonly ChatMessage[]
   /** The schema of a readable answer. Reasoning comes before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
+  /** Set if the gateway adds to the answer: the schema of what is kept, which the model is not told of. */
+  readonly kept?: z.ZodType<Answer>
+  /**
+   * Set if the mean of a number by the probabilities of what the model might have said is wanted: the answer then has `expected`
+   * beside it, where the endpoint gives probabilities.
+   */
+  readonly expected?: { readonly field: string; readonly lowest: number; readonly highest: number }
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
@@ -77,6 +84,11 @@ export type Answered<Answer> =
       readonly models?: readonly string[]
     }
   | { readonly ok: false; readonly code: string; readonly detail: string }
+
+/** An answer as it is kept: in the journal, in the memo. */
+export function keptAnswer<Answer>({ answer, kept = answer }: Pick<Ask<Answer>, 'answer' | 'kept'>): z.ZodType<Answer> {
+  return kept
+}
 
 /** A failure in words, for `degraded`. */
 export function failure({ code, detail }: Extract<Answered<unknown>, { ok: false }>): string {

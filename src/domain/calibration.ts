@@ -30,8 +30,11 @@ export interface Calibration {
   readonly stepsNow: string | undefined
   /** A model's steps as one text, as a file holds them. */
   textOf(steps: readonly string[]): string
-  /** The score of one text by these steps. */
-  score(steps: string | undefined, text: RatedText): Ask<{ readonly score: number }>
+  /** The score of one text by these steps; `expected` is its mean by probabilities, where that is wanted and there are some. */
+  score(
+    steps: string | undefined,
+    text: RatedText,
+  ): Ask<{ readonly score: number; readonly expected?: number | undefined }>
   /** Figure 4: steps from rated examples. `draw` tells drafts from the same examples apart. */
   draft(
     examples: readonly RatedExample[],

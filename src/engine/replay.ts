@@ -1,4 +1,4 @@
-import type { Answered, Ask } from '../domain/ask.ts'
+import { type Answered, type Ask, keptAnswer } from '../domain/ask.ts'
 import type { CaseRecord, Journal } from '../domain/case.ts'
 import type { Conclusion, Protocol, Script } from './script.ts'
 
@@ -64,5 +64,5 @@ function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
     )
   if (entry.failed !== undefined) return { ok: false, ...entry.failed }
   const { model, models } = entry
-  return { ok: true, answer: ask.answer.parse(entry.answer), model, ...(models === undefined ? {} : { models }) }
+  return { ok: true, answer: keptAnswer(ask).parse(entry.answer), model, ...(models === undefined ? {} : { models }) }
 }

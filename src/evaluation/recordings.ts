@@ -35,12 +35,15 @@ const question = z.object({
   answer: z.object({ name: z.string(), schema: z.unknown() }),
   /** Which of several draws of the same question this is, for instance `repeat 2`; empty for the first. */
   draw: z.string().default(''),
+  /** Set if probabilities of the numbers in the answer were asked for. */
+  probabilities: z.literal(true).optional(),
 })
 type Question = z.infer<typeof question>
 
 const reply = z.object({
   text: z.string().nullable(),
   finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
+  probabilities: z.record(z.string(), z.array(z.tuple([z.number(), z.number()]))).optional(),
   model: z.string(),
   promptTokens: z.number().int().nonnegative().default(0),
   cachedTokens: z.number().int().nonnegative().default(0),
@@ -238,9 +241,19 @@ function codeOf(failed: string): FailureCode {
 
 /** What tells a question from others: all that the model is sent, and which draw it is. */
 export function digestOf(asked: Question): string {
-  const { model, messages, temperature, maxTokens, answer, draw } = asked
+  const { model, messages, temperature, maxTokens, answer, draw, probabilities } = asked
   const told = messages.map(({ role, content, images = [] }) => [role, content, images])
-  const canonical = JSON.stringify([model, told, temperature, maxTokens, answer.name, sorted(answer.schema), draw])
+  const wanted = probabilities === true ? ['probabilities'] : []
+  const canonical = JSON.stringify([
+    model,
+    told,
+    temperature,
+    maxTokens,
+    answer.name,
+    sorted(answer.schema),
+    draw,
+    ...wanted,
+  ])
   return createHash('sha256').update(canonical).digest('hex').slice(0, 32)
 }
 
@@ -250,7 +263,7 @@ function digestOfLookup(wanted: Search, subject: SubjectRef): string {
 }
 
 function questionOf(request: ModelRequest, repeat: string): Question {
-  const { model, messages, temperature, maxTokens, answer } = request
+  const { model, messages, temperature, maxTokens, answer, probabilities } = request
   const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')
   const told = messages.map(({ role, content, images = [] }) => ({
     role,
@@ -259,7 +272,7 @@ function questionOf(request: ModelRequest, repeat: string): Question {
       images: images.map((data) => `sha256:${createHash('sha256').update(data).digest('hex')}`),
     }),
   }))
-  return { model, messages: told, temperature, maxTokens, answer, draw }
+  return { model, messages: told, temperature, maxTokens, answer, draw, ...(probabilities && { probabilities }) }
 }
 
 /** A JSON value with every object's keys in order, so that it is written in one way. */

@@ -1,4 +1,4 @@
-import type { Ask } from '../domain/ask.ts'
+import { type Ask, keptAnswer } from '../domain/ask.ts'
 import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
 import type { MemoEntry } from '../ports/memo.ts'
 import type { Paid } from './paid.ts'
@@ -78,7 +78,7 @@ export function entriesOf({ batch }: Ask, paid: Paid, count: number): (MemoEntry
 
 /** A stored answer, if it is still valid for the question's current schema. */
 export function readEntry(ask: Ask, entry: MemoEntry): MemoEntry | null {
-  const read = ask.answer.safeParse(entry.answer)
+  const read = keptAnswer(ask).safeParse(entry.answer)
   return read.success ? { ...entry, answer: read.data } : null
 }
 

@@ -11,6 +11,7 @@ import type { Report } from '../ports/report.ts'
 import type { Breaker, Pass } from './breaker.ts'
 import type { CallContext } from './context.ts'
 import { type Price, spentOn, upperBound } from './cost.ts'
+import { withExpected } from './expected-number.ts'
 import { jsonSchema } from './format.ts'
 import { callsInFlight } from './in-flight.ts'
 import type { Guards } from './model-slots.ts'
@@ -98,6 +99,7 @@ export function modelCalls(deps: {
             maxTokens: ask.maxTokens,
             ...(ask.draw === undefined ? {} : { draw: ask.draw }),
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
+            ...(ask.expected === undefined ? {} : { probabilities: true as const }),
             callId: id,
             timeoutMs: flight.timeoutMs,
             signal: flight.signal,
@@ -106,7 +108,10 @@ export function modelCalls(deps: {
           spent = spentOn(reply, atMost, priceOf(pass.model))
           const reading = readReply(reply, ask.answer)
           flight.ended(reading.readable ? 'answered' : reading.code, { reply })
-          return { reply, reading, ms: flight.elapsedMs }
+          const whole = reading.readable
+            ? { ...reading, answer: withExpected(ask, reading.answer, reply.probabilities) }
+            : reading
+          return { reply, reading: whole, ms: flight.elapsedMs }
         } catch (thrown) {
           const error = flight.errorOf(thrown)
           const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'

@@ -13,9 +13,10 @@ const FORM = 2
  * the schema) and the parameters, so that it does not reveal what was asked. Images count by their data.
  */
 export function questionKeys(secret: string): QuestionKey {
-  return (model, tenant, { stage, temperature, maxTokens, draw }, messages) => {
+  return (model, tenant, { stage, temperature, maxTokens, draw, expected }, messages) => {
     const sent = messages.map(({ role, content, images = [] }) => [role, content, ...images.map(digest)])
-    const parameters = [stage, temperature, maxTokens, ...(draw === undefined ? [] : [draw])]
+    const added = [draw, expected === undefined ? undefined : 'expected'].filter((one) => one !== undefined)
+    const parameters = [stage, temperature, maxTokens, ...added]
     const question = JSON.stringify([FORM, model, tenant, ...parameters, sent])
     return createHmac('sha256', secret).update(question).digest('base64url')
   }

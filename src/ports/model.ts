@@ -9,6 +9,8 @@ export interface ModelRequest {
   readonly draw?: string
   /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
+  /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
+  readonly probabilities?: true
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */
@@ -16,10 +18,15 @@ export interface ModelRequest {
   readonly signal: AbortSignal
 }
 
+/** By key the whole numbers that might have been its value, with their probabilities: `{ score: [[4, 0.7], [5, 0.2]] }`. */
+export type NumberProbabilities = Readonly<Record<string, readonly (readonly [number: number, probability: number])[]>>
+
 export interface ModelReply {
   /** What the model wrote, unchanged; null if there is no text. */
   readonly text: string | null
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
+  /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
+  readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
   readonly promptTokens: number

@@ -109,4 +109,35 @@ describe('a team’s own aspect', () => {
       todo: expect.stringContaining('gavel calibrate --aspect warmth'),
     })
   })
+
+  it('has a score weighted by probabilities where that is set and the endpoint gives them, from the memo too', async () => {
+    const odds = [
+      [2, 0.25],
+      [4, 0.75],
+    ] as const
+    const other = await startModelServer(() => ({ reasoning: 'so', score: 4 }), { odds })
+    try {
+      const lines = ['c1', 'c2'].map((id) => `${JSON.stringify({ ...reply, id, text: 'Do they?' })}\n`)
+      write('twice.jsonl', lines.join(''))
+      const environment = {
+        ...other.settings,
+        GAVEL_PROTOCOLS_COUNTERSPEECH_SCORE: 'weighted',
+        GAVEL_CASES_MAX_OPEN: '1',
+      }
+      const { code, out, said } = await gavel(
+        ['judge', 'twice.jsonl', '--protocol', 'counterspeech', '--json'],
+        environment,
+      )
+      expect(code, said).toBe(0)
+      const verdicts = out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      for (const { scores } of verdicts) expect(scores).toMatchObject({ relevance: 3.5, warmth: 3.5 })
+      expect(verdicts.map(({ usage }) => usage.memoHits)).toEqual([0, 2])
+      expect(other.calls()).toBe(2)
+    } finally {
+      await other.close()
+    }
+  })
 })

@@ -24,6 +24,7 @@ const SETTINGS: CounterspeechSettings = {
   aspects: [...ASPECTS],
   steps: 'shipped',
   stepsFor: 'default',
+  score: 'answered',
   temperature: 0,
   answerTokens: 600,
 }
@@ -489,6 +490,33 @@ describe('what there is to judge', () => {
 
   test('throws on what is no snapshot', () => {
     expect(() => made().script({ text: 'x' }, null)).toThrow()
+  })
+})
+
+describe('scores weighted by probabilities', () => {
+  const weighted = made({ score: 'weighted' })
+
+  test('stand in place of the answered ones, in the unified score too; one without probabilities is named', () => {
+    const given = GOOD.map((one, at) => (at === 0 ? { ...(one as object), expected: 4.25 } : one))
+    const { asked, conclusion } = drive(weighted.script(subject(), null), given)
+    expect(conclusion.ruling.scores).toMatchObject({ relevance: 4.25, coherence: 4, unified: (4.25 + 5 + 4 + 5) / 4 })
+    expect(conclusion.ruling.rationale).toContain('relevance 4.25 of 5: R')
+    expect(conclusion.ruling.degraded).toEqual(
+      ASPECTS.slice(1).map((aspect) => `no probabilities for ${aspect}: its score is the one that was answered`),
+    )
+    expect(asked[3]?.ask.expected).toEqual({ field: 'score', lowest: 1, highest: 3 })
+  })
+
+  test('ask the model for the same answer as ever', () => {
+    const [plain] = run(made(), subject(), GOOD).asked
+    const [other] = run(weighted, subject(), GOOD).asked
+    expect(other?.ask.messages).toEqual(plain?.ask.messages)
+    expect(z.toJSONSchema(other?.ask.answer ?? z.never())).toEqual(z.toJSONSchema(plain?.ask.answer ?? z.never()))
+    expect(plain?.ask.expected).toBeUndefined()
+  })
+
+  test('are none under the preset `paper`', () => {
+    expect(run(made({ score: 'weighted', preset: 'paper' }), subject(), GOOD).asked[0]?.ask.expected).toBeUndefined()
   })
 })
 

@@ -1,4 +1,4 @@
-import type { Answered, Ask } from '../../src/domain/ask.ts'
+import { type Answered, type Ask, keptAnswer } from '../../src/domain/ask.ts'
 import type { Fence } from '../../src/domain/fence.ts'
 import { type SamplingRank, samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
@@ -66,7 +66,7 @@ function replyTo(asked: Asked, replies: Replies, index: number): unknown {
 function answered({ ask }: Asked, reply: unknown): Answered<unknown> {
   if (reply instanceof Failed) return { ok: false, code: reply.code, detail: reply.detail }
   const [model, said] = reply instanceof By ? [reply.model, reply.reply] : [MODEL, reply]
-  return { ok: true, answer: ask.answer.parse(said), model }
+  return { ok: true, answer: keptAnswer(ask).parse(said), model }
 }
 
 /** `ROUND.ORDER stage role (part)` of every ask, in order. */

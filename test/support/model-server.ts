@@ -9,10 +9,20 @@ export interface Shown {
   readonly stage: string
 }
 
+/** What else the model might have said than its score, with probabilities. */
+type Odds = readonly (readonly [number: number, probability: number])[]
+
+/** An answer's tokens, of which the score is one, with what else it might have been. */
+function logprobsOf(content: string, odds: Odds) {
+  const [before, score = '', after] = content.split(/(?<="score":)(\d+)/)
+  const others = odds.map(([number, probability]) => ({ token: String(number), logprob: Math.log(probability) }))
+  return [before, score, after].map((token) => ({ token, logprob: -0.1, top_logprobs: token === score ? others : [] }))
+}
+
 /** A server with the Chat Completions interface on loopback, whose answers a test gives. */
 export async function startModelServer(
   answer: (shown: Shown) => object | Promise<object>,
-  { model = 'planted-1', latencyMs = 0 }: { model?: string; latencyMs?: number } = {},
+  { model = 'planted-1', latencyMs = 0, odds = [] }: { model?: string; latencyMs?: number; odds?: Odds } = {},
 ) {
   const most = { atOnce: 0 }
   let [calls, open] = [0, 0]
@@ -22,7 +32,10 @@ export async function startModelServer(
     most.atOnce = Math.max(most.atOnce, open)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as { messages: { content: string }[] }
+    const { messages, logprobs = false } = JSON.parse(Buffer.concat(chunks).toString()) as {
+      messages: { content: string }[]
+      logprobs?: boolean
+    }
     const text = messages.map(({ content }) => content).join('\n')
     if (latencyMs > 0) await sleep(latencyMs)
     open--
@@ -31,7 +44,12 @@ export async function startModelServer(
     response.end(
       JSON.stringify({
         ...{ id: `call-${calls}`, object: 'chat.completion', created: 0, model },
-        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+        choices: [
+          {
+            ...{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } },
+            ...(logprobs && { logprobs: { content: logprobsOf(content, odds) } }),
+          },
+        ],
         usage: { prompt_tokens: 300, completion_tokens: 20, total_tokens: 320 },
       }),
     )

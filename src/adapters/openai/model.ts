@@ -4,6 +4,7 @@ import { RetryLaterError } from '../../domain/errors.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
 import { endpoint } from './endpoint.ts'
+import { logprobs, numberProbabilities, TOP_LOGPROBS } from './number-probabilities.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
@@ -32,6 +33,7 @@ const completion = z.object({
       z.object({
         finish_reason: z.string().nullish(),
         message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
+        logprobs,
       }),
     )
     .min(1),
@@ -56,6 +58,7 @@ export function openAiModel(settings: OpenAiSettings): Model {
         temperature: request.temperature,
         max_tokens: request.maxTokens,
         ...responseFormat(settings, request),
+        ...(request.probabilities === true ? { logprobs: true, top_logprobs: TOP_LOGPROBS } : {}),
       }
       return replyOf(await post(body, { signal, timeoutMs, headers: { 'x-gavel-call': callId } }))
     },
@@ -90,10 +93,12 @@ function replyOf(data: unknown): ModelReply {
   if (!read.success || choice === undefined)
     throw new RetryLaterError('unavailable', 'the response is not a chat completion')
   const { content, refusal } = choice.message
+  const probabilities = numberProbabilities(choice.logprobs)
   const tooLong = (content ?? '').length > MAX_TEXT_CHARS
   return {
     text: content?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
     finish: finishOf(tooLong ? 'length' : (choice.finish_reason ?? 'stop'), refusal ?? null),
+    ...(probabilities === undefined ? {} : { probabilities }),
     model: read.data.model.slice(0, MAX_NAME_CHARS),
     promptTokens: read.data.usage?.prompt_tokens ?? 0,
     cachedTokens: read.data.usage?.prompt_tokens_details?.cached_tokens ?? 0,

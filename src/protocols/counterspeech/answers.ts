@@ -7,7 +7,12 @@ export function scoreOn(lowest: number, highest: number) {
   return z.object({ reasoning: said, score: wholeScore(lowest, highest) })
 }
 
-export type Score = z.infer<ReturnType<typeof scoreOn>>
+/** The same with the mean by probabilities, which the gateway adds and no model is told of. */
+export function keptScoreOn(lowest: number, highest: number) {
+  return scoreOn(lowest, highest).extend({ expected: z.number().min(lowest).max(highest).optional() })
+}
+
+export type Score = z.infer<ReturnType<typeof keptScoreOn>>
 
 /** Evaluation steps as a model writes them, in order. */
 export const stepsAnswer = z.object({ steps: z.array(said.max(1_000)).min(1).max(12) })

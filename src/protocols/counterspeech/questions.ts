@@ -1,7 +1,7 @@
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Prompts } from '../prompts.ts'
-import { type Score, stepsAnswer, type WrittenSteps } from './answers.ts'
+import { keptScoreOn, type Score, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -46,7 +46,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
       messages: render('steps', { criterion }),
       answer: stepsAnswer,
     }),
-    score({ name, criterion, answer }, steps, pair) {
+    score({ name, criterion, answer, lowest, highest }, steps, pair) {
       const values = {
         criterion,
         hateSpeech: fence('hate-speech', pair.hateSpeech),
@@ -59,6 +59,10 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         label: name,
         messages: steps === undefined ? render('score-without-steps', values) : render('score', { ...values, steps }),
         answer,
+        ...(settings.score === 'weighted' && {
+          kept: keptScoreOn(lowest, highest),
+          expected: { field: 'score', lowest, highest },
+        }),
       }
     },
   }

@@ -42,6 +42,7 @@ export function* autoCsEval(
   const scored = written === null ? parts.aspects : parts.aspects.filter(({ name }) => written.texts.has(name))
 
   const answers = yield* round(scored.map((aspect) => ask.score(aspect, steps.texts.get(aspect.name), pair)))
+  if (parts.settings.score === 'weighted') degraded.push(...unweighted(scored, answers))
   degraded.push(...otherModels(scored, answers, steps.used))
   return conclusion(readable(scored, answers, 'score', degraded), parts.aspects, steps.used, degraded)
 }
@@ -76,6 +77,16 @@ function otherModels(
   })
 }
 
+/** Aspects whose score is the one that was answered, where a weighted one was wanted. */
+function unweighted(aspects: readonly Aspect[], answers: readonly Answered<Score>[]): string[] {
+  return aspects.flatMap(({ name }, index) => {
+    const answer = answers[index]
+    return answer?.ok === true && answer.answer.expected === undefined
+      ? [`no probabilities for ${name}: its score is the one that was answered`]
+      : []
+  })
+}
+
 /** The answers by aspect; each that failed is named. */
 function readable<Answer>(
   aspects: readonly Aspect[],
@@ -99,10 +110,13 @@ function conclusion(
   used: ReadonlyMap<string, StepsUsed>,
   degraded: readonly string[],
 ): Conclusion {
-  const scores = new Map([...given].map(([{ name }, { score }]) => [name, score]))
+  const scores = new Map([...given].map(([{ name }, { score, expected = score }]) => [name, expected]))
   const whole = unified(aspects, scores)
   const missing = aspects.filter((aspect) => aspect.unified && !given.has(aspect)).map(({ name }) => name)
-  const lines = [...given].map(([{ name, highest }, said]) => `${name} ${said.score} of ${highest}: ${said.reasoning}`)
+  const lines = [...given].map(
+    ([{ name, highest }, { score, expected = score, reasoning }]) =>
+      `${name} ${Number(expected.toFixed(2))} of ${highest}: ${reasoning}`,
+  )
   return {
     ruling: {
       label: null,

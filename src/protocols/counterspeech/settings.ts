@@ -12,6 +12,7 @@ export const counterspeechSettings = z.strictObject({
       /^([A-Za-z0-9][A-Za-z0-9._-]*|[^\0]*\/[^\0]*)$/,
       'the name of a folder under config/steps/ (letters, digits, dots, dashes and underscores, the first a letter or digit), or a path with a slash in it',
     ),
+  score: z.enum(['answered', 'weighted']),
   temperature: z.number().min(0).max(2),
   answerTokens: z.int().min(16),
 })
@@ -25,5 +26,11 @@ export type CounterspeechSettings = z.infer<typeof counterspeechSettings>
 export function applyPreset(settings: CounterspeechSettings): CounterspeechSettings {
   if (settings.preset === 'none') return settings
   const steps = settings.steps === 'shipped' ? 'calibrated' : settings.steps
-  return { ...settings, steps, temperature: 0, answerTokens: atLeastPaperTokenCap(settings.answerTokens) }
+  return {
+    ...settings,
+    steps,
+    score: 'answered',
+    temperature: 0,
+    answerTokens: atLeastPaperTokenCap(settings.answerTokens),
+  }
 }
