@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { OperatorError } from '../src/domain/errors.ts'
+import { isOfKubernetes, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 
 /** Settings as they are read: objects without a prototype, so that `__proto__` and `constructor` are names like any other. */
@@ -19,7 +20,8 @@ const GIVEN_NAMES = new Map([
 ])
 
 /**
- * Reads the settings: `config/gavel.yaml`, the file laid over it, environment variables over both. Throws one
+ * Reads the settings: `config/gavel.yaml`, the file laid over it, environment variables over both; a variable's value may stand in a
+ * file that `VARIABLE_FILE` names. Throws one
  * `OperatorError` that names every fault with its path and where it was set.
  */
 export function loadSettings(environment: Readonly<Record<string, string | undefined>>, file?: string): Settings {
@@ -29,8 +31,13 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   const names = new Map(leaves(defaults).map((path) => [variableOf(path), path]))
   const merged = merge(defaults, overlay)
   const source = new Map<string, string>()
-  for (const [variable, value] of Object.entries(environment)) {
-    if (value === undefined || value === '') continue
+  const variables = withFiles(
+    environment,
+    (name) => names.has(name),
+    (why) => faults.push(why),
+  )
+  for (const [variable, value] of Object.entries(variables)) {
+    if (value === undefined || value === '' || isOfKubernetes(variable, value)) continue
     const path = names.get(variable)
     if (path !== undefined) {
       set(merged, path, fromText(value, get(defaults, path)))

@@ -195,6 +195,46 @@ describe('faults', () => {
     expect(loadSettings({ GAVEL_FENCES_KEY: 'sixteen letters!' }).fences.key).toBe('sixteen letters!')
   })
 
+  test('are none for what Kubernetes sets beside a service called gavel, and one for a typo that only looks like it', () => {
+    const pod = {
+      ...{ GAVEL_SERVICE_HOST: '10.0.0.1', GAVEL_SERVICE_PORT: '9464', GAVEL_SERVICE_PORT_METRICS: '9464' },
+      ...{ GAVEL_PORT: 'tcp://10.0.0.1:9464', GAVEL_PORT_9464_TCP: 'tcp://10.0.0.1:9464' },
+      ...{ GAVEL_PORT_9464_TCP_PROTO: 'tcp', GAVEL_PORT_9464_TCP_PORT: '9464', GAVEL_PORT_9464_TCP_ADDR: '10.0.0.1' },
+      // A second service, called gavel-http: its port has the name of a setting.
+      ...{
+        GAVEL_HTTP_SERVICE_HOST: '10.0.0.2',
+        GAVEL_HTTP_PORT: 'tcp://10.0.0.2:80',
+        GAVEL_HTTP_PORT_80_TCP: 'tcp://x',
+      },
+    }
+    expect(loadSettings(pod)).toEqual(loadSettings({}))
+    for (const typo of ['GAVEL_SERVICE_HOTS', 'GAVEL_PORT_TCP', 'GAVEL_PORT_9464_HTTP', 'GAVEL_SERVICEHOST'])
+      expect(faultsOf({ [typo]: '1' })).toEqual([`${typo}: no setting has this name`])
+    expect(faultsOf({ GAVEL_PORT: '9464' })).toEqual(['GAVEL_PORT: no setting has this name'])
+    expect(loadSettings({ GAVEL_HTTP_PORT: '1234' }).http.port).toBe(1234)
+  })
+
+  test('are none for a secret in a file; its line end does not count', () => {
+    const file = join(folder, 'secret')
+    writeFileSync(file, ' a key with spaces \n')
+    const { openai, redis } = loadSettings({ OPENAI_API_KEY_FILE: file, GAVEL_REDIS_PASSWORD_FILE: file })
+    expect([openai.apiKey, redis.password]).toEqual([' a key with spaces ', ' a key with spaces '])
+  })
+
+  test('name a file of a secret that cannot be read, a setting that is given twice, and a file of no setting', () => {
+    const file = join(folder, 'secret')
+    writeFileSync(file, 'hunter2-is-my-secret')
+    expect(faultsOf({ OPENAI_API_KEY_FILE: join(folder, 'absent') })).toEqual([
+      `OPENAI_API_KEY_FILE: ${join(folder, 'absent')} cannot be read (ENOENT)`,
+    ])
+    expect(faultsOf({ OPENAI_API_KEY: 'x', OPENAI_API_KEY_FILE: file })).toEqual([
+      'OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set: leave one out',
+    ])
+    expect(faultsOf({ GAVEL_NONSENSE_FILE: file })).toEqual(['GAVEL_NONSENSE_FILE: no setting has this name'])
+    writeFileSync(file, 'http://user:hunter2-is-my-secret@host')
+    expect(faultsOf({ REDIS_URL_FILE: file }).join()).not.toContain('hunter2')
+  })
+
   test('never repeat a secret that was set', () => {
     const secret = 'hunter2-is-my-secret'
     const text = faultsOf({
