@@ -55,6 +55,7 @@ it('keeps what Redis holds, and evicts none of it', () => {
   const command = redis.command?.join(' ')
   expect(command).toContain('--appendonly yes')
   expect(command).toContain('--maxmemory-policy noeviction')
+  expect(command).toContain('--maxmemory 1gb')
   expect(mounts).toContainEqual({ name: 'redis', source: 'redis-data', target: '/data', mode: 'rw' })
 })
 

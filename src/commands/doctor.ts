@@ -196,6 +196,13 @@ function serverFindings(what: string, info: string): Finding[] {
       detail: `may evict keys when memory is full (maxmemory-policy ${field('maxmemory_policy')})`,
       todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
     })
+  if (field('maxmemory') === '0')
+    found.push({
+      what,
+      state: 'warning',
+      detail: `has no maxmemory: its share of the machine's memory (${field('total_system_memory_human')}) is watched instead, and nothing keeps it from taking all of it`,
+      todo: 'Set maxmemory to what Redis may have, below the memory of its machine or container.',
+    })
   if (field('aof_enabled') !== '1')
     found.push({
       what,

@@ -18,7 +18,7 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
   const memory = new Gauge({
     name: 'gavel_redis_memory_share',
-    help: 'Share of its maxmemory that Redis uses, 0 if it has no limit. Shared: take the maximum over replicas.',
+    help: 'Share of its maxmemory that Redis uses, or of its machine if it has no limit. Shared: take the maximum over replicas.',
     registers,
   })
   const lost = new Gauge({

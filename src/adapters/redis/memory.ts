@@ -1,7 +1,10 @@
 import type { Redis } from 'ioredis'
 import { serversOf } from './connect.ts'
 
-/** The share (0 to 1) of its `maxmemory` that Redis uses, in a cluster that of the fullest master; 0 if none is set. */
+/**
+ * The share (0 to 1) of its `maxmemory` that Redis uses, or where none is set of its machine's memory; in a cluster that of the
+ * fullest master. 0 if the server tells neither.
+ */
 export async function memoryShare(client: Redis): Promise<number> {
   return Math.max(
     0,
@@ -9,9 +12,11 @@ export async function memoryShare(client: Redis): Promise<number> {
   )
 }
 
-function shareOf(info: string): number {
+/** The same by one server's `INFO memory`. */
+export function shareOf(info: string): number {
   const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
-  const most = number('maxmemory')
+  // Without a limit of its own Redis grows until the machine has no more, and is then killed.
+  const most = number('maxmemory') || number('total_system_memory')
   return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
 }
 
