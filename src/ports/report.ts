@@ -111,7 +111,7 @@ export interface Events {
   'slots:counted': { busy: number; waiting: number }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
-  /** The share of its `maxmemory` that Redis uses, 0 if it has no limit; and whether it lost acknowledged data. */
+  /** The share of its `maxmemory` that Redis uses, or of its machine if it has no limit; and whether it lost acknowledged data. */
   'store:watched': { memoryShare: number; lost: boolean }
   /** Redis lost acknowledged data: nothing is opened or read until it has been recovered. */
   'store:lost': { why: string; advice: string }
