@@ -18,7 +18,7 @@ export function isOfKubernetes(variable: string, value: string): boolean {
 }
 
 /**
- * The variables, those of settings with what stands in a file in place of what the file is called: `OPENAI_API_KEY_FILE=/run/key` is
+ * The variables that are not empty, those of settings with what stands in a file in place of what the file is called: `OPENAI_API_KEY_FILE=/run/key` is
  * `OPENAI_API_KEY` with the file's text, without the line end behind it. `isSetting` knows the names. A file that can't be read,
  * and a setting that is given both ways, are told to `fault`.
  */
@@ -26,16 +26,18 @@ export function withFiles(
   environment: Readonly<Record<string, string | undefined>>,
   isSetting: (variable: string) => boolean,
   fault: (why: string) => void,
-): Readonly<Record<string, string | undefined>> {
-  const read = { ...environment }
-  for (const [variable, file] of Object.entries(environment)) {
+): ReadonlyMap<string, string> {
+  const given = new Map(Object.entries(environment).flatMap(([variable, value]) => (value ? [[variable, value]] : [])))
+  const read = new Map(given)
+  for (const [variable, file] of given) {
     const setting = variable.replace(/_FILE$/, '')
-    if (file === undefined || file === '' || setting === variable || isSetting(variable) || !isSetting(setting))
-      continue
-    delete read[variable]
-    const value = environment[setting]
-    if (value !== undefined && value !== '') fault(`${setting} and ${variable} are both set: leave one out`)
-    else read[setting] = textOf(file, (code) => fault(`${variable}: ${file} cannot be read (${code})`))
+    if (setting === variable || isSetting(variable) || !isSetting(setting)) continue
+    read.delete(variable)
+    if (given.has(setting)) fault(`${setting} and ${variable} are both set: leave one out`)
+    else {
+      const text = textOf(file, (code) => fault(`${variable}: ${file} cannot be read (${code})`))
+      if (text !== undefined && text !== '') read.set(setting, text)
+    }
   }
   return read
 }

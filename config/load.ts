@@ -36,8 +36,8 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
     (name) => names.has(name),
     (why) => faults.push(why),
   )
-  for (const [variable, value] of Object.entries(variables)) {
-    if (value === undefined || value === '' || isOfKubernetes(variable, value)) continue
+  for (const [variable, value] of variables) {
+    if (isOfKubernetes(variable, value)) continue
     const path = names.get(variable)
     if (path !== undefined) {
       set(merged, path, fromText(value, get(defaults, path)))

@@ -28,13 +28,25 @@ export function agreementOf(items: readonly RatedItem[], scores: Scores): Agreem
   }
 }
 
+/** Of the items at least this share must have a score that can be read: what is left may be the easy ones. */
+const FEWEST_READABLE = 0.95
+
 /**
- * The better agreement first: by Spearman, of equal ones by Kendall. What has none comes last: a scorer that gives everything
- * the same score follows nobody.
+ * The better agreement first: by Spearman, of equal ones by Kendall. Behind them come those with too few readable scores, and last
+ * what has none: a scorer that gives everything the same score follows nobody.
  */
 export function byAgreement(one: Agreement, other: Agreement): number {
+  const rank = (of: Agreement) => (of.spearman === null ? 2 : isReadable(of) ? 0 : 1)
   const of = (value: number | null) => value ?? Number.NEGATIVE_INFINITY
-  return descending(of(one.spearman), of(other.spearman)) || descending(of(one.kendall), of(other.kendall))
+  return (
+    rank(one) - rank(other) ||
+    descending(of(one.spearman), of(other.spearman)) ||
+    descending(of(one.kendall), of(other.kendall))
+  )
+}
+
+export function isReadable({ items, unreadable }: Agreement): boolean {
+  return items >= (items + unreadable) * FEWEST_READABLE
 }
 
 function descending(one: number, other: number): number {

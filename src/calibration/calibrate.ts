@@ -27,7 +27,12 @@ export interface CalibrationSizes {
 /** What asks the model. An answer that can't be had is null. */
 export interface Asking {
   draft(examples: readonly RatedExample[], how: { temperature: number; draw: string }): Promise<string | null>
-  refine(steps: string, worst: readonly Misrated[], draw: string): Promise<string | null>
+  /** `temperature` is null for the first of several refinements: that of the settings. */
+  refine(
+    steps: string,
+    worst: readonly Misrated[],
+    how: { temperature: number | null; draw: string },
+  ): Promise<string | null>
   /** The score of an item by these steps; never asked twice for the same. */
   score(steps: string | undefined, item: RatedItem): Promise<number | null>
 }
@@ -96,7 +101,13 @@ export async function calibrate(
         Array.from({ length: sizes.refinements }, async (_, nth) => {
           const from = `refinement ${nth + 1} in iteration ${iteration}, of ${one.from}`
           const worst = worstOf(parts.selection, one.scores, sizes.worst)
-          return { steps: await asking.refine(one.steps, worst, nth === 0 ? '' : `draw ${nth + 1}`), from }
+          // Each after the first is drawn at a temperature of its own, as drafts are: at 0 all would be the same.
+          const random = seededRandom(`refinement ${seed} ${iteration} ${one.from} ${nth}`)
+          const how =
+            nth === 0
+              ? { temperature: null, draw: '' }
+              : { temperature: random.unit() * sizes.highestTemperature, draw: `draw ${nth + 1}` }
+          return { steps: await asking.refine(one.steps, worst, how), from }
         }),
       ),
     )
@@ -127,19 +138,24 @@ function trialsOf(
   )
 }
 
-/** Scores candidates on all items; with halving on a part first, after which only the better half goes on. */
+/** Fewer items than this tell hopeless candidates from others by chance. */
+const FEWEST_TO_STOP_BY = 20
+
+/** Scores candidates on all items; with halving on a part first, after which only the better half goes on, and at least `keep`. */
 async function scoredOn(
   items: readonly RatedItem[],
   fresh: readonly Fresh[],
-  { halving }: CalibrationSizes,
+  { halving, keep }: CalibrationSizes,
   asking: Asking,
   tally: { stopped: number },
 ): Promise<Candidate[]> {
   const rungs = halving && fresh.length > 3 ? [Math.ceil(items.length / 4), Math.ceil(items.length / 2)] : []
   let left = fresh
   for (const rung of rungs) {
-    const tried = best(await scoresOf(items.slice(0, rung), left, asking))
-    left = tried.slice(0, Math.ceil(tried.length / 2))
+    const some = items.slice(0, rung)
+    if (rung < FEWEST_TO_STOP_BY || some.every(({ rating }) => rating === some[0]?.rating)) continue
+    const tried = best(await scoresOf(some, left, asking))
+    left = tried.slice(0, Math.max(keep, Math.ceil(tried.length / 2)))
     tally.stopped += tried.length - left.length
   }
   return scoresOf(items, left, asking)
@@ -162,5 +178,9 @@ function best(candidates: readonly Candidate[]): Candidate[] {
 
 /** Two texts with the same words are one candidate. */
 function sameText(steps: string): string {
-  return steps.toLowerCase().replace(/\W+/g, ' ').trim()
+  return steps
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
 }

@@ -2,7 +2,7 @@ import { pairedDifference } from '../evaluation/statistics/compare.ts'
 import { spearman } from '../evaluation/statistics/correlation.ts'
 import type { Estimate } from '../evaluation/statistics/intervals.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { type Agreement, agreementOf, type Scores } from './agreement.ts'
+import { type Agreement, agreementOf, isReadable, type Scores } from './agreement.ts'
 import type { RatedItem } from './rated-item.ts'
 
 /** What calibrated steps gain over those of before, on items that nothing was chosen by. */
@@ -11,7 +11,7 @@ export interface Gain {
   readonly now: Agreement
   /** Spearman's ρ now less before, with its interval over the statements that were sampled. */
   readonly change: Estimate
-  /** The interval lies above 0: the gain is claimed. */
+  /** The gain is claimed: the interval lies above 0, the scores now follow the ratings, and nearly all of them could be read. */
   readonly claimed: boolean
 }
 
@@ -31,10 +31,8 @@ export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, 
     { first: rho(before), second: rho(now) },
     { random: seededRandom(`gain ${seed}`), absent: 'the scores before or now, or the ratings, are all alike' },
   )
-  return {
-    before: agreementOf(test, before),
-    now: agreementOf(test, now),
-    change,
-    claimed: change.interval !== null && change.interval.low > 0,
-  }
+  const [agreedBefore, agreedNow] = [agreementOf(test, before), agreementOf(test, now)]
+  const isBeyondChance = change.interval !== null && change.interval.low > 0
+  const claimed = isBeyondChance && isReadable(agreedNow) && (agreedNow.spearman ?? 0) > 0
+  return { before: agreedBefore, now: agreedNow, change, claimed }
 }

@@ -19,8 +19,8 @@ const FEWEST = 10
 
 /**
  * Parts the ratings by unit and seed. With `paper` all of them serve for drafts and selection alike, as in the paper, and none is
- * left for a test. Throws an `OperatorError` where a part would be too small, all its ratings are alike, or two
- * units hold the same text.
+ * left for a test. Throws an `OperatorError` where a part would be too small, all its ratings are alike, or one reply stands in two
+ * lines.
  */
 export function partsOf(items: readonly RatedItem[], how: { seed: string; paper: boolean }): Parts {
   overlap(items)
@@ -39,15 +39,15 @@ export function partsOf(items: readonly RatedItem[], how: { seed: string; paper:
   return checked(parts)
 }
 
-/** The same reply to the same statement under two units would be chosen by and then tested on. */
+/** The same reply to the same statement in two units would be chosen by and then tested on; in one it would count twice. */
 function overlap(items: readonly RatedItem[]): void {
   const seen = new Map<string, RatedItem>()
   for (const item of items) {
     const key = JSON.stringify([sameText(item.hateSpeech), sameText(item.counterspeech)])
     const other = seen.get(key)
-    if (other !== undefined && other.unit !== item.unit)
+    if (other !== undefined)
       throw new OperatorError(
-        `The ratings overlap: ${other.id} and ${item.id} are the same reply to the same statement, in two units (${other.unit}, ${item.unit}).`,
+        `The ratings overlap: ${other.id} and ${item.id} are the same reply to the same statement${other.unit === item.unit ? '' : `, in two units (${other.unit}, ${item.unit})`}. Raters of one reply stand in one line.`,
       )
     seen.set(key, item)
   }
@@ -67,7 +67,7 @@ function checked(parts: Parts): Parts {
     if (name === 'test' && items.length === 0 && parts.development === parts.selection) continue
     if (items.length < FEWEST)
       throw new OperatorError(
-        `The ratings are too few: the ${name} part has ${items.length} items, and needs ${FEWEST}. All replies to one hateful statement stay in one part.`,
+        `The ratings are too few: the ${name} part has ${items.length} items, and needs ${FEWEST}. All replies to one hateful statement stay in one part; some ${FEWEST * 4} items are the least.`,
       )
     if (items.every(({ rating }: RatedItem) => rating === items[0]?.rating))
       throw new OperatorError(

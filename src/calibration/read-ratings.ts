@@ -19,6 +19,9 @@ const ratedLine = z.object({
 /** Ratings of one aspect, and what is known of them as a whole. */
 export interface Ratings {
   readonly items: readonly RatedItem[]
+  /** Lines without a rating of the aspect, and the aspects that they rate. */
+  readonly unrated: number
+  readonly others: readonly string[]
   /** Krippendorff's alpha (ordinal) of the raters; null where nobody was rated twice, or all are alike. */
   readonly alpha: number | null
   /** SHA-256 of what was rated and how, in 16 hex digits, whatever the file's order. */
@@ -27,7 +30,7 @@ export interface Ratings {
 
 /**
  * Reads ratings from JSON Lines: `hateSpeech`, the reply's `text`, and `ratings` with one or several numbers for the aspect; as
- * `gavel eval` reads them. Lines without the aspect are passed over, lines that can't be read are told to `bad`. Throws an
+ * `gavel eval` reads them. Lines without the aspect are counted, lines that can't be read are told to `bad`. Throws an
  * `OperatorError` at a rating outside the scale, at an id that is rated twice, and where nothing is rated.
  */
 export async function readRatings(
@@ -36,6 +39,8 @@ export async function readRatings(
   bad: (line: BadLine) => void,
 ): Promise<Ratings> {
   const items = new Map<string, RatedItem>()
+  let unrated = 0
+  const others = new Map<string, number>()
   for await (const { line, json } of jsonLines(file, bad)) {
     const read = ratedLine.safeParse(json)
     if (!read.success) {
@@ -44,7 +49,11 @@ export async function readRatings(
     }
     const { hateSpeech, text, unit, ratings } = read.data
     const given = entryOf(ratings, aspect.name)
-    if (given === undefined) continue
+    if (given === undefined) {
+      for (const name of Object.keys(ratings)) others.set(name, (others.get(name) ?? 0) + 1)
+      unrated++
+      continue
+    }
     const outside = given.find((rating) => rating < aspect.lowest || rating > aspect.highest)
     if (outside !== undefined)
       throw new OperatorError(
@@ -64,10 +73,12 @@ export async function readRatings(
     }
     items.set(id, item)
   }
-  if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}.`)
+  const rated = [...others.keys()].sort().join(', ') || 'nothing'
+  if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}; it rates ${rated}.`)
   const all = [...items.values()]
   return {
     items: all,
+    ...{ unrated, others: [...others.keys()].sort() },
     alpha: krippendorffAlpha(
       all.map(({ ratings }) => ratings),
       'ordinal',

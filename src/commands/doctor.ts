@@ -6,6 +6,7 @@ import { openAiModel } from '../adapters/openai/model.ts'
 import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redis/connect.ts'
 import { libraryOf } from '../composition/library.ts'
 import { topicsOf } from '../composition/topics.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
@@ -90,10 +91,16 @@ function stepsFindings(settings: Settings): Finding[] {
   }
   return protocols.flatMap(({ name: protocol, steps = {} }) => {
     const scorer = chainOf(settings.models.roles, protocol, 'scorer')[0] ?? ''
-    return Object.entries(steps).map(([aspect, { source, model, ratings, date }]): Finding => {
+    const wantsCalibrated = entryOf(settings.protocols, protocol)?.steps === 'calibrated'
+    return Object.entries(steps).map(([aspect, { source, model, answeredAs, ratings, date }]): Finding => {
       const what = `steps of ${protocol} for ${aspect}`
+      if (source !== 'calibrated' && wantsCalibrated)
+        return {
+          ...{ what, state: 'warning', detail: `${UNCALIBRATED[source]}, and the settings ask for calibrated ones` },
+          todo: `Run "gavel calibrate --aspect ${aspect}", and name its folder in protocols.${protocol}.stepsFor.`,
+        }
       if (source !== 'calibrated') return { what, state: 'ok', detail: UNCALIBRATED[source] }
-      const detail = `calibrated for ${model ?? 'an unknown model'} (ratings ${ratings ?? 'unknown'}, ${date ?? 'no date'})`
+      const detail = `calibrated for ${model ?? 'an unknown model'}${answeredAs === undefined || answeredAs === model ? '' : `, which answered as ${answeredAs}`} (ratings ${ratings ?? 'unknown'}, ${date ?? 'no date'})`
       if (model === undefined || sameModel(model, scorer)) return { what, state: 'ok', detail }
       return {
         ...{ what, state: 'warning', detail: `${detail}; ${scorer} scores` },

@@ -35,7 +35,8 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
 
 /**
  * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
- * given steps is asked once; `scorer` is the model that gave most of them. An answer that can't be had for good is null; a stop, or
+ * given steps is asked once; `scorers` are the models that
+ * gave them, most first. An answer that can't be had for good is null; a stop, or
  * money that ran out, is thrown.
  */
 export function askingFor(
@@ -44,7 +45,7 @@ export function askingFor(
   calibration: Calibration,
   model: Model,
   io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
-): Asking & { scorer(): string | null } {
+): Asking & { scorers(): readonly string[] } {
   const clock = Date.now
   const off = { ...settings, memo: { ...settings.memo, enabled: false } }
   const stores = memoryGatewayStores(off, clock)
@@ -79,10 +80,9 @@ export function askingFor(
   }
 
   return {
-    scorer: () => [...scorers].sort(([, one], [, other]) => other - one)[0]?.[0] ?? null,
+    scorers: () => [...scorers].sort(([, one], [, other]) => other - one).map(([name]) => name),
     draft: (examples, how) => stepsOf(calibration.draft(examples, how)),
-    refine: (steps, worst, draw) =>
-      stepsOf({ ...calibration.refine(steps, worst), ...(draw === '' ? {} : { draw, label: draw }) }),
+    refine: (steps, worst, how) => stepsOf(calibration.refine(steps, worst, how)),
     score(steps, item) {
       const key = JSON.stringify([steps, item.id])
       const known =

@@ -1,4 +1,5 @@
 import type { Ask } from './ask.ts'
+import type { StepsUsed } from './steps.ts'
 
 /** What is rated: a reply, and the hateful statement that it answers. */
 export interface RatedText {
@@ -26,8 +27,9 @@ export interface CalibratedAspect {
 /** How a protocol that scores by evaluation steps has them found: its questions, for one aspect. */
 export interface Calibration {
   readonly aspect: CalibratedAspect
-  /** The steps that it scores by today; undefined if it has none. */
+  /** The steps that it scores by today, and what they are; undefined if it has none. */
   readonly stepsNow: string | undefined
+  readonly sourceNow: StepsUsed['source']
   /** A model's steps as one text, as a file holds them. */
   textOf(steps: readonly string[]): string
   /** The score of one text by these steps; `expected` is its mean by probabilities, where that is wanted and there are some. */
@@ -41,5 +43,9 @@ export interface Calibration {
     how: { temperature: number; draw: string },
   ): Ask<{ readonly steps: string[] }>
   /** Figure 6: better steps, from those on which score and ratings differ most. */
-  refine(steps: string, worst: readonly Misrated[]): Ask<{ readonly steps: string[] }>
+  refine(
+    steps: string,
+    worst: readonly Misrated[],
+    how: { temperature: number | null; draw: string },
+  ): Ask<{ readonly steps: string[] }>
 }

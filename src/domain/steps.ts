@@ -33,10 +33,11 @@ export function withStepsHeader(header: StepsHeader, steps: string): string {
 }
 
 /** A file's steps without the comment at its beginning, and what that says; null where it is not that of a calibration. */
-export function readSteps(file: string): {
+export function readSteps(written: string): {
   readonly text: string
   readonly header: ReadonlyMap<string, string> | null
 } {
+  const file = written.replace(/\r\n?/g, '\n')
   const text = file.replace(COMMENT, '').trim()
   if (!file.trimStart().startsWith(OPENING)) return { text, header: null }
   const lines = (COMMENT.exec(file)?.[1] ?? '').split('\n').slice(1)

@@ -212,10 +212,14 @@ function bestTrialAbove({ row, data }: Cell, of: string, table: readonly Cell[])
   return means.length === 0 ? null : Math.max(...means)
 }
 
+/** The rating of a reply as a whole, which is no aspect of its own. */
+const WHOLE = 'unified'
+
 /** The mean of a correlation over all aspects; none where one has none. */
 function meanOverAspects(aspects: readonly AspectScores[], name: 'spearman' | 'kendall'): Estimate {
-  const values = aspects.flatMap((aspect) => aspect[name].value ?? [])
-  return plain(values.length < aspects.length ? null : meanOf(values))
+  const single = aspects.filter(({ aspect }) => aspect !== WHOLE)
+  const values = single.flatMap((aspect) => aspect[name].value ?? [])
+  return plain(values.length < single.length ? null : meanOf(values))
 }
 
 function plain(value: number | null): Estimate {

@@ -4,6 +4,7 @@ import { produceLine } from '../domain/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
 import { jsonLines } from './json-lines.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
+import { asMessage } from './rated-reply.ts'
 import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
 export const FORMATS = ['gavel', ...THREAD_FORMATS, ...LABELLED_FORMATS] as const
@@ -39,7 +40,7 @@ export function sourceIdOf(file: string, format: string, item: string | number):
 
 async function* ownMessages(file: string, bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
   for await (const { line, json } of jsonLines(file, bad)) {
-    const read = produceLine.safeParse(json)
+    const read = produceLine.safeParse(asMessage(json, line))
     if (!read.success) bad({ line, why: NO_MESSAGE })
     else yield ownMessage(read.data, line)
   }

@@ -4,6 +4,7 @@ import { OperatorError } from '../domain/errors.ts'
 import type { BadLine } from './file-message.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { jsonLines } from './json-lines.ts'
+import { asMessage } from './rated-reply.ts'
 import { lengthOf } from './slices.ts'
 
 /** What has a verdict of its own; comments and feedback have none. */
@@ -33,7 +34,8 @@ export async function* ownGold(
   protocol: GoldProtocol,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<GoldItem> {
-  for await (const { line, json } of jsonLines(file, bad)) {
+  for await (const { line, json: given } of jsonLines(file, bad)) {
+    const json = asMessage(given, line)
     if (!subject.safeParse(json).success) continue
     const read = labelled.safeParse(json)
     if (!read.success) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { agreementOf, byAgreement, worstOf } from '../../src/calibration/agreement.ts'
 import { calibrate } from '../../src/calibration/calibrate.ts'
+import { gainOn } from '../../src/calibration/gain.ts'
 import { partsOf } from '../../src/calibration/parts.ts'
 import type { RatedItem } from '../../src/calibration/rated-item.ts'
 import references from '../evaluation/statistics/references.json' with { type: 'json' }
@@ -123,6 +124,82 @@ describe('a calibration', () => {
     })
   })
 
+  it('asks every refinement after the first at a temperature of its own, so that they differ at temperature 0 of the rest', async () => {
+    const parts = partsOf(planted(120, TRAITS[0] as string, 't'), { seed: 't', paper: false })
+    const asking = standInAsking('t')
+    const drawn: (number | null)[] = []
+    await calibrate(
+      parts,
+      { ...SIZES, fewShot: [8], trials: 3, keep: 1, refinements: 4, iterations: 1 },
+      {
+        ...asking,
+        refine: async (steps, worst, how) => {
+          drawn.push(how.temperature)
+          return asking.refine(steps, worst, how)
+        },
+      },
+      't',
+    )
+    expect(drawn[0]).toBeNull()
+    expect(new Set(drawn.slice(1)).size).toBe(3)
+    for (const temperature of drawn.slice(1)) {
+      expect(temperature).toBeGreaterThanOrEqual(0)
+      expect(temperature).toBeLessThanOrEqual(0.5)
+    }
+  })
+
+  it('takes texts in other letters for as many as they are', async () => {
+    const parts = partsOf(planted(80, TRAITS[0] as string, 'k'), { seed: 'k', paper: false })
+    const asking = standInAsking('k')
+    const korean = ['증오를 찾는다', '답글을 읽는다', '근거를 본다', '어조를 본다', '점수를 고른다', '말을 센다']
+    let nth = 0
+    const { repeated } = (await calibrate(
+      parts,
+      { ...SIZES, fewShot: [8], iterations: 0 },
+      { ...asking, draft: async () => korean[nth++ % korean.length] as string },
+      'k',
+    )) ?? { repeated: -1 }
+    expect(repeated).toBe(0)
+  })
+
+  it('stops nobody early by too few items, by items that people rated alike, nor more than are kept', async () => {
+    const items = Array.from(
+      { length: 100 },
+      (_, at): RatedItem => ({
+        ...{ id: `i${String(at).padStart(3, '0')}`, unit: `u${at}`, hateSpeech: 'h', counterspeech: `c${at}` },
+        // The first half says nothing.
+        ...{ ratings: [at < 50 ? 1 : 1 + (at % 5)], rating: at < 50 ? 1 : 1 + (at % 5) },
+      }),
+    )
+    const parts = { development: items, selection: items, test: [] }
+    let nth = 0
+    const asking = {
+      draft: async () => `text ${++nth}`,
+      refine: async () => null,
+      // The last is the best by far.
+      score: async (steps: string | undefined, { rating, id }: RatedItem) =>
+        steps === 'text 8' ? rating : 1 + (Number(id.slice(1)) % 4),
+    }
+    const sizes = { ...SIZES, fewShot: [2], trials: 8, keep: 3, iterations: 0, halving: true }
+    expect(await calibrate(parts, sizes, asking, '1')).toMatchObject({ best: { steps: 'text 8' }, stopped: 0 })
+    nth = 0
+    const few = { ...parts, selection: items.slice(40, 77) }
+    expect(await calibrate(few, sizes, asking, '1')).toMatchObject({ best: { steps: 'text 8' }, stopped: 0 })
+    nth = 0
+    const varied = { ...parts, selection: items.slice(50) }
+    expect(
+      await calibrate(
+        {
+          ...varied,
+          selection: [...varied.selection, ...varied.selection.map((one) => ({ ...one, id: `${one.id}x` }))],
+        },
+        { ...sizes, keep: 7 },
+        asking,
+        '1',
+      ),
+    ).toMatchObject({ stopped: 1 })
+  })
+
   it('stops hopeless candidates early where halving is on, and still finds the rule', async () => {
     const rule = TRAITS[5] as string
     const varied = { ...SIZES, fewShot: [4], trials: 16 }
@@ -165,6 +242,44 @@ describe('selection', () => {
       [-0.5, 0],
       [null, null],
     ])
+  })
+
+  it('puts scorers of which too little can be read behind the others, however well that little agrees', () => {
+    const of = (spearman: number, unreadable: number) => ({ spearman, kendall: 0, items: 100 - unreadable, unreadable })
+    const sorted = [of(1, 75), of(0.2, 5), of(0.1, 0), of(0.99, 6)].sort(byAgreement)
+    expect(sorted.map(({ spearman }) => spearman)).toEqual([0.2, 0.1, 1, 0.99])
+  })
+
+  it('claims no gain where unseen scores are lost, nor below zero', () => {
+    const many = Array.from({ length: 60 }, (_, at) => item(`i${String(at).padStart(2, '0')}`, 1 + (at % 5)))
+    const by = (score: (rating: number, at: number) => number | null) =>
+      new Map(many.map(({ id, rating }, at) => [id, score(rating, at)]))
+    const poor = by((_, at) => 1 + ((at * 7) % 5))
+    expect(
+      gainOn(
+        many,
+        poor,
+        by((rating) => rating),
+        '1',
+      ).claimed,
+    ).toBe(true)
+    expect(
+      gainOn(
+        many,
+        poor,
+        by((rating, at) => (at % 10 === 0 ? null : rating)),
+        '1',
+      ).claimed,
+    ).toBe(false)
+    const [opposite, lessOpposite] = [
+      by((rating) => 6 - rating),
+      by((rating, at) => (at % 3 === 0 ? rating : 6 - rating)),
+    ]
+    expect(gainOn(many, opposite, lessOpposite, '1')).toMatchObject({
+      claimed: false,
+      now: { spearman: expect.any(Number) },
+    })
+    expect(gainOn(many, opposite, lessOpposite, '1').now.spearman).toBeLessThan(0)
   })
 
   it('takes the largest distances as the worst, and none without a score', () => {

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest'
 import { stepsFile } from '../../src/calibration/steps-file.ts'
+import { readSteps, withStepsHeader } from '../../src/domain/steps.ts'
+
+it('is read with whatever line ends, and a file without such a comment has none', () => {
+  const file = withStepsHeader([['aspect', 'relevance']], '1. Look.')
+  for (const text of [file, file.replaceAll('\n', '\r\n'), `\n${file}`])
+    expect(readSteps(text)).toEqual({ text: '1. Look.', header: new Map([['aspect', 'relevance']]) })
+  expect(readSteps('<!-- mine -->\n1. Look.')).toEqual({ text: '1. Look.', header: null })
+})
 
 it('says in its comment where the steps come from and how well they do, and nothing in it ends the comment', () => {
   const agreement = { spearman: 0.71234, kendall: 0.6, items: 80, unreadable: 0 }

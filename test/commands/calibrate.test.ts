@@ -62,14 +62,16 @@ describe('gavel calibrate', () => {
     expect(said).toContain('The unseen items answer 10 statements: with fewer than 20 no gain can be claimed.')
     expect(said).toMatch(/The raters' agreement is -?\d\.\d\d/)
     // 2 × 6 drafts and 3 × 3 × 2 refinements, each scored on 24 items, and both steps on the 20 unseen ones.
-    expect(said).toMatch(/At most 12 drafts, 18 refinements and 760 scores: about \d+ tokens, \$\d\.\d\d/)
+    expect(said).toMatch(
+      /At most 12 drafts, 18 refinements and 760 scores, and what is asked again because it could not be read: about \d+ tokens, \$\d\.\d\d/,
+    )
     expect(understudy.calls().length).toBe(calls)
   })
 
   it(`killed ${KILLS} times and run again asks no recorded answer twice, and ends alike`, async () => {
     // Its drafts differ, and refinements gain: a calibration of several iterations.
     const model = await startModelServer(plantedAnswer('kills'), { latencyMs: 40 })
-    const rated = planted(80, TRAITS[5] as string, 'kills').map(({ id, hateSpeech, counterspeech, ratings }) => ({
+    const rated = planted(160, TRAITS[5] as string, 'kills').map(({ id, hateSpeech, counterspeech, ratings }) => ({
       ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
     }))
     const file = join(folder, 'kills.jsonl')
@@ -78,7 +80,19 @@ describe('gavel calibrate', () => {
       commandIn(
         folder,
         [
-          ...['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--json', '--few-shot', '4,8'],
+          ...[
+            'calibrate',
+            '--aspect',
+            'relevance',
+            '--ratings',
+            file,
+            '--yes',
+            '--json',
+            '--few-shot',
+            '4,8',
+            '--iterations',
+            '1',
+          ],
           ...['--steps', join(folder, `steps of ${out}`), '--out', join(folder, out)],
         ],
         model.settings,
@@ -129,28 +143,81 @@ describe('gavel calibrate', () => {
     expect(said).toMatch(expected)
   })
 
+  it('asks nothing where no gain could be claimed, where steps could not be written, and for sizes that are none', async () => {
+    const few = ratingsFile('few.jsonl', 60)
+    const calls = understudy.calls().length
+    const ended = async (...args: string[]) => {
+      const { code, said } = await gavelCalibrate(['--aspect', 'relevance', '--ratings', few, '--yes', ...args])
+      expect(code).not.toBe(0)
+      return said
+    }
+    expect(await ended()).toContain(
+      'Nothing was asked: with fewer than 20 unseen statements no steps could be adopted.',
+    )
+    expect(await ended('--paper', '--steps', few)).toContain(`--steps ${few} is a file; name a folder.`)
+    expect(await ended('--trials', '2.5')).toContain('must be a whole number above 0')
+    expect(await ended('--few-shot', '4,4.5')).toContain('must be a whole number above 0')
+    expect(understudy.calls().length).toBe(calls)
+  })
+
+  it('says which lines do not rate the aspect, what has no price, and what --max-cost lacks', async () => {
+    const file = ratingsFile('others.jsonl', 130, (at) => (at < 6 ? { ratings: { Relevance: 3 } } : {}))
+    const args = ['calibrate', '--aspect', 'relevance', '--ratings', file]
+    const environment = { ...understudy.settings, GAVEL_MODELS_ROLES_DEFAULT: 'my-own' }
+    const plan = await commandIn(folder, args, environment)
+    expect(plan.said).toContain('6 lines have no rating of relevance; they rate Relevance.')
+    expect(plan.said).toContain('The settings have no price of my-own (models.prices): it counts as free here.')
+    const { code, said } = await commandIn(folder, [...args, '--yes', '--max-cost', '1'], environment)
+    expect(code).toBe(1)
+    expect(said).toContain('--max-cost needs a price of my-own, and the settings have none: models.prices')
+  })
+
+  it('under --paper writes what follows all ratings better than the steps of before, and leaves better ones', async () => {
+    const model = await startModelServer(plantedAnswer('paper'))
+    try {
+      const rated = planted(60, TRAITS[5] as string, 'paper').map(({ id, hateSpeech, counterspeech, ratings }) => ({
+        ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+      }))
+      const file = join(folder, 'paper.jsonl')
+      writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
+      const steps = join(folder, 'paper-steps')
+      const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--steps', steps]
+      const run = (environment = {}) =>
+        commandIn(folder, [...args, '--few-shot', '12', '--iterations', '1'], { ...model.settings, ...environment })
+      expect((await run()).out).toContain(`Written: ${join(steps, 'relevance.md')}`)
+      const before = readFileSync(join(steps, 'relevance.md'), 'utf8')
+      // From the same ratings nothing better comes a second time.
+      const again = await run({ GAVEL_PROTOCOLS_COUNTERSPEECH_STEPS_FOR: steps })
+      expect(again.out).toContain('No gain on all ratings: the steps of relevance stay as they are.')
+      expect(readFileSync(join(steps, 'relevance.md'), 'utf8')).toBe(before)
+    } finally {
+      await model.close()
+    }
+  })
+
   it('says where the model scores all alike, and leaves the steps as they are', async () => {
     const steps = join(folder, 'alike')
-    const file = ratingsFile('alike.jsonl', 60, (at) => ({ text: `Reply ${at}: have you met one?` }))
+    const file = ratingsFile('alike.jsonl', 124, (at) => ({ text: `Reply ${at}: have you met one?` }))
     const args = ['--aspect', 'relevance', '--ratings', file, '--yes', '--steps', steps]
     const { code, said } = await gavelCalibrate(args)
     expect(code).toBe(1)
-    expect(said).toContain('The model gave all 24 items the same score, by each text of steps')
+    expect(said).toContain('The model gave all 50 items the same score, by each text of steps')
     expect(existsSync(steps)).toBe(false)
   })
 
-  it('writes no steps where nothing is gained on unseen ratings', async () => {
+  it('writes no steps that were found for the understudy', async () => {
     const steps = join(folder, 'steps')
     const { out } = await gavelCalibrate([
       '--aspect',
       'relevance',
       '--ratings',
-      ratingsFile('none.jsonl', 60),
+      ratingsFile('none.jsonl', 124),
       '--yes',
       '--steps',
       steps,
     ])
-    expect(out).toContain('No gain on unseen items: the steps of relevance stay as they are.')
+    expect(out).toContain('Scored by understudy.')
+    expect(out).toContain('The understudy is no language model: nothing is written.')
     expect(existsSync(steps)).toBe(false)
   })
 })
@@ -173,7 +240,8 @@ describe('the questions of a calibration', () => {
   })
 
   it('show a refinement the steps, each case with score and rating, and the four ways to refine them', () => {
-    const ask = calibration.refine('1. Look at it.', [{ ...rated, score: 1 }])
+    const ask = calibration.refine('1. Look at it.', [{ ...rated, score: 1 }], { temperature: 0.3, draw: 'draw 2' })
+    expect(ask).toMatchObject({ temperature: 0.3, draw: 'draw 2', role: 'steps-writer' })
     const text = textIn({ messages: ask.messages } as never)
     expect(text).toMatch(
       /The steps:\n1\. Look at it\.\n.*The model's score: 1 \(suitableness, 1 to 3\)\nThe experts' rating: 2\.5 \(suitableness, 1 to 3\)/s,

@@ -55,7 +55,9 @@ describe('a team’s own aspect', () => {
     const args = ['calibrate', '--aspect', 'warmth', '--ratings', 'ratings.jsonl', '--yes']
     const { code, out, said } = await gavel([...args, '--few-shot', '16', '--trials', '6', '--iterations', '1'])
     expect(code, said).toBe(0)
-    expect(out).toMatch(/On \d+ unseen items: ρ -?0\.\d+ before, 0\.\d+ now \(\+\d\.\d+ \[0\.\d+, \d\.\d+\]\)\./)
+    expect(out).toMatch(
+      /On \d+ unseen items: ρ -?0\.\d+ before \(without steps\), 0\.\d+ now \(\+\d\.\d+ \[0\.\d+, \d\.\d+\]\)\./,
+    )
     expect(out).toContain('Written: .gavel/steps/warmth.md')
     expect(said).toContain('set protocols.counterspeech.steps to calibrated and stepsFor to .gavel/steps.')
     const file = readFileSync(join(folder, '.gavel/steps/warmth.md'), 'utf8')
@@ -97,9 +99,10 @@ describe('a team’s own aspect', () => {
       const findings = JSON.parse(out) as { what: string; state: string; detail: string }[]
       return findings.filter(({ what }) => what.startsWith('steps of '))
     }
-    const calibrated = /^calibrated for gpt-4o-mini \(ratings \w{16}, 20.*Z\)/
+    const calibrated =
+      /^calibrated for gpt-4o-mini, which answered as planted-model-2026-01-01 \(ratings \w{16}, 20.*Z\)/
     expect(await stepsFound({})).toEqual([
-      { what: 'steps of counterspeech for relevance', state: 'ok', detail: 'shipped' },
+      expect.objectContaining({ state: 'warning', detail: 'shipped, and the settings ask for calibrated ones' }),
       { what: 'steps of counterspeech for warmth', state: 'ok', detail: expect.stringMatching(calibrated) },
     ])
     const [, warmth] = await stepsFound({ GAVEL_MODELS_ROLES_DEFAULT: 'gpt-4o' })

@@ -49,7 +49,9 @@ const post = (id: string, text = `The dam above ${id} has burst, they say.`) => 
 const topicOf = (environment: Record<string, string>, name: string) => `${environment.GAVEL_KAFKA_TOPIC_PREFIX}${name}`
 async function makeTopic(topic: string, maxBytes?: number) {
   const configEntries = maxBytes === undefined ? [] : [{ name: 'max.message.bytes', value: String(maxBytes) }]
-  await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: true })
+  // A broker that was just told of a topic may answer for a moment that it does not know it: waiting for leaders fails then.
+  await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: false })
+  await eventually(async () => (await admin.listTopics()).includes(topic), 20_000)
 }
 async function start(environment: Record<string, string>): Promise<Service> {
   const service = await startService(environment)

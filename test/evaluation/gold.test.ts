@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import type { Format } from '../../src/evaluation/formats.ts'
+import type { FileMessage } from '../../src/evaluation/file-message.ts'
+import { type Format, fileMessages } from '../../src/evaluation/formats.ts'
 import { type GoldOptions, goldOf } from '../../src/evaluation/gold.ts'
 import type { GoldItem, GoldProtocol } from '../../src/evaluation/gold-item.ts'
 import { tell } from '../support/pipeline.ts'
@@ -176,6 +177,26 @@ describe('labels of a team’s own', () => {
 })
 
 describe('ratings of replies to hate speech', () => {
+  it('are read from files of ratings that say no more than that, with messages of the same ids', async () => {
+    const file = fileOf(
+      { hateSpeech: 'They lie.', text: 'Name one.', ratings: { relevance: 4 } },
+      { id: 'r2', hateSpeech: 'They lie.', text: 'No.', ratings: { relevance: [2, 3] } },
+    )
+    const gold = await ratings(file)
+    expect(gold.map(({ id, unit, ratings: given }) => [id, unit, given])).toEqual([
+      ['line 1', 'they lie.', { relevance: [4] }],
+      ['r2', 'they lie.', { relevance: [2, 3] }],
+    ])
+    const bad: unknown[] = []
+    const messages: FileMessage[] = []
+    for await (const message of fileMessages(file, 'gavel', (line) => bad.push(line))) messages.push(message)
+    expect(messages.map(({ type, key }) => [type, key])).toEqual([
+      ['counterspeech', 'line 1'],
+      ['counterspeech', 'r2'],
+    ])
+    expect(bad).toEqual([])
+  })
+
   const SETS = join(PROJECT, 'test', 'evaluation', 'data-sets')
   const COUNTERSPEECH: GoldProtocol = {
     ...{ name: 'counterspeech', labels: [] },

@@ -23,6 +23,7 @@ for (const [aspect, highest] of Object.entries({ relevance: 5, aggressiveness: 5
       [
         ['aspect', aspect],
         ['scale', `1 to ${highest}`],
+        ['model', 'gpt-4'],
       ],
       '1. Look at the reply.',
     ),
@@ -57,6 +58,9 @@ it.each(PRESETS.map((preset) => [preset.name, preset] as const))(
       for (const [nth, row] of preset.rows.entries()) {
         const cell = cells[nth]
         if (row.how.by === 'nothing') expect(cell?.why).toBe(row.how.why)
+        // The steps of this proof say that they were found for gpt-4.
+        else if (row.needs !== undefined && row.models?.scorer !== 'gpt-4')
+          expect(cell?.why).toBe(`its steps were found for gpt-4, and ${row.models?.scorer} scores`)
         else
           expect(cell).toMatchObject({
             why: null,

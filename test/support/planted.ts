@@ -51,7 +51,7 @@ export function standInAsking(seed: string): Asking & { scored: string[] } {
       }).sort((one, other) => other.gap - one.gap)
       return `1. A reply is the better for having ${best?.trait}.`
     },
-    async refine(steps, worst, draw) {
+    async refine(steps, worst, { draw }) {
       const random = noiseOf(`refine ${steps} ${draw}`)
       const [best] = TRAITS.map((trait) => {
         const explained = worst.filter(({ counterspeech, rating }) => counterspeech.includes(trait) === rating > 3)
@@ -104,7 +104,7 @@ export function plantedAnswer(seed: string): (shown: { text: string; stage: stri
     const rated = replies.map((reply, at) => ({ ...item(reply, ratings[at] ?? 0), score: scores[at] ?? 0 }))
     const written = (said: string | null) => ({ steps: [String(said).replace(/^1\. /, '')] })
     if (stage === 'draft') return written(await asking.draft(rated, { temperature: 0, draw: text }))
-    if (stage === 'refine') return written(await asking.refine(steps ?? '', rated, text))
+    if (stage === 'refine') return written(await asking.refine(steps ?? '', rated, { temperature: null, draw: text }))
     return {
       reasoning: 'by the traits that the steps name',
       score: await asking.score(steps, item(replies[0] ?? '', 0)),

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { Option } from 'commander'
 import type { Settings } from '../../../config/schema.ts'
 import type { Gain } from '../../calibration/gain.ts'
@@ -12,12 +13,13 @@ import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Command } from '../command.ts'
-import { notNegative, positive } from '../options.ts'
+import { positive, positiveWhole } from '../options.ts'
 import { printable } from '../terminal.ts'
 import { type CalibrationCost, costOf } from './plan.ts'
 import { type CalibrateOptions, type CalibrationResult, modelsOf, runCalibration, sizesOf } from './run.ts'
 
-const sizes = (text: string) => text.split(',').map((one) => positive(one.trim()))
+const sizes = (text: string) => [...new Set(text.split(',').map((one) => positiveWhole(one.trim())))]
+const wholeOrNone = (text: string) => (text.trim() === '0' ? 0 : positiveWhole(text))
 
 /** `gavel calibrate`: evaluation steps that score as people do (Auto-CSEval, Algorithm 1). */
 export const command: Command<CalibrateOptions, CalibrationResult> = {
@@ -31,12 +33,12 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
       .default([4, 8], '4,8')
       .argParser(sizes),
-    new Option('--trials <n>', 'drafts of each size').default(6).argParser(positive),
-    new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positive),
-    new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positive),
+    new Option('--trials <n>', 'drafts of each size').default(6).argParser(positiveWhole),
+    new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positiveWhole),
+    new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positiveWhole),
     new Option('--iterations <n>', 'at most so many iterations; it ends before, when one gains nothing')
       .default(3)
-      .argParser(notNegative),
+      .argParser(wholeOrNone),
     new Option('--no-halving', 'score every candidate on all items, also hopeless ones'),
     new Option(
       '--paper',
@@ -70,12 +72,17 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
         `--few-shot ${tooFew} is more than the ${parts.development.length} items of the development part.`,
       )
     const plan = planOf(settings, kind, calibration, parts, options)
-    for (const line of planLines(plan, parts, ratings)) terminal.say(line)
+    for (const line of planLines(plan, parts, ratings, options.aspect)) terminal.say(line)
     const result = {
-      ...{ aspect: options.aspect, plan, alpha: ratings.alpha },
+      ...{ aspect: options.aspect, plan, alpha: ratings.alpha, before: calibration.sourceNow },
       items: { development: parts.development.length, selection: parts.selection.length, test: parts.test.length },
     }
     if (options.yes !== true) return { ...result, calibrated: null }
+    if (!paper && unseenOf(parts) < FEWEST_UNITS)
+      throw new OperatorError(
+        `Nothing was asked: with fewer than ${FEWEST_UNITS} unseen statements no steps could be adopted. Some ${FEWEST_UNITS * 3} statements are the least.`,
+      )
+    await checkFolder(options.steps)
     const calibrated = await runCalibration(
       settings,
       { kind, calibration, parts, ratings, plan },
@@ -88,19 +95,57 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     if (json) return terminal.out(JSON.stringify(result))
     if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to go on.')
     for (const { from, spearman } of calibrated.course) terminal.out(`ρ ${told(spearman)} on selection: ${from}`)
-    const { gain, file } = calibrated
+    const { gain, file, scorers, isStandIn } = calibrated
+    for (const line of countsOf(calibrated)) terminal.out(line)
+    terminal.out(`Scored by ${scorers.map((name) => printable(name, 80)).join(', ')}.`)
     if (gain !== null)
       terminal.out(
-        `On ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before, ${told(gain.now.spearman)} now${changeOf(gain)}.`,
+        `On ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before (${BEFORE[result.before]}), ${told(gain.now.spearman)} now${changeOf(gain)}.`,
       )
+    if (isStandIn) {
+      terminal.out(
+        'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.',
+      )
+      return
+    }
     if (file === null) {
-      terminal.out(`No gain on unseen items: the steps of ${options.aspect} stay as they are.`)
+      const where = gain === null ? 'on all ratings' : 'on unseen items'
+      terminal.out(`No gain ${where}: the steps of ${options.aspect} stay as they are.`)
       return
     }
     terminal.out(`Written: ${file}`)
     const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
     terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)
   },
+}
+
+const BEFORE: Readonly<Record<CalibrationResult['before'], string>> = {
+  shipped: 'the shipped steps',
+  calibrated: 'the calibrated steps of before',
+  own: 'your steps',
+  'model-written': 'steps that the model writes',
+  none: 'without steps',
+}
+
+/** What was lost or left out on the way; nothing where all went well. */
+function countsOf({ unreadable, lost, repeated, stopped }: NonNullable<CalibrationResult['calibrated']>): string[] {
+  const told = [
+    ...(unreadable > 0 ? [`${unreadable} scores of the best could not be read`] : []),
+    ...(lost > 0 ? [`${lost} drafts and refinements could not be had`] : []),
+    ...(repeated > 0 ? [`${repeated} said the same as another`] : []),
+    ...(stopped > 0 ? [`${stopped} were stopped early`] : []),
+  ]
+  return told.length === 0 ? [] : [`Of the candidates: ${told.join(', ')}.`]
+}
+
+/** Throws an `OperatorError` where steps could not be written: it would be found out only after everything is paid. */
+async function checkFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => null)
+  if (found !== null && !found.isDirectory()) throw new OperatorError(`--steps ${folder} is a file; name a folder.`)
+}
+
+function unseenOf({ test }: Parts): number {
+  return new Set(test.map(({ unit }) => unit)).size
 }
 
 /** The settings, with `--paper` under the protocol's preset of that name: the wording and the temperature of the paper. */
@@ -131,10 +176,10 @@ function planOf(
   return costOf(calibration, parts, sizesOf(options), { models: modelsOf(settings, kind), prices, slots })
 }
 
-function planLines(plan: CalibrationCost, parts: Parts, { alpha }: Ratings): string[] {
-  const { drafts, refinements, scores, tokens, usd, secondsAtOneSecond } = plan
+function planLines(plan: CalibrationCost, parts: Parts, { alpha, unrated, others }: Ratings, aspect: string): string[] {
+  const { drafts, refinements, scores, tokens, usd, unpriced, secondsAtOneSecond } = plan
   const { development, selection, test } = parts
-  const unseen = new Set(test.map(({ unit }) => unit)).size
+  const unseen = unseenOf(parts)
   const agreed =
     alpha === null
       ? []
@@ -143,10 +188,18 @@ function planLines(plan: CalibrationCost, parts: Parts, { alpha }: Ratings): str
         ]
   return [
     `Items: ${development.length} for drafts, ${selection.length} for selection, ${test.length} unseen.`,
+    ...(unrated === 0
+      ? []
+      : [
+          `${unrated} lines have no rating of ${aspect}; they rate ${others.map((name) => printable(name, 80)).join(', ') || 'nothing'}.`,
+        ]),
     ...agreed,
     ...(test.length > 0 && unseen < FEWEST_UNITS
       ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be claimed.`]
       : []),
-    `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
+    `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores, and what is asked again because it could not be read: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
+    ...(unpriced.length === 0
+      ? []
+      : [`The settings have no price of ${unpriced.join(', ')} (models.prices): it counts as free here.`]),
   ]
 }

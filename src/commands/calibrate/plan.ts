@@ -13,6 +13,8 @@ export interface CalibrationCost {
   readonly scores: number
   readonly tokens: number
   readonly usd: number
+  /** Models without a price, as the settings name them: in `usd` they are free. */
+  readonly unpriced: readonly string[]
   /** With so many slots and a model of one second, in seconds. */
   readonly secondsAtOneSecond: number
 }
@@ -30,10 +32,11 @@ export function costOf(
 ): CalibrationCost {
   const drafts = sizes.fewShot.length * sizes.trials
   const refinements = sizes.iterations * sizes.keep * sizes.refinements
-  const scores = (drafts + refinements) * parts.selection.length + 2 * parts.test.length
-  const [item] = parts.selection
-  const steps = calibration.stepsNow ?? ''
-  const scorePrompt = item === undefined ? 0 : promptTokens(calibration.score(steps, item))
+  const { selection, test } = parts
+  // The steps of before and the best score the unseen part; where there is none, those of before score all.
+  const told = test.length === 0 ? selection.length : 2 * test.length
+  const scores = (drafts + refinements) * selection.length + told
+  const scorePrompt = meanScorePrompt(calibration, selection)
   const longest = Math.max(...sizes.fewShot)
   const stepsPrompt = promptTokens(calibration.draft(parts.development.slice(0, longest), { temperature: 0, draw: '' }))
   const written = drafts + refinements
@@ -43,9 +46,19 @@ export function costOf(
     written * usdFor({ prompt: stepsPrompt, completion: ANSWER_TOKENS.steps }, entryOf(how.prices, writer))
   return {
     ...{ drafts, refinements, scores, usd },
+    unpriced: [...new Set([scorer, writer])].filter((name) => entryOf(how.prices, name) === undefined),
     tokens: scores * (scorePrompt + ANSWER_TOKENS.score) + written * (stepsPrompt + ANSWER_TOKENS.steps),
     secondsAtOneSecond: Math.ceil((scores + written) / how.slots),
   }
+}
+
+/** Tokens of a score's question on average over the items, with steps as long as those of today or as a page, whichever is more. */
+function meanScorePrompt(calibration: Calibration, items: Parts['selection']): number {
+  const page = 'x'.repeat(ANSWER_TOKENS.steps * CHARACTERS_PER_TOKEN)
+  const { stepsNow = '' } = calibration
+  const steps = stepsNow.length > page.length ? stepsNow : page
+  const all = items.map((item) => promptTokens(calibration.score(steps, item)))
+  return Math.ceil(all.reduce((sum, tokens) => sum + tokens, 0) / Math.max(1, all.length))
 }
 
 function promptTokens({ messages }: Ask): number {

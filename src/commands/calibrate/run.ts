@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { openAiModel } from '../../adapters/openai/model.ts'
+import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
 import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
 import { type Gain, gainOn } from '../../calibration/gain.ts'
 import type { Parts } from '../../calibration/parts.ts'
@@ -19,6 +20,9 @@ import type { Invocation } from '../command.ts'
 import { withModel } from '../with-model.ts'
 import { withRecording } from '../with-recording.ts'
 import type { CalibrationCost } from './plan.ts'
+
+/** The understudy's name for itself: it is no language model, and steps that suit it suit none. */
+const STAND_IN = 'understudy'
 
 export interface CalibrateOptions {
   readonly aspect: string
@@ -40,6 +44,8 @@ export interface CalibrateOptions {
 
 export interface CalibrationResult {
   readonly aspect: string
+  /** What the steps of before are. */
+  readonly before: Calibration['sourceNow']
   readonly plan: CalibrationCost
   readonly items: { readonly development: number; readonly selection: number; readonly test: number }
   /** Krippendorff's alpha of the raters. */
@@ -58,6 +64,9 @@ export interface CalibrationResult {
     readonly stopped: number
     readonly unreadable: number
     readonly gain: Gain | null
+    /** The models that scored, as their endpoints name them, most scores first; and whether one is the understudy. */
+    readonly scorers: readonly string[]
+    readonly isStandIn: boolean
     /** The file that was written; null where the old steps stay. */
     readonly file: string | null
   } | null
@@ -103,7 +112,7 @@ export async function runCalibration(
       const broke = new AbortController()
       const meter = metered(openAiModel(reachable.openai), settings.models.prices, maxCost, () => broke.abort())
       const signal = AbortSignal.any([stopping, broke.signal])
-      const model = modelsOf(settings, kind).scorer
+      const { scorer: model } = modelsOf(settings, kind)
       let asked = 0
       const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
         signal,
@@ -127,21 +136,28 @@ export async function runCalibration(
               : `The model gave all ${items} items the same score, by each text of steps: nothing can be chosen by that, and the steps stay as they are.`,
           )
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
+        const isBetter = gain === null ? await isBetterOnAll(asking, calibration, parts, found) : gain.claimed
+        const scorers = asking.scorers()
+        const isStandIn = scorers.includes(STAND_IN)
         const file =
-          gain === null || gain.claimed
-            ? await written({ calibration, ratings, model, answeredAs: asking.scorer() ?? model }, options, found, gain)
+          isBetter && !isStandIn
+            ? await written({ calibration, ratings, model, answeredAs: scorers[0] ?? model }, options, found, gain)
             : null
         const { best, course, ...tally } = found
         return {
           ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
+          ...{ scorers, isStandIn },
           course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
         }
       } catch (error) {
         if (!signal.aborted) throw error
+        if (meter.unpriced() !== null)
+          throw new OperatorError(
+            `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+          )
         const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
-        throw new OperatorError(
-          `${why}: ${asked} questions were asked. With --out the answers are kept: run it again to go on.`,
-        )
+        const how = options.out === undefined ? 'With --out answers are kept' : 'The answers are kept'
+        throw new OperatorError(`${why}: ${asked} questions were asked. ${how}: run it again to go on.`)
       }
     }),
   )
@@ -159,6 +175,19 @@ async function gainBy(
     new Map(await Promise.all(test.map(async (item) => [item.id, await asking.score(steps, item)] as const)))
   const [before, now] = await Promise.all([scoresBy(stepsNow), scoresBy(best.steps)])
   return gainOn(test, before, now, seed)
+}
+
+/** With `--paper` there is no unseen part: whether the best follow all ratings better than the steps of before, and at all. */
+async function isBetterOnAll(
+  asking: Pick<ReturnType<typeof askingFor>, 'score'>,
+  { stepsNow }: Calibration,
+  { selection }: Parts,
+  { best: { agreement } }: Calibrated,
+): Promise<boolean> {
+  const scores = await Promise.all(
+    selection.map(async (item) => [item.id, await asking.score(stepsNow, item)] as const),
+  )
+  return byAgreement(agreement, agreementOf(selection, new Map(scores))) < 0 && (agreement.spearman ?? 0) > 0
 }
 
 async function written(

@@ -25,6 +25,7 @@ export function printEvaluation(
       rows.map((cells) => cells.map((cell) => printable(cell, 80))),
     ),
   )
+  for (const note of preset?.notes ?? []) terminal.out(`- ${note}`)
   for (const { data, comparison } of compared) {
     for (const change of comparison.shown) terminal.out(`${data}: shown differently: ${change}`)
     const changes = comparisonTable(comparison)

@@ -2,6 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import { OperatorError } from '../../domain/errors.ts'
+import { sameModel } from '../../domain/steps.ts'
 import { type Cell, emptyCell } from '../../evaluation/evaluation.ts'
 import type { Format } from '../../evaluation/formats.ts'
 import { presetNamed } from '../../evaluation/presets/all.ts'
@@ -71,18 +72,20 @@ export function paperTable(settings: Settings, name: string, given: readonly Giv
   }
 }
 
-/** The row, or one that nothing judges and that says why, where one of its aspects has no calibrated steps. */
+/** The row, or one that nothing judges and that says why, where an aspect's steps were not calibrated, or for another model. */
 function withCalibratedSteps(settings: Settings, kind: ProtocolKind, row: RowPlan): RowPlan {
   if (row.how.by !== 'protocol') return row
   const own = entryOf(settings.protocols, kind.name)
   const protocols = { ...settings.protocols, [kind.name]: { ...own, ...row.how.switches, enabled: true } }
   const [protocol] = protocolsOf({ ...settings, protocols } as Settings, 'labels', [kind]).protocols
-  const aspects = Object.entries(protocol?.steps ?? {}).flatMap(([aspect, { source }]) =>
-    source === 'calibrated' ? [] : [aspect],
-  )
-  if (aspects.length === 0) return row
-  const why = `no calibrated steps for ${aspects.join(', ')} (gavel calibrate; stepsFor)`
-  return { ...row, how: { by: 'nothing', why } }
+  const steps = Object.entries(protocol?.steps ?? {})
+  const lacking = steps.flatMap(([aspect, { source }]) => (source === 'calibrated' ? [] : [aspect]))
+  const scorer = row.models?.scorer ?? ''
+  const [other] = steps.flatMap(([, { model }]) => (model === undefined || sameModel(model, scorer) ? [] : [model]))
+  if (lacking.length > 0)
+    return { ...row, how: { by: 'nothing', why: `no calibrated steps: ${lacking.join(', ')} (gavel calibrate)` } }
+  if (other === undefined) return row
+  return { ...row, how: { by: 'nothing', why: `its steps were found for ${other}, and ${scorer} scores` } }
 }
 
 function notGiven({ how }: RowPlan, { formats }: PresetData): string {

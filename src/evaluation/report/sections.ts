@@ -95,6 +95,12 @@ export function classTable({ classes }: LabelScores): TextTable {
   }
 }
 
+/** Statements whose replies have no ρ since scores or ratings are all alike. */
+function withoutRho({ byStatement }: Cell['aspects'][number]): string {
+  if (byStatement === null || byStatement.alike === 0) return ''
+  return ` (without ${byStatement.alike} of ${byStatement.statements}, all alike)`
+}
+
 export function aspectTable({ aspects }: Cell): TextTable {
   const three = (value: number | null) => (value === null ? '–' : value.toFixed(3))
   return {
@@ -116,7 +122,8 @@ export function aspectTable({ aspects }: Cell): TextTable {
     rows: aspects.map((of) => [
       ...[of.aspect, String(of.items), String(of.unscored), three(of.spearman.value), three(of.spearmanP)],
       ...[of.kendall.value, of.kendallP, of.ndcg, of.randomNdcg].map(three),
-      ...[of.byStatement?.spearman.value ?? null, of.byStatement?.ndcg.value ?? null].map(three),
+      three(of.byStatement?.spearman.value ?? null) + withoutRho(of),
+      three(of.byStatement?.ndcg.value ?? null),
       ...[of.byStatement?.randomNdcg ?? null, of.alpha].map(three),
     ]),
   }

@@ -1,4 +1,5 @@
 import jstat from 'jstat'
+import { normalTail } from './normal-tail.ts'
 
 const { normal, studentt } = jstat.jStat
 
@@ -50,7 +51,7 @@ export function kendallTauB(one: readonly number[], other: readonly number[]): C
   const m = n * (n - 1)
   const variance =
     (m * (2 * n + 5) - x.second - y.second) / 18 + (2 * x.pairs * y.pairs) / m + (x.third * y.third) / (9 * m * (n - 2))
-  return { value, pValue: 2 * normal.cdf(-Math.abs(difference) / Math.sqrt(variance), 0, 1) }
+  return { value, pValue: 2 * normalTail(Math.abs(difference) / Math.sqrt(variance), (z) => normal.cdf(-z, 0, 1)) }
 }
 
 /** Over groups of `c` equal values: the pairs in them, Σ c(c−1)(2c+5) and Σ c(c−1)(c−2). */

@@ -1,5 +1,6 @@
 import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../../domain/calibration.ts'
 import type { Fence } from '../../domain/fence.ts'
+import type { StepsUsed } from '../../domain/steps.ts'
 import type { Prompts } from '../prompts.ts'
 import { stepsAnswer } from './answers.ts'
 import type { Aspect } from './aspects.ts'
@@ -23,6 +24,7 @@ export function stepsCalibration(
   parts: {
     settings: CounterspeechSettings
     stepsNow: string | undefined
+    sourceNow: StepsUsed['source']
     prompts: Prompts
     calibrationPrompts: Prompts
     fence: Fence
@@ -39,7 +41,7 @@ export function stepsCalibration(
   const asked = { role: 'steps-writer', answer: stepsAnswer, maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS) }
   return {
     aspect: named,
-    stepsNow: parts.stepsNow,
+    ...{ stepsNow: parts.stepsNow, sourceNow: parts.sourceNow },
     textOf: numbered,
     score: (steps, text) => ask.score(aspect, steps, text),
     draft: (examples, { temperature, draw }) => ({
@@ -47,9 +49,10 @@ export function stepsCalibration(
       ...{ stage: 'draft', label: draw, draw, temperature },
       messages: render('draft', { examples: examplesIn(examples, fence, named) }),
     }),
-    refine: (steps, worst) => ({
+    refine: (steps, worst, { temperature, draw }) => ({
       ...asked,
-      ...{ stage: 'refine', temperature: settings.temperature },
+      ...{ stage: 'refine', temperature: temperature ?? settings.temperature },
+      ...(draw === '' ? {} : { draw, label: draw }),
       messages: render('refine', { steps, cases: casesIn(worst, fence, named) }),
     }),
   }

@@ -22,7 +22,7 @@ export const counterspeech = {
   ablations: {
     'zero-shot': { steps: 'zero-shot' },
     'model-written steps': { steps: 'model-written' },
-    'shipped steps': { steps: 'shipped' },
+    'shipped steps': { steps: 'shipped', stepsFor: 'default' },
   },
   make(parts: ProtocolParts) {
     const { settings, prompts, aspects, steps } = filesOf(parts)
@@ -49,9 +49,12 @@ export const counterspeech = {
     const { settings, prompts, aspects, steps } = filesOf(parts)
     const aspect = aspects.list.find((one) => one.name === name)
     if (aspect === undefined)
-      throw new Error(`there is no aspect ${name}, but ${aspects.list.map((one) => one.name).join(', ')}`)
+      throw new Error(
+        `there is no aspect ${name}, but ${aspects.list.map((one) => one.name).join(', ')}; one of your own is named in protocols.counterspeech.aspects`,
+      )
     return stepsCalibration(aspect, {
-      ...{ settings, prompts, fence: parts.fence, stepsNow: steps.texts.get(aspect.name) },
+      ...{ settings, prompts, fence: parts.fence, stepsNow: steps.texts.get(name) },
+      sourceNow: steps.texts.has(name) ? (steps.used.get(name)?.source ?? 'none') : 'none',
       calibrationPrompts: readPrompts(parts.calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
     })
   },
