@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { OperatorError } from '../src/domain/errors.ts'
@@ -58,11 +58,15 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   return checked.data
 }
 
-/** The files of a folder under `config/`, or of one with an absolute path, by name; none if there is no such folder. */
+/** Prompts and steps, aspects and perspectives; what else lies in a folder of the user's own is not read. */
+const TEXT = /\.(md|ya?ml)$/
+
+/** The texts in a folder under `config/`, or in one with an absolute path, by name; none if there is no such folder. */
 export function loadFiles(folder: string): ReadonlyMap<string, string> {
   const path = resolve(PROJECT, 'config', folder)
   if (!existsSync(path)) return new Map()
-  const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile())
+  if (!statSync(path).isDirectory()) throw new OperatorError(`${path} is no folder.`)
+  const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile() && TEXT.test(entry.name))
   return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))
 }
 

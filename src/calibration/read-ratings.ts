@@ -10,11 +10,13 @@ import type { RatedItem } from './rated-item.ts'
 
 const ratedLine = z.object({
   id: z.union([z.string(), z.number()]).transform(String).optional(),
-  hateSpeech: z.string().min(1),
-  text: z.string().min(1),
+  hateSpeech: z.string().regex(/\S/),
+  text: z.string().regex(/\S/),
   unit: z.string().nullish(),
-  ratings: z.record(z.string(), z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])),
+  ratings: z.record(z.string(), z.unknown()),
 })
+/** One rater's number, or several raters'. */
+const rating = z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])
 
 /** Ratings of one aspect, and what is known of them as a whole. */
 export interface Ratings {
@@ -22,7 +24,7 @@ export interface Ratings {
   /** Lines without a rating of the aspect, and the aspects that they rate. */
   readonly unrated: number
   readonly others: readonly string[]
-  /** Krippendorff's alpha (ordinal) of the raters; null where nobody was rated twice, or all are alike. */
+  /** Krippendorff's alpha (ordinal) of the raters; null where nobody was rated twice, all are alike, or values are very many. */
   readonly alpha: number | null
   /** SHA-256 of what was rated and how, in 16 hex digits, whatever the file's order. */
   readonly digest: string
@@ -48,10 +50,15 @@ export async function readRatings(
       continue
     }
     const { hateSpeech, text, unit, ratings } = read.data
-    const given = entryOf(ratings, aspect.name)
-    if (given === undefined) {
+    const said = entryOf(ratings, aspect.name)
+    if (said === undefined) {
       for (const name of Object.keys(ratings)) others.set(name, (others.get(name) ?? 0) + 1)
       unrated++
+      continue
+    }
+    const { success, data: given = [] } = rating.safeParse(said)
+    if (!success) {
+      bad({ line, why: `has no readable rating of ${aspect.name}` })
       continue
     }
     const outside = given.find((rating) => rating < aspect.lowest || rating > aspect.highest)
@@ -62,29 +69,53 @@ export async function readRatings(
     const id = read.data.id ?? `line ${line}`
     if (items.has(id))
       throw new OperatorError(`${file}:${line} rates ${id} a second time: raters of one reply stand in one line.`)
-    const rating = given.reduce((sum, one) => sum + one, 0) / given.length
+    const mean = given.reduce((sum, one) => sum + one, 0) / given.length
     const item = {
       id,
       unit: unit ?? hateSpeech.trim().toLowerCase(),
       hateSpeech,
       counterspeech: text,
       ratings: given,
-      rating,
+      rating: mean,
     }
     items.set(id, item)
   }
   const rated = [...others.keys()].sort().join(', ') || 'nothing'
   if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}; it rates ${rated}.`)
-  const all = [...items.values()]
+  const all = joined([...items.values()])
+  const values = new Set(all.flatMap(({ ratings }) => ratings))
   return {
     items: all,
     ...{ unrated, others: [...others.keys()].sort() },
-    alpha: krippendorffAlpha(
-      all.map(({ ratings }) => ratings),
-      'ordinal',
-    ),
+    alpha:
+      values.size > MOST_VALUES
+        ? null
+        : krippendorffAlpha(
+            all.map(({ ratings }) => ratings),
+            'ordinal',
+          ),
     digest: digestOf(all),
   }
+}
+
+/** Alpha compares every value with every other: of more than this, as a fine slider has, it is left out. */
+const MOST_VALUES = 200
+
+/** Items of one unit or of one statement are of one unit, whatever else they are called: no statement is in two parts. */
+function joined(items: readonly RatedItem[]): RatedItem[] {
+  const parents = new Map<string, string>()
+  const rootOf = (name: string): string => {
+    let root = name
+    for (let next = parents.get(root); next !== undefined; next = parents.get(root)) root = next
+    if (root !== name) parents.set(name, root)
+    return root
+  }
+  const statement = ({ hateSpeech }: RatedItem) => `statement ${hateSpeech.toLowerCase().replace(/\s+/g, ' ').trim()}`
+  for (const item of items) {
+    const [one, other] = [rootOf(`unit ${item.unit}`), rootOf(statement(item))]
+    if (one !== other) parents.set(other, one)
+  }
+  return items.map((item) => ({ ...item, unit: rootOf(`unit ${item.unit}`).replace(/^(unit|statement) /, '') }))
 }
 
 function digestOf(items: readonly RatedItem[]): string {

@@ -6,7 +6,7 @@ import { withRetry } from '../curator/with-retry.ts'
 import { type Ask, keptAnswer } from '../domain/ask.ts'
 import type { Calibration } from '../domain/calibration.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { OperatorError, PermanentError } from '../domain/errors.ts'
+import { type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Model } from '../ports/model.ts'
@@ -36,8 +36,8 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
 /**
  * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
  * given steps is asked once; `scorers` are the models that
- * gave them, most first. An answer that can't be had for good is null; a stop, or
- * money that ran out, is thrown.
+ * gave them, most first. An answer that can't be had, also after all attempts, is null;
+ * a stop is thrown, and an `OperatorError` where the next question would fare no better or too many were lost.
  */
 export function askingFor(
   settings: Settings,
@@ -45,7 +45,7 @@ export function askingFor(
   calibration: Calibration,
   model: Model,
   io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
-): Asking & { scorers(): readonly string[] } {
+): Asking & { scorers(): readonly Scorer[] } {
   const clock = Date.now
   const off = { ...settings, memo: { ...settings.memo, enabled: false } }
   const stores = memoryGatewayStores(off, clock)
@@ -54,8 +54,10 @@ export function askingFor(
   const scores = new Map<string, Promise<number | null>>()
   /** Scores by the model that gave them, as its endpoint names it. */
   const scorers = new Map<string, number>()
+  let [asked, lost] = [0, 0]
 
   async function answered<Answer>(ask: Ask<Answer>): Promise<Answer | null> {
+    asked++
     try {
       const settled = await withRetry(
         (attempt) => gateway.ask(ask, contextOf(name, attempt, io.signal)),
@@ -69,18 +71,27 @@ export function askingFor(
       if (ask.role === 'scorer') scorers.set(settled.model, (scorers.get(settled.model) ?? 0) + 1)
       return keptAnswer(ask).parse(settled.answer)
     } catch (error) {
-      if (io.signal.aborted || !(error instanceof PermanentError) || error.code === 'rejected') throw error
+      if (io.signal.aborted) throw error
+      if (error instanceof PermanentError && ENDS_ALL.has(error.code))
+        throw new OperatorError(`The calibration can't go on (${error.code}): ${error.message}`, { cause: error })
+      if (!(error instanceof PermanentError || error instanceof RetryLaterError)) throw error
       io.asked()
+      lost++
+      if (lost > MOST_LOST.least && lost > asked * MOST_LOST.share)
+        throw new OperatorError(`${lost} of ${asked} questions have no answer; the last: ${error.message}`, {
+          cause: error,
+        })
       return null
     }
   }
   async function stepsOf(ask: Ask<{ readonly steps: string[] }>): Promise<string | null> {
     const said = await answered(ask)
-    return said === null ? null : calibration.textOf(said.steps)
+    const text = said === null ? '' : calibration.textOf(said.steps)
+    return text === '' ? null : text
   }
 
   return {
-    scorers: () => [...scorers].sort(([, one], [, other]) => other - one).map(([name]) => name),
+    scorers: () => [...scorers].sort(([, one], [, other]) => other - one).map(([name, scores]) => ({ name, scores })),
     draft: (examples, how) => stepsOf(calibration.draft(examples, how)),
     refine: (steps, worst, how) => stepsOf(calibration.refine(steps, worst, how)),
     score(steps, item) {
@@ -94,9 +105,22 @@ export function askingFor(
   }
 }
 
+/** Failures that the next question would meet as well: a model that takes none, a limit or a budget of the settings. */
+const ENDS_ALL: ReadonlySet<FailureCode> = new Set(['rejected', 'budget', 'limited', 'deadline'])
+/** Questions that may be lost to a model that is unwell: so many, and of more this share. */
+const MOST_LOST = { least: 20, share: 0.1 }
+
+/** A model that scored, as its endpoint names it, and how often. */
+export interface Scorer {
+  readonly name: string
+  readonly scores: number
+}
+
 function contextOf(protocol: string, attempt: number, signal: AbortSignal): Parameters<Gateway['ask']>[1] {
+  const id = randomUUID()
   return {
-    ...{ protocol, attempt, signal, remember: false, last: false, caseId: 'calibration', askId: randomUUID() },
+    // A case of its own each: what a verdict may cost is no limit of a calibration.
+    ...{ protocol, attempt, signal, remember: false, last: false, caseId: `calibration ${id}`, askId: id },
     subject: { tenant: 'default', postId: 'calibration', kind: 'reply' },
     deadline: Date.now() + NO_DEADLINE_MS,
     calls: [],

@@ -26,10 +26,21 @@ export type StepsHeader = readonly (readonly [name: string, value: string])[]
 const OPENING = '<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).\n'
 const COMMENT = /^\s*<!--([\s\S]*?)-->/
 
+/** Longest value in such a comment, in characters: names of models come from their endpoints. */
+const MAX_VALUE_CHARS = 300
+
 /** A file of calibrated steps: the comment, then the steps. Nothing in a value ends the comment, or begins another line. */
 export function withStepsHeader(header: StepsHeader, steps: string): string {
-  const lines = header.map(([name, value]) => `${name}: ${value.replace(/-->/g, '').replace(/\s*\n\s*/g, ' ')}`)
+  const lines = header.map(([name, value]) => `${name}: ${plain(value)}`)
   return `${OPENING}${lines.join('\n')}\n-->\n${steps}\n`
+}
+
+/** One line without control characters, in which no two dashes follow one another. */
+function plain(value: string): string {
+  return value
+    .slice(0, MAX_VALUE_CHARS)
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .replace(/-{2,}/g, '-')
 }
 
 /** A file's steps without the comment at its beginning, and what that says; null where it is not that of a calibration. */

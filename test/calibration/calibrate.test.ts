@@ -124,6 +124,55 @@ describe('a calibration', () => {
     })
   })
 
+  it('takes the worst cases from the selection part, and joins what is refined with all drafts', async () => {
+    const parts = partsOf(planted(120, TRAITS[0] as string, 'w'), { seed: 'w', paper: false })
+    const asking = standInAsking('w')
+    const selection = new Set(parts.selection.map(({ counterspeech }) => counterspeech))
+    const refined: string[] = []
+    const quality: Record<string, number> = { 'draft 1': 3, 'draft 2': 2, 'draft 3': 1 }
+    let nth = 0
+    await calibrate(
+      parts,
+      { ...SIZES, fewShot: [8], trials: 3, keep: 2, refinements: 1, iterations: 2 },
+      {
+        ...asking,
+        draft: async () => `draft ${++nth}`,
+        refine: async (steps, worst) => {
+          for (const { counterspeech } of worst) expect(selection).toContain(counterspeech)
+          refined.push(steps)
+          // The first refinement of the best gains, so that there is a second iteration; the others are worse than all.
+          return refined.length === 1 ? 'better' : `worse ${refined.length}`
+        },
+        score: async (steps = '', { rating, id }) => {
+          const share = steps === 'better' ? 4 : (quality[steps] ?? 0)
+          return Number(id.slice(1)) % 5 < share ? rating : 6 - rating
+        },
+      },
+      'w',
+    )
+    // In the second iteration the best draft stands beside the refined one.
+    expect(refined).toEqual(['draft 1', 'draft 2', 'better', 'draft 1'])
+  })
+
+  it('draws other examples under another seed', async () => {
+    const parts = partsOf(planted(120, TRAITS[0] as string, 's'), { seed: 's', paper: false })
+    const shown = async (seed: string) => {
+      const drawn: string[] = []
+      const asking = standInAsking('s')
+      const draft: typeof asking.draft = async (examples, how) => {
+        drawn.push(examples.map(({ counterspeech }) => counterspeech).join('|'))
+        return asking.draft(examples, how)
+      }
+      await calibrate(parts, { ...SIZES, iterations: 0 }, { ...asking, draft }, seed)
+      return drawn
+    }
+    expect(await shown('1')).toEqual(await shown('1'))
+    expect(await shown('2')).not.toEqual(await shown('1'))
+    const units = (seed: string) =>
+      partsOf(planted(120, null, 's'), { seed, paper: false }).test.map(({ unit }) => unit)
+    expect(units('2')).not.toEqual(units('1'))
+  })
+
   it('asks every refinement after the first at a temperature of its own, so that they differ at temperature 0 of the rest', async () => {
     const parts = partsOf(planted(120, TRAITS[0] as string, 't'), { seed: 't', paper: false })
     const asking = standInAsking('t')
@@ -242,6 +291,37 @@ describe('selection', () => {
       [-0.5, 0],
       [null, null],
     ])
+  })
+
+  it('tells how sure a gain is by statements, and over items that both scored', () => {
+    const paired = (unit: (at: number) => string) =>
+      Array.from({ length: 90 }, (_, at) => ({
+        ...item(`i${String(at).padStart(2, '0')}`, 1 + (at % 5)),
+        unit: unit(at),
+      }))
+    const by = (items: readonly RatedItem[], score: (rating: number, at: number) => number | null) =>
+      new Map(items.map(({ id, rating }, at) => [id, score(rating, at)]))
+    // Scores that are right for a whole statement, or wrong for a whole one.
+    const now = (rating: number, at: number) => (Math.floor(at / 3) % 3 === 0 ? 6 - rating : rating)
+    const width = (items: readonly RatedItem[]) => {
+      const { change } = gainOn(
+        items,
+        by(items, (_, at) => 1 + ((at * 7) % 4)),
+        by(items, now),
+        '1',
+      )
+      return (change.interval?.high ?? 0) - (change.interval?.low ?? 0)
+    }
+    const [statements, single] = [width(paired((at) => `u${Math.floor(at / 3)}`)), width(paired((at) => `u${at}`))]
+    expect(statements).toBeGreaterThan(single * 1.2)
+    const alone = paired((at) => `u${at}`)
+    const half = gainOn(
+      alone,
+      by(alone, (rating, at) => (at < 3 ? null : rating)),
+      by(alone, (rating) => rating),
+      '1',
+    )
+    expect(half.change.value).toBe(0)
   })
 
   it('puts scorers of which too little can be read behind the others, however well that little agrees', () => {

@@ -2,9 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
 import { comparedWith, readBaseline } from '../../src/commands/eval/compared.ts'
 import { dataNames } from '../../src/commands/eval/eval.ts'
+import { paperTable } from '../../src/commands/eval/tables.ts'
 import { positiveWhole } from '../../src/commands/options.ts'
+import { withStepsHeader } from '../../src/domain/steps.ts'
 import { type Cell, cellOf, type DataSet, type Evaluation } from '../../src/evaluation/evaluation.ts'
 import { unjudged } from '../../src/evaluation/outcomes.ts'
 
@@ -76,4 +79,39 @@ describe('the names of data sets', () => {
 it('takes whole numbers of items', () => {
   expect(positiveWhole('20')).toBe(20)
   for (const text of ['0.5', '0', '-1', '1e400', 'x', '']) expect(() => positiveWhole(text)).toThrow('whole number')
+})
+
+describe('a row of Auto-CSEval', () => {
+  const rowsWith = (models: Readonly<Record<string, string | null>>) => {
+    const steps = mkdtempSync(join(folder, 'steps-'))
+    for (const [aspect, model] of Object.entries(models)) {
+      const scale = aspect === 'suitableness' ? '1 to 3' : '1 to 5'
+      const header = [['aspect', aspect] as const, ['scale', scale] as const, ['model', model ?? ''] as const]
+      const file = model === null ? '1. Look.' : withStepsHeader(header, '1. Look.')
+      writeFileSync(join(steps, `${aspect}.md`), file)
+    }
+    const settings = loadSettings({ GAVEL_PROTOCOLS_COUNTERSPEECH_STEPS_FOR: steps })
+    const [part] = paperTable(settings, 'cseval-table-1', [{ file: 'f', format: 'gavel' }]).parts
+    const whyOf = (row: string) => {
+      const how = part?.rows.find(({ name }) => name === row)?.how
+      return how?.by === 'nothing' ? how.why : how?.by
+    }
+    return { llama: whyOf('Llama3 (Auto-CSEval)'), gpt: whyOf('GPT-4 (Auto-CSEval)'), other: whyOf('GPT-4 (G-EVAL)') }
+  }
+  const four = (model: string) => ({ relevance: model, aggressiveness: model, coherence: model, suitableness: model })
+
+  it('is judged where all its steps were calibrated for its model, and for another model says so', () => {
+    const llama = 'its steps were found for gpt-4, and llama-3 scores'
+    expect(rowsWith(four('gpt-4'))).toEqual({ llama, gpt: 'protocol', other: 'protocol' })
+    expect(rowsWith(four('gpt-4-0613')).gpt).toBe('protocol')
+    expect(rowsWith({ ...four('gpt-4'), coherence: 'llama-3' }).gpt).toBe(
+      'its steps were found for llama-3, and gpt-4 scores',
+    )
+  })
+
+  it('is judged by nothing, and says why, where steps of an aspect are missing or somebody’s own', () => {
+    const { suitableness: _, ...three } = four('gpt-4')
+    expect(rowsWith(three).gpt).toBe('no calibrated steps: suitableness (gavel calibrate)')
+    expect(rowsWith({ ...four('gpt-4'), relevance: null }).gpt).toBe('no calibrated steps: relevance (gavel calibrate)')
+  })
 })

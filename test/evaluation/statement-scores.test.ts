@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Pair, statementScores, trialsOf } from '../../src/evaluation/statement-scores.ts'
+import { spearman } from '../../src/evaluation/statistics/correlation.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 
 const pairsOf = (unit: string, ...pairs: [people: number, score: number][]): Pair[] =>
@@ -52,6 +53,20 @@ describe('trials (Auto-CSEval, appendix D)', () => {
   it('have a deviation, and none where all samples are the whole', () => {
     expect(trialsOf(pairs(100))?.sd).toBeCloseTo(0, 12)
     expect(trialsOf(pairs(700))?.sd).toBeGreaterThan(0.001)
+    // Three different samples, not one of them thrice; the deviation is the sample's (n − 1).
+    const samples = [1, 2, 3].map((seed) => {
+      const sample = seededRandom(`trial ${seed} of 100`).shuffled(pairs(599)).slice(0, 100)
+      return (
+        spearman(
+          sample.map(({ people }) => people),
+          sample.map(({ score }) => score),
+        ).value ?? 0
+      )
+    })
+    expect(new Set(samples).size).toBe(3)
+    const mean = samples.reduce((sum, rho) => sum + rho, 0) / 3
+    const squares = samples.reduce((sum, rho) => sum + (rho - mean) ** 2, 0)
+    expect(trialsOf(pairs(599))).toEqual({ trials: 3, mean, sd: Math.sqrt(squares / 2) })
     expect(trialsOf(pairs(200).map((pair) => ({ ...pair, score: 3 })))).toBeNull()
   })
 })

@@ -95,17 +95,15 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     if (json) return terminal.out(JSON.stringify(result))
     if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to go on.')
     for (const { from, spearman } of calibrated.course) terminal.out(`ρ ${told(spearman)} on selection: ${from}`)
-    const { gain, file, scorers, isStandIn } = calibrated
+    const { gain, file, scorers, refused, steps } = calibrated
     for (const line of countsOf(calibrated)) terminal.out(line)
-    terminal.out(`Scored by ${scorers.map((name) => printable(name, 80)).join(', ')}.`)
+    terminal.out(`Scored by ${scorers.map(({ name, scores }) => `${printable(name, 80)} (${scores})`).join(', ')}.`)
     if (gain !== null)
       terminal.out(
         `On ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before (${BEFORE[result.before]}), ${told(gain.now.spearman)} now${changeOf(gain)}.`,
       )
-    if (isStandIn) {
-      terminal.out(
-        'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.',
-      )
+    if (refused !== null) {
+      terminal.out(refused)
       return
     }
     if (file === null) {
@@ -113,6 +111,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
       terminal.out(`No gain ${where}: the steps of ${options.aspect} stay as they are.`)
       return
     }
+    for (const step of steps.split('\n')) terminal.out(`  ${printable(step, 1_100)}`)
     terminal.out(`Written: ${file}`)
     const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
     terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)

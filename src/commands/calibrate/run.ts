@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +11,7 @@ import { type Gain, gainOn } from '../../calibration/gain.ts'
 import type { Parts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
 import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
-import { askingFor } from '../../composition/calibration.ts'
+import { askingFor, type Scorer } from '../../composition/calibration.ts'
 import { metered } from '../../composition/metered.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -23,6 +24,19 @@ import type { CalibrationCost } from './plan.ts'
 
 /** The understudy's name for itself: it is no language model, and steps that suit it suit none. */
 const STAND_IN = 'understudy'
+
+/** Steps are found for one model: it must have given at least this share of the scores. */
+const LEAST_OF_ONE_MODEL = 0.95
+
+/** Why steps that these models scored by are not to be written; null where nothing speaks against it. */
+function refusal(scorers: readonly Scorer[]): string | null {
+  if (scorers.some(({ name }) => name === STAND_IN))
+    return 'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.'
+  const all = scorers.reduce((sum, { scores }) => sum + scores, 0)
+  if ((scorers[0]?.scores ?? 0) < all * LEAST_OF_ONE_MODEL)
+    return 'Several models scored, and steps are found for one: nothing is written. Name one scorer in models.roles.'
+  return null
+}
 
 export interface CalibrateOptions {
   readonly aspect: string
@@ -64,9 +78,10 @@ export interface CalibrationResult {
     readonly stopped: number
     readonly unreadable: number
     readonly gain: Gain | null
-    /** The models that scored, as their endpoints name them, most scores first; and whether one is the understudy. */
-    readonly scorers: readonly string[]
-    readonly isStandIn: boolean
+    /** The models that scored, most scores first. */
+    readonly scorers: readonly Scorer[]
+    /** Why no steps are written whatever they gain; null where nothing speaks against it. */
+    readonly refused: string | null
     /** The file that was written; null where the old steps stay. */
     readonly file: string | null
   } | null
@@ -138,15 +153,16 @@ export async function runCalibration(
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
         const isBetter = gain === null ? await isBetterOnAll(asking, calibration, parts, found) : gain.claimed
         const scorers = asking.scorers()
-        const isStandIn = scorers.includes(STAND_IN)
+        const refused = refusal(scorers)
+        const answeredAs = scorers[0]?.name ?? model
         const file =
-          isBetter && !isStandIn
-            ? await written({ calibration, ratings, model, answeredAs: scorers[0] ?? model }, options, found, gain)
+          isBetter && refused === null
+            ? await written({ calibration, ratings, model, answeredAs }, options, found, gain)
             : null
         const { best, course, ...tally } = found
         return {
           ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
-          ...{ scorers, isStandIn },
+          ...{ scorers, refused },
           course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
         }
       } catch (error) {
@@ -215,7 +231,12 @@ async function written(
   }
   await mkdir(folder, { recursive: true })
   const file = join(folder, `${name}.md`)
-  await writeFile(`${file}.new`, stepsFile(provenance, found, gain))
-  await rename(`${file}.new`, file)
+  const whole = `${file}.${randomUUID()}.new`
+  await writeFile(whole, stepsFile(provenance, found, gain))
+  // What stood there stays beside it.
+  await rename(file, `${file}.old`).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  await rename(whole, file)
   return file
 }

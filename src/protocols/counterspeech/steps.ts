@@ -86,7 +86,11 @@ function usedAs(source: 'shipped' | 'own', text: string, header: ReadonlyMap<str
   }
 }
 
-/** Steps that a model has written, as one text. They are instructions to be followed, so they are not fenced. */
+/** Steps that a model has written, as one text; those without a word are left out. They are to be followed, so they are not fenced. */
 export function numbered(steps: readonly string[]): string {
-  return steps.map((step, index) => `${index + 1}. ${neutralized(step.replace(/\s+/g, ' '))}`).join('\n')
+  return steps
+    .map((step) => neutralized(step.replace(/\s+/g, ' ')).trim())
+    .filter((step) => step !== '')
+    .map((step, index) => `${index + 1}. ${step}`)
+    .join('\n')
 }
