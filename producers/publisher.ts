@@ -143,11 +143,23 @@ async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park)
     return null
   }
   const { subjectId, verdict } = read
+  const headers = verdict === null ? {} : headersOf(verdict)
   const records = [
-    { topic: topics.transcripts, key: subjectId, value: entry.transcript },
-    { topic: topics.verdicts, key: subjectId, value: entry.verdict },
+    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
+    { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
   ]
   return { entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) }
+}
+
+/** What consumers filter by without parsing the record. */
+function headersOf({ schema, protocol, revision, final, tenant }: Verdict): Readonly<Record<string, string>> {
+  return {
+    'gavel-schema': String(schema),
+    'gavel-protocol': protocol,
+    'gavel-revision': String(revision),
+    'gavel-final': String(final),
+    'gavel-tenant': tenant,
+  }
 }
 
 /** A verdict as far as this version understands it; null if not even its subject can be read. */

@@ -17,7 +17,8 @@ export const FAILURE_CODES = [
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
 /** How one call to a model ended: with a readable answer, with a named failure, or with an unexpected error. */
-export type CallOutcome = 'answered' | 'error' | FailureCode
+export const CALL_OUTCOMES = ['answered', 'error', ...FAILURE_CODES] as const
+export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 
 /** Trying again never helps. */
 export class PermanentError extends Error {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { stepsUsed } from './steps.ts'
 
-const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
+export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
 
 export const usage = z.object({
   calls: z.number(),

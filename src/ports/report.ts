@@ -47,14 +47,16 @@ export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
 export type AskOutcome = (typeof ASK_OUTCOMES)[number]
 
 /** Why intake is paused. */
-export type PressureKind =
-  | 'due-depth'
-  | 'outbox-depth'
-  | 'due-age'
-  | 'outbox-age'
-  | 'stage-age'
-  | 'store-lost'
-  | 'store-full'
+export const PRESSURE_KINDS = [
+  'due-depth',
+  'outbox-depth',
+  'due-age',
+  'outbox-age',
+  'stage-age',
+  'store-lost',
+  'store-full',
+] as const
+export type PressureKind = (typeof PRESSURE_KINDS)[number]
 
 /** The kinds of published records. */
 export const PUBLISHED_KINDS = ['verdict', 'dead-letter'] as const

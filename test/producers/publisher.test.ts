@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { publisher } from '../../producers/publisher.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
-import { transcript } from '../../src/domain/verdict.ts'
+import { noComments, noUsage, transcript, undecided } from '../../src/domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../src/ports/cases.ts'
 import type { Events } from '../../src/ports/report.ts'
 import { type Outgoing, RefusedRecord } from '../../src/ports/topic.ts'
@@ -290,5 +290,39 @@ describe('a topic that takes nothing', () => {
     expect(await stores.outbox.size()).toBe(1)
     limits = {}
     await expect.poll(() => letters().length, SOON).toBe(1)
+  })
+})
+
+describe('a record’s headers', () => {
+  test('say by what consumers filter, on verdict and transcript alike', async () => {
+    const whole = {
+      ...{
+        schema: 1,
+        tenant: 'north',
+        protocol: 'hate',
+        revision: 3,
+        final: true,
+        supersedes: null,
+        counts: noComments(),
+      },
+      ...undecided('nothing'),
+      ...{ usage: noUsage(), models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
+      timing: { createdAt: '', receivedAt: '', openedAt: '', decidedAt: '', modelMs: 0, overheadMs: 0 },
+    }
+    await decide('p1', {}, whole)
+    start()
+    const headers = {
+      ...{ 'gavel-schema': '1', 'gavel-protocol': 'hate', 'gavel-revision': '3' },
+      ...{ 'gavel-final': 'true', 'gavel-tenant': 'north' },
+    }
+    await expect.poll(() => stands.length, SOON).toBe(2)
+    for (const record of stands) expect(record.headers).toEqual(headers)
+  })
+
+  test('are none of a verdict that this version reads only in part', async () => {
+    await decide('p1')
+    start()
+    await expect.poll(() => stands.length, SOON).toBe(2)
+    for (const record of stands) expect(record.headers).toEqual({})
   })
 })

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client'
 import { DEAD_LETTER_REASONS, OUTCOMES } from '../../domain/messages.ts'
+import { PRESSURE_KINDS } from '../../ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
 /** Input messages: their outcomes, how far behind their readers are, and when intake is paused. */
@@ -44,6 +45,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
 
   for (const topic of topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
+  for (const reason of PRESSURE_KINDS) pauses.inc({ reason }, 0)
 
   return {
     'messages:settled': ({ topic, outcome, count }) => messages.inc({ topic, outcome }, count),

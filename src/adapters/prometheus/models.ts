@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import { CALL_OUTCOMES } from '../../domain/errors.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { LIMIT_KINDS } from '../../ports/limits.ts'
 import type { BreakerState } from '../../ports/report.ts'
@@ -73,7 +74,7 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
 }
 
 /** Calls to models: how they ended, how long they took, what they cost. */
-export const callMetrics: MetricGroup = (registry) => {
+export const callMetrics: MetricGroup = (registry, { protocols, models }) => {
   const registers = [registry]
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
@@ -102,9 +103,18 @@ export const callMetrics: MetricGroup = (registry) => {
     registers,
   })
 
+  const operationOf = (model: string) => ({ gen_ai_operation_name: 'chat', gen_ai_request_model: model })
+
+  for (const model of models) {
+    cost.inc({ model }, 0)
+    seconds.zero(operationOf(model))
+    for (const { name: protocol, stages } of protocols)
+      for (const stage of stages) for (const outcome of CALL_OUTCOMES) calls.inc({ stage, model, outcome, protocol }, 0)
+  }
+
   return {
     'call:ended': ({ stage, model, outcome, protocol, ...call }) => {
-      const operation = { gen_ai_operation_name: 'chat', gen_ai_request_model: model }
+      const operation = operationOf(model)
       calls.inc({ stage, model, outcome, protocol })
       cost.inc({ model }, call.costUsd)
       seconds.observe(operation, duration(call.seconds))

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import { DECIDED_BY } from '../../domain/verdict.ts'
 import { PUBLISHED_KINDS } from '../../ports/report.ts'
 import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
@@ -54,10 +55,9 @@ export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
     overhead.zero({ protocol })
     rounds.zero({ protocol })
     for (const event of CASE_EVENTS) cases.inc({ protocol, event }, 0)
-    for (const label of labels)
-      for (const decided_by of ['consensus', 'judge'])
-        verdicts.inc({ protocol, label, decided_by, degraded: 'false' }, 0)
-    verdicts.inc({ protocol, label: 'none', decided_by: 'none', degraded: 'true' }, 0)
+    for (const label of [...labels, 'none'])
+      for (const decided_by of DECIDED_BY)
+        for (const degraded of ['false', 'true']) verdicts.inc({ protocol, label, decided_by, degraded }, 0)
   }
 
   const count = (protocol: string, event: (typeof CASE_EVENTS)[number]) => cases.inc({ protocol, event })
