@@ -109,9 +109,14 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
   const confusion = sumOf(labels, matrices)
   const resamples = groups.length < FEWEST_UNITS ? 0 : RESAMPLES
   const sums = resampledSums(labels, matrices, { random: seededRandom(seed), resamples })
-  const estimate = (absent: string, statistic: (of: Confusion) => number | null): Estimate => {
+  const estimate = (
+    absent: string,
+    statistic: (of: Confusion) => number | null,
+    tells: (unit: Confusion) => boolean = () => true,
+  ): Estimate => {
     const values = sums.map(statistic).filter((value) => value !== null)
-    return estimateFrom(statistic(confusion), values, { units: groups.length, resamples, absent, kind: 'share' })
+    const counts = { units: groups.length, telling: matrices.filter(tells).length, resamples }
+    return estimateFrom(statistic(confusion), values, { ...counts, absent, kind: 'share' })
   }
   return {
     items,
@@ -123,9 +128,21 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
     classes: labels.map((label) => ({
       label,
       support: classScores(confusion, label).support,
-      precision: estimate(`nothing was called ${label}`, (of) => classScores(of, label).precision),
-      recall: estimate(`no item is ${label}`, (of) => classScores(of, label).recall),
-      f1: estimate(`no item is ${label}, nor was called so`, (of) => classScores(of, label).f1),
+      precision: estimate(
+        `nothing was called ${label}`,
+        (of) => classScores(of, label).precision,
+        (unit) => classScores(unit, label).precision !== null,
+      ),
+      recall: estimate(
+        `no item is ${label}`,
+        (of) => classScores(of, label).recall,
+        (unit) => classScores(unit, label).recall !== null,
+      ),
+      f1: estimate(
+        `no item is ${label}, nor was called so`,
+        (of) => classScores(of, label).f1,
+        (unit) => classScores(unit, label).f1 !== null,
+      ),
     })),
     confusion,
     confidence: confidenceScores(judged),

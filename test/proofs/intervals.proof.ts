@@ -59,6 +59,10 @@ const METRICS: Readonly<Record<string, (units: readonly Confusion[]) => number |
   precision: (units) => classScores(sumOf(LABELS, units), 'rumor').precision,
 }
 
+/** The units that say something of a metric: of a precision those in which something was called so. */
+const telling = (of: (units: readonly Confusion[]) => number | null, units: readonly Confusion[]) =>
+  units.filter((unit) => of([unit]) !== null).length
+
 const logOdds = (share: number) => Math.log(share / (1 - share))
 const shareOf = (odds: number) => 1 / (1 + Math.exp(-odds))
 const normal = (random: Random) => Math.sqrt(-2 * Math.log(1 - random.unit())) * Math.cos(2 * Math.PI * random.unit())
@@ -87,7 +91,9 @@ it('intervals hold the truth in 93 to 97 % of 1,000 evaluations, and equal judge
     '| --- | --- | --- | --- | --- |',
   ]
   const faults: string[] = []
-  for (const scenario of SCENARIOS) {
+  // GAVEL_PROOF_SCENARIOS=0,2 judges some of the samples alone.
+  const wanted = process.env.GAVEL_PROOF_SCENARIOS?.split(',').map(Number)
+  for (const scenario of SCENARIOS.filter((_, at) => wanted?.includes(at) ?? true)) {
     const random = seededRandom(scenario.what)
     const many = draw(scenario, MANY / scenario.items, 1, random).flat()
     const truth = Object.fromEntries(Object.entries(METRICS).map(([name, of]) => [name, of(many) ?? 0]))
@@ -97,9 +103,10 @@ it('intervals hold the truth in 93 to 97 % of 1,000 evaluations, and equal judge
     for (let run = 0; run < RUNS; run++) {
       const sample = draw(scenario, scenario.units, 2, random)
       const first = sample.map(([one]) => one as Confusion)
+      const second = sample.map(([, other]) => other as Confusion)
       for (const [name, of] of Object.entries(METRICS)) {
         const how = { random, absent: '', resamples: RESAMPLES }
-        const { interval } = bootstrap(first, of, { ...how, kind: 'share' })
+        const { interval } = bootstrap(first, of, { ...how, kind: 'share', telling: telling(of, first) })
         if (interval !== null && interval.low <= (truth[name] ?? 0) && (truth[name] ?? 0) <= interval.high)
           count(held, name)
         const difference = pairedDifference(
@@ -108,7 +115,7 @@ it('intervals hold the truth in 93 to 97 % of 1,000 evaluations, and equal judge
             first: (units) => of(units.map(([one]) => one as Confusion)),
             second: (units) => of(units.map(([, other]) => other as Confusion)),
           },
-          how,
+          { ...how, telling: Math.min(telling(of, first), telling(of, second)) },
         ).interval
         if (difference !== null && (difference.low > 0 || difference.high < 0)) count(alarms, name)
       }

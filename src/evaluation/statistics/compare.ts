@@ -24,7 +24,7 @@ export function mcNemar({ onlyFirst, onlySecond }: Discordance): number {
 export function pairedDifference<Unit>(
   units: readonly Unit[],
   statistics: { first: (sample: readonly Unit[]) => number | null; second: (sample: readonly Unit[]) => number | null },
-  how: { random: Random; absent: string; resamples?: number },
+  how: { random: Random; absent: string; resamples?: number; telling?: number },
 ): Estimate {
   return bootstrap(
     units,

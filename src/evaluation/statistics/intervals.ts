@@ -57,11 +57,14 @@ export type StatisticKind = 'share' | 'other'
  * deviation over resamples (Kish's effective sample size), and Student's t with a degree of freedom less than there are units
  * stands in place of the normal distribution. Of anything else it is between percentiles of the resamples, widened for few
  * units as Student's t is (Hesterberg 2015, "expanded percentile").
+ *
+ * `telling` is how many of the units say something of the statistic, where not all do: of a precision, those in which something
+ * was called so. They stand for the units wherever the number of them does.
  */
 export function bootstrap<Unit>(
   units: readonly Unit[],
   statistic: (sample: readonly Unit[]) => number | null,
-  how: { random: Random; absent: string; kind: StatisticKind; resamples?: number },
+  how: { random: Random; absent: string; kind: StatisticKind; resamples?: number; telling?: number },
 ): Estimate {
   const resamples = how.resamples ?? RESAMPLES
   const value = statistic(units)
@@ -77,15 +80,17 @@ export function bootstrap<Unit>(
 export function estimateFrom(
   value: number | null,
   values: readonly number[],
-  how: { units: number; resamples: number; absent: string; kind: StatisticKind },
+  how: { units: number; resamples: number; absent: string; kind: StatisticKind; telling?: number },
 ): Estimate {
   const { units, resamples, absent, kind } = how
+  // A precision rests on the units in which something was called so, and on no others.
+  const telling = Math.max(2, Math.min(units, how.telling ?? units))
   if (value === null) return { value, interval: null, why: absent }
   if (units < FEWEST_UNITS)
     return { value, interval: null, why: `no interval: ${units} sampled units are fewer than ${FEWEST_UNITS}` }
   if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
     return { value, interval: null, why: 'no interval: too many resamples have no value' }
-  const interval = kind === 'share' ? ofShare(value, values, units) : betweenPercentiles(values, units)
+  const interval = kind === 'share' ? ofShare(value, values, { units, telling }) : betweenPercentiles(values, telling)
   return { value, interval, why: null }
 }
 
@@ -105,13 +110,17 @@ function resampled<Unit>(
   return values
 }
 
-function ofShare(share: number, values: readonly number[], units: number): Interval {
+function ofShare(
+  share: number,
+  values: readonly number[],
+  { units, telling }: { units: number; telling: number },
+): Interval {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
   const variance = (squares / (values.length - 1)) * (units / (units - 1))
   // Where all resamples agree, as at 0 and 1, they say nothing of the spread.
-  const effective = variance > 0 ? (share * (1 - share)) / variance : units
-  return { ...scoreInterval(share, effective, -studentt.inv(0.025, units - 1)), method: 'bootstrap' }
+  const effective = variance > 0 ? (share * (1 - share)) / variance : telling
+  return { ...scoreInterval(share, effective, -studentt.inv(0.025, telling - 1)), method: 'bootstrap' }
 }
 
 function betweenPercentiles(values: readonly number[], units: number): Interval {

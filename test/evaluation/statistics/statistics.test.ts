@@ -237,6 +237,12 @@ describe('intervals', () => {
     )
     close(right?.low, wilson(120, 120)?.low ?? 0, 2)
     expect(right?.high).toBe(1)
+    // Of a precision where thirty of the items were called so: what all resamples agree on rests on thirty.
+    const how = { random: seededRandom('telling'), absent: '', kind: 'share' as const, telling: 30 }
+    const called = items.map((_, at) => at % 4 === 0)
+    const precision = bootstrap(called, (sample) => (sample.some((one) => one) ? 1 : null), how).interval
+    // Wilson's lower end of 30 of 30, with Student's t of 29 degrees of freedom.
+    close(precision?.low, 30 / (30 + 2.04523 ** 2), 4)
   })
 
   it('says why there is none: too few units, no value, resamples without one', () => {
