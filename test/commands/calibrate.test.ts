@@ -190,6 +190,29 @@ describe('gavel calibrate', () => {
       const again = await run({ GAVEL_PROTOCOLS_COUNTERSPEECH_STEPS_FOR: steps })
       expect(again.out).toContain('No gain on all ratings: the steps of relevance stay as they are.')
       expect(readFileSync(join(steps, 'relevance.md'), 'utf8')).toBe(before)
+      // What stands where steps are written stays beside them.
+      writeFileSync(join(steps, 'relevance.md'), '1. Precious.')
+      expect((await run()).out).toContain(`Written: ${join(steps, 'relevance.md')}`)
+      expect(readFileSync(join(steps, 'relevance.md.old'), 'utf8')).toBe('1. Precious.')
+    } finally {
+      await model.close()
+    }
+  })
+
+  it('writes no steps that several models scored by', async () => {
+    const model = await startModelServer(plantedAnswer('paper'), { model: (call) => `model-${call % 2}` })
+    try {
+      const rated = planted(60, TRAITS[5] as string, 'paper').map(({ id, hateSpeech, counterspeech, ratings }) => ({
+        ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+      }))
+      const file = join(folder, 'mixed.jsonl')
+      writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
+      const steps = join(folder, 'mixed-steps')
+      const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--steps', steps]
+      const { code, out } = await commandIn(folder, [...args, '--few-shot', '12', '--iterations', '1'], model.settings)
+      expect(code).toBe(0)
+      expect(out).toContain('Several models scored, and steps are found for one: nothing is written.')
+      expect(existsSync(steps)).toBe(false)
     } finally {
       await model.close()
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noComments } from '../../src/domain/verdict.ts'
 import { compare } from '../../src/evaluation/against.ts'
+import { emptyCell, measured } from '../../src/evaluation/evaluation.ts'
 import type { Outcome } from '../../src/evaluation/outcomes.ts'
 import { ratingScores } from '../../src/evaluation/rating-scores.ts'
 import { kappaOfVotes, repeatScores } from '../../src/evaluation/repeat-scores.ts'
@@ -151,6 +152,20 @@ describe('the scores of ratings', () => {
     expect(relevance).toMatchObject({ byStatement: null, trials: null })
     expect(coherence?.spearman).toEqual({ value: null, interval: null, why: 'people rated all items alike' })
   })
+})
+
+it('the mean of a correlation is over the aspects, and not over the rating of the whole', () => {
+  const rated = [1, 2, 3, 4].map((at) =>
+    outcome(at, null, null, {
+      ratings: { relevance: at, coherence: at, unified: at },
+      scores: { relevance: at, coherence: 5 - at, unified: at },
+    }),
+  )
+  const given = { relevance: [1], coherence: [1], unified: [1] }
+  const aspects = ratingScores(rated, new Map(rated.map(({ id }) => [id, given])), '1')
+  const cell = { ...emptyCell('row', 'data', ''), aspects }
+  expect(measured(cell, 'spearman:mean')?.value).toBeCloseTo(0, 12)
+  expect(measured(cell, 'spearman:unified')?.value).toBeCloseTo(1, 12)
 })
 
 describe('a comparison', () => {

@@ -462,6 +462,14 @@ describe('an answer', () => {
   })
 })
 
+test('the ablation to the shipped steps is scored by those, whatever steps are set', () => {
+  const own = { 'steps/gpt-x': { 'relevance.md': '1. Own.' } }
+  const set = { steps: 'calibrated', stepsFor: 'gpt-x' } as const
+  const ablated = { ...set, ...counterspeech.ablations['shipped steps'] } as Partial<CounterspeechSettings>
+  const [first] = messagesOf(run(made(ablated, own), subject(), GOOD).asked)
+  expect(first).toEqual(withSteps('relevance', shippedSteps('relevance')))
+})
+
 describe('what there is to judge', () => {
   test.each([
     ['a reply and what it answers', {}, true],

@@ -22,7 +22,11 @@ function logprobsOf(content: string, odds: Odds) {
 /** A server with the Chat Completions interface on loopback, whose answers a test gives. */
 export async function startModelServer(
   answer: (shown: Shown) => object | Promise<object>,
-  { model = 'planted-1', latencyMs = 0, odds = [] }: { model?: string; latencyMs?: number; odds?: Odds } = {},
+  {
+    model = 'planted-1',
+    latencyMs = 0,
+    odds = [],
+  }: { model?: string | ((call: number) => string); latencyMs?: number; odds?: Odds } = {},
 ) {
   const most = { atOnce: 0 }
   let [calls, open] = [0, 0]
@@ -43,7 +47,8 @@ export async function startModelServer(
     response.setHeader('content-type', 'application/json')
     response.end(
       JSON.stringify({
-        ...{ id: `call-${calls}`, object: 'chat.completion', created: 0, model },
+        ...{ id: `call-${calls}`, object: 'chat.completion', created: 0 },
+        model: typeof model === 'string' ? model : model(calls),
         choices: [
           {
             ...{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } },
