@@ -3,34 +3,44 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { localEmbedder } from '../../src/adapters/embedders/local.ts'
 import { makeEmbedder } from '../../src/adapters/embedders/make.ts'
 import { lanceLibrary } from '../../src/adapters/lancedb/library.ts'
+import { lanceTables } from '../../src/adapters/lancedb/tables.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import type { Row } from '../../src/library/storage.ts'
 import type { Embedder, Library } from '../../src/ports/library.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
 
 const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, perMs: 3_600_000 }, shared: new Set<string>() }
 
-libraryContract('in LanceDB', async ({ embedder, ...options }) => {
-  const path = join(mkdtempSync(join(tmpdir(), 'gavel-library-')), 'library')
-  const opened: Library[] = []
-  const open = (made: Embedder) => {
-    const library = lanceLibrary({ path, ...options, embedder: made })
-    opened.push(library)
-    return library
-  }
-  return {
-    library: open(embedder),
-    with: open,
-    async close() {
-      for (const library of opened) await library.close()
-      rmSync(join(path, '..'), { recursive: true })
-    },
-  }
-})
+/** No table is small enough to be searched in memory. */
+const ON_DISK = { tableBytes: 0, totalBytes: 0, checkEveryMs: 1_000 }
+
+for (const [name, more] of [
+  ['in LanceDB', {}],
+  ['in LanceDB, searched on disk', { resident: ON_DISK }],
+] as const)
+  libraryContract(name, async ({ embedder, ...options }) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'gavel-library-')), 'library')
+    const opened: Library[] = []
+    const open = (made: Embedder) => {
+      const library = lanceLibrary({ path, ...options, ...more, embedder: made })
+      opened.push(library)
+      return library
+    }
+    return {
+      library: open(embedder),
+      with: open,
+      async close() {
+        for (const library of opened) await library.close()
+        rmSync(join(path, '..'), { recursive: true })
+      },
+    }
+  })
 
 /** Files under a folder that hold this text. */
 function traces(folder: string, text: string): string[] {
@@ -68,6 +78,58 @@ describe('the library, in LanceDB', () => {
     const { shelves } = await library.find({ text, shelves: ['animals'], k }, nobody, signal)
     return shelves[0]?.problem ?? shelves[0]?.neighbours.map((it) => it.text)
   }
+
+  it('finds the same in memory as on disk, also where texts are equally near, and none without a direction', async () => {
+    const vectors = join(folder, 'vectors')
+    const near = { resident: { tableBytes: 2 ** 24, totalBytes: 2 ** 24, checkEveryMs: 0 }, disk: ON_DISK }
+    const tables = { resident: lanceTables(vectors, near.resident), disk: lanceTables(vectors, near.disk) }
+    const numbers = fc.sample(fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 8, maxLength: 8 }), {
+      numRuns: 400,
+      seed: 7,
+    })
+    const rows = numbers.map((some, at) => ({
+      ...{ id: `r${at}`, text: `text ${at}`, label: 'x', metadata: { at: String(at) }, source: '', change: 'c' },
+      owner: at % 3 === 0 ? 'somebody' : '',
+      vector: Float32Array.from(some),
+    }))
+    try {
+      await tables.disk.put('t', 8, [...rows, { ...rows[0], id: 'none', vector: new Float32Array(8) } as Row], [], now)
+      for (const wanted of numbers.slice(0, 60))
+        for (const [limit, loadedOnly] of [
+          [5, false],
+          [11, true],
+          [1_000, false],
+        ] as const) {
+          const vector = Float32Array.from(wanted)
+          const [here, there] = await Promise.all(
+            [tables.resident, tables.disk].map((one) => one.nearest('t', vector, limit, loadedOnly)),
+          )
+          expect(here?.length).toBe(there?.length)
+          for (const [at, { similarity }] of here?.entries() ?? [])
+            expect(Math.abs(similarity - (there?.[at]?.similarity ?? 9))).toBeLessThan(1e-5)
+          // Of equally near ones that don't all fit, either may be left out.
+          const least = limit > numbers.length ? -2 : (here?.at(-1)?.similarity ?? 0) + 1e-4
+          const sorted = (found: typeof here) =>
+            found
+              ?.filter(({ similarity }) => similarity > least)
+              .map(({ similarity: _, ...row }) => JSON.stringify(row))
+              .sort()
+          expect(sorted(here)).toEqual(sorted(there))
+        }
+    } finally {
+      await Promise.all([tables.resident.close(), tables.disk.close()])
+    }
+  })
+
+  it('searches in memory what another process has added, a second later at most', async () => {
+    const [reader, writer] = [open(), open()]
+    await writer.add('animals', [item('a red fox', 'wild')], 'ann', signal)
+    expect(await texts(reader, 'fox')).toEqual(['a red fox'])
+    await writer.add('animals', [item('a grey fox', 'wild')], 'ann', signal)
+    // Its own process sees it at once.
+    expect(await texts(writer, 'fox')).toHaveLength(2)
+    await expect.poll(() => texts(reader, 'fox'), { timeout: 10_000 }).toHaveLength(2)
+  })
 
   it('makes no file until something is written', async () => {
     const library = open()

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { z } from 'zod'
 import { isCode } from './lock.ts'
@@ -21,6 +21,59 @@ export function jsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) {
     async remove(name: string): Promise<void> {
       await rm(pathOf(name), { force: true })
     },
+  }
+}
+
+/** As {@link jsonFiles}, for files that are read often: one is read again only when it has been replaced. */
+export function watchedJsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) {
+  const files = jsonFiles(folder, schema)
+  const known = new Map<string, { readonly state: string; readonly kept: Kept }>()
+  const reading = new Map<string, Promise<Kept | null>>()
+  const changed = (name: string) => {
+    known.delete(name)
+    reading.delete(name)
+  }
+
+  async function readNow(name: string): Promise<Kept | null> {
+    const state = await stateOf(join(folder, `${name}.json`))
+    const last = known.get(name)
+    if (state === null || last?.state === state) return state === null ? null : (last?.kept ?? null)
+    const kept = await files.read(name)
+    if (kept !== null) known.set(name, { state, kept })
+    return kept
+  }
+
+  return {
+    ...files,
+    /** Null if there is none (any more). Those who ask at the same time are told the same. */
+    read(name: string): Promise<Kept | null> {
+      const under = reading.get(name)
+      if (under !== undefined) return under
+      const mine = readNow(name).finally(() => {
+        if (reading.get(name) === mine) reading.delete(name)
+      })
+      reading.set(name, mine)
+      return mine
+    },
+    async put(name: string, kept: Kept): Promise<void> {
+      await files.put(name, kept)
+      changed(name)
+    },
+    async remove(name: string): Promise<void> {
+      await files.remove(name)
+      changed(name)
+    },
+  }
+}
+
+/** Differs whenever a file has been replaced; null if it is missing. */
+async function stateOf(path: string): Promise<string | null> {
+  try {
+    const { ino, size, mtimeNs } = await stat(path, { bigint: true })
+    return `${ino} ${size} ${mtimeNs}`
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return null
+    throw error
   }
 }
 

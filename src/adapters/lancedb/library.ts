@@ -7,11 +7,14 @@ import type { Library } from '../../ports/library.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
 import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
+import type { ResidentBounds } from './resident.ts'
 import { lanceTables } from './tables.ts'
 
 export interface LanceLibraryOptions extends LibraryOptions {
   /** The folder of the whole library; created at the first write. */
   readonly path: string
+  /** Which tables are searched in memory; the usual bounds if left out. */
+  readonly resident?: ResidentBounds
 }
 
 /**
@@ -19,12 +22,12 @@ export interface LanceLibraryOptions extends LibraryOptions {
  * changes and the proposals. Nothing is loaded or created before it is needed.
  */
 export function lanceLibrary(options: LanceLibraryOptions): Library {
-  return libraryOver(lanceStorage(options.path, options.now), options)
+  return libraryOver(lanceStorage(options.path, options.now, options.resident), options)
 }
 
-export function lanceStorage(path: string, now: () => number): Storage {
+export function lanceStorage(path: string, now: () => number, resident?: ResidentBounds): Storage {
   const vectors = join(path, 'vectors')
-  const tables = lanceTables(vectors)
+  const tables = lanceTables(vectors, resident)
   const shelves = shelfFiles(join(path, 'shelves'))
   const changes = changeFiles(join(path, 'changes'))
   const proposals = proposalFiles(join(path, 'proposals'))

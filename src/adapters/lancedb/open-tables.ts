@@ -6,7 +6,7 @@ import { COLUMNS } from './rows.ts'
 const INDEX_CACHE = 64 * 1024 * 1024
 const METADATA_CACHE = 64 * 1024 * 1024
 /** Readers see what other processes added after this long, in seconds. */
-const CONSISTENT_WITHIN = 1
+export const CONSISTENT_WITHIN = 1
 
 /** The tables of a folder, each opened once. Nothing native is loaded before the first use. */
 export function openTables(folder: string) {

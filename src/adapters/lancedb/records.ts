@@ -12,7 +12,7 @@ import {
   type ShelfRecord,
   type Step,
 } from '../../library/storage.ts'
-import { appendLine, jsonFiles, namesIn, replaceFile, textOf } from './files.ts'
+import { appendLine, jsonFiles, namesIn, replaceFile, textOf, watchedJsonFiles } from './files.ts'
 
 const shelfRecord: z.ZodType<ShelfRecord> = z.object({
   name: z.string(),
@@ -24,7 +24,7 @@ const shelfRecord: z.ZodType<ShelfRecord> = z.object({
 
 /** The shelves: `shelves/NAME.json`. */
 export function shelfFiles(folder: string) {
-  const files = jsonFiles(folder, shelfRecord)
+  const files = watchedJsonFiles(folder, shelfRecord)
   return {
     read: files.read,
     async all(): Promise<ShelfRecord[]> {

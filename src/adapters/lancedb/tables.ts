@@ -1,6 +1,7 @@
 import type { NearRow, Row, Version } from '../../library/storage.ts'
 import { namesIn } from './files.ts'
-import { openTables } from './open-tables.ts'
+import { CONSISTENT_WITHIN, openTables } from './open-tables.ts'
+import { type ResidentBounds, residentTables } from './resident.ts'
 import { COLUMNS, KEY_COLUMNS, keyOf, nearRowOf, rowOf, storedRow } from './rows.ts'
 
 /** A table is compacted when it has this many small fragments: each addition makes one. */
@@ -12,9 +13,20 @@ const COPY_CHUNK = 1_024
 /** Ids in one filter. */
 const FILTER_CHUNK = 1_024
 
-/** Tables of rows with vectors, one folder each. Nothing native is loaded, and no file made, before the first use. */
-export function lanceTables(folder: string) {
+/** A shelf of 8,000 texts of 512 numbers each is searched in memory; the shelves of a service are, up to four of these. */
+const RESIDENT: ResidentBounds = {
+  tableBytes: 16 * 1024 * 1024,
+  totalBytes: 64 * 1024 * 1024,
+  checkEveryMs: CONSISTENT_WITHIN * 1_000,
+}
+
+/**
+ * Tables of rows with vectors, one folder each. Nothing native is loaded, and no file made, before the first use. Small
+ * tables are searched in memory.
+ */
+export function lanceTables(folder: string, bounds: ResidentBounds = RESIDENT) {
   const tables = openTables(folder)
+  const residents = residentTables(tables.reading, bounds)
 
   return {
     async count(name: string): Promise<number> {
@@ -52,6 +64,8 @@ export function lanceTables(folder: string) {
     },
 
     async nearest(name: string, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]> {
+      const resident = await residents.of(name)
+      if (resident !== null) return resident.nearest(vector, limit, loadedOnly)
       const rows: unknown[] = await tables.reading(name, (table) => {
         const search = table
           .vectorSearch(vector)
@@ -66,6 +80,7 @@ export function lanceTables(folder: string) {
 
     /** Adds `fresh`, whose ids the table doesn't have, and replaces the rows with the ids of `replacing`. `now`: epoch ms. */
     async put(name: string, dimension: number, fresh: readonly Row[], replacing: readonly Row[], now: number) {
+      residents.drop(name)
       const exists = (await namesIn(folder)).includes(`${name}.lance`)
       const table = exists ? await tables.newest(name) : await tables.make(name, dimension)
       if (replacing.length === 0) await table.add(fresh.map(storedRow))
@@ -78,6 +93,7 @@ export function lanceTables(folder: string) {
       const { fragmentStats } = await table.stats()
       if (fragmentStats.numSmallFragments >= FRAGMENTS)
         await table.optimize({ cleanupOlderThan: new Date(now - KEEP_VERSIONS_MS) })
+      residents.drop(name)
     },
 
     /** Copies a table without the rows whose id `become` maps to null, and with the others that it names changed. */
@@ -97,8 +113,14 @@ export function lanceTables(folder: string) {
       }
     },
 
-    closeTable: tables.closeTable,
-    close: tables.close,
+    closeTable(name: string): void {
+      residents.drop(name)
+      tables.closeTable(name)
+    },
+    async close(): Promise<void> {
+      residents.clear()
+      await tables.close()
+    },
   }
 }
 
