@@ -1,9 +1,23 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { nodeEnvironment, nodeFlags } from '../src/node-flags.js'
 
 test('a process of the service has bounded memory, unless somebody set bounds of their own', () => {
   expect(nodeFlags()).toContain('--max-old-space-size=192')
   expect(nodeFlags('--max-old-space-size=4096').join(' ')).not.toContain('size')
-  expect(nodeEnvironment({ PATH: '/bin' })).toEqual({ PATH: '/bin', MALLOC_ARENA_MAX: '1' })
-  expect(nodeEnvironment({ MALLOC_ARENA_MAX: '8' })).toEqual({ MALLOC_ARENA_MAX: '8' })
+  expect(nodeEnvironment({ PATH: '/bin' })).toMatchObject({ PATH: '/bin', MALLOC_ARENA_MAX: '1' })
+  expect(nodeEnvironment({ MALLOC_ARENA_MAX: '8' })).toMatchObject({ MALLOC_ARENA_MAX: '8' })
+})
+
+test('what Node has compiled is kept for the next start, unless somebody keeps it elsewhere', () => {
+  const folder = nodeEnvironment({}).NODE_COMPILE_CACHE ?? ''
+  expect(folder).toBe(join(import.meta.dirname, '..', 'node_modules', '.cache', 'gavel'))
+  expect(nodeEnvironment({ NODE_COMPILE_CACHE: '/elsewhere' }).NODE_COMPILE_CACHE).toBe('/elsewhere')
+  const help = spawnSync(process.execPath, [join(import.meta.dirname, '..', 'src', 'launch.js'), '--help'], {
+    encoding: 'utf8',
+  })
+  expect(help.stdout).toContain('Usage: gavel')
+  expect(readdirSync(folder, { recursive: true }).length).toBeGreaterThan(10)
 })
