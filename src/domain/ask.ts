@@ -46,6 +46,13 @@ export interface Ask<Answer = unknown> {
  */
 export interface Batch<Answer> {
   readonly count: number
+  /**
+   * The words of each item. Asked alone, two items are the same question if their words and the questions without any
+   * item (`subset([])`) are the same.
+   */
+  readonly texts: readonly string[]
+  /** The schema of an answer about one item. */
+  readonly single: z.ZodType<Answer>
   /** The same question about these items alone, in this order. */
   subset(items: readonly number[]): Ask<Answer>
   /** What an answer says about the nth item, as if it had been asked alone; undefined if the answer leaves it out. */

@@ -1,15 +1,25 @@
+import type { z } from 'zod'
 import { type Ask, keptAnswer } from '../domain/ask.ts'
 import { addUsage, type ChatMessage, noUsage } from '../domain/verdict.ts'
 import type { MemoEntry } from '../ports/memo.ts'
 import type { Paid } from './paid.ts'
 
-/** One question of an ask: the ask itself, or a single item of its batch. Items with the same text are one question. */
+/** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
 export interface Question {
   readonly key: string
-  readonly ask: Ask
-  readonly messages: readonly ChatMessage[]
+  /** The schema of a kept answer. */
+  readonly kept: z.ZodType
   /** The items of the batch that ask this question; [0] for an ask without a batch. */
   readonly items: readonly number[]
+}
+
+/** An ask's questions, each once, in the order of their first items; and how they are sent. */
+export interface Questions {
+  readonly all: readonly Question[]
+  /** The same questions under the keys of another model. */
+  under(model: string): readonly Question[]
+  /** The messages of the whole ask, if they are known already. */
+  readonly messages: readonly ChatMessage[] | null
 }
 
 /** A call that was made for an ask, or for a subset of its batch. */
@@ -31,24 +41,27 @@ export interface Remembered extends Paid {
   readonly saved: { readonly promptTokens: number; readonly completionTokens: number }
 }
 
-/** The questions of an ask, each once, in the order of their first items. */
+/** `keysOf` returns the keys of a question, or of a batch's items, for a model. */
 export async function questionsOf(
   ask: Ask,
+  model: string,
   messagesOf: (ask: Ask) => Promise<readonly ChatMessage[]>,
-  keyOf: (ask: Ask, messages: readonly ChatMessage[]) => string,
-): Promise<readonly Question[]> {
+  keysOf: (model: string, asked: Ask, messages: readonly ChatMessage[], items?: readonly string[]) => readonly string[],
+): Promise<Questions> {
   const { batch } = ask
-  const singles = batch === undefined ? [ask] : Array.from({ length: batch.count }, (_, item) => batch.subset([item]))
-  const messages = await Promise.all(singles.map(messagesOf))
-  const questions = new Map<string, Question & { readonly items: number[] }>()
-  for (const [item, single] of singles.entries()) {
-    const sent = messages[item] ?? []
-    const key = keyOf(single, sent)
-    const known = questions.get(key)
-    if (known === undefined) questions.set(key, { key, ask: single, messages: sent, items: [item] })
-    else known.items.push(item)
+  const asked = batch === undefined ? ask : batch.subset([])
+  const messages = await messagesOf(asked)
+  const kept = batch === undefined ? keptAnswer(ask) : batch.single
+  const under = (name: string): readonly Question[] => {
+    const questions = new Map<string, Question & { readonly items: number[] }>()
+    for (const [item, key] of keysOf(name, asked, messages, batch?.texts).entries()) {
+      const known = questions.get(key)
+      if (known === undefined) questions.set(key, { key, kept, items: [item] })
+      else known.items.push(item)
+    }
+    return [...questions.values()]
   }
-  return [...questions.values()]
+  return { all: under(model), under, messages: batch === undefined ? messages : null }
 }
 
 /** These questions as one ask, and the items that it sends. */
@@ -77,8 +90,8 @@ export function entriesOf({ batch }: Ask, paid: Paid, count: number): (MemoEntry
 }
 
 /** A stored answer, if it is still valid for the question's current schema. */
-export function readEntry(ask: Ask, entry: MemoEntry): MemoEntry | null {
-  const read = keptAnswer(ask).safeParse(entry.answer)
+export function readEntry({ kept }: Pick<Question, 'kept'>, entry: MemoEntry): MemoEntry | null {
+  const read = kept.safeParse(entry.answer)
   return read.success ? { ...entry, answer: read.data } : null
 }
 

@@ -11,6 +11,7 @@ import {
   type BatchCall,
   entriesOf,
   type Question,
+  type Questions,
   questionsOf,
   type Remembered,
   readEntry,
@@ -18,7 +19,7 @@ import {
 } from './batch.ts'
 import { type Lease, type LeaseSettings, leases } from './lease.ts'
 import type { Paid } from './paid.ts'
-import { type QuestionKey, questionKeys } from './question-key.ts'
+import { questionKeys } from './question-key.ts'
 import { singleFlight, type Waiter } from './single-flight.ts'
 
 export interface MemoSettings extends LeaseSettings {
@@ -59,17 +60,18 @@ export function askOnce(deps: {
   clock: Clock
   report: Report
 }): AskOnce {
-  const keyOf = questionKeys(deps.secret)
+  const keysOf = questionKeys(deps.secret)
   const flights = singleFlight<ThreadRef, MemoEntry>()
   const { lease, watch } = leases(deps)
 
   return async (ask, context) => {
     const { model, subject, messagesOf } = context
-    const keyed = (single: Ask, messages: readonly ChatMessage[]) => keyOf(model, subject.tenant, single, messages)
-    const questions = await questionsOf(ask, (single) => messagesOf(single), keyed)
+    const asked = await questionsOf(ask, model, messagesOf, (name, ...question) =>
+      keysOf(name, subject.tenant, ...question),
+    )
     const waiter = flights.waiter(subject)
     const state: State = {
-      ...{ ask, context, waiter, lease: lease(subject), model, questions },
+      ...{ ask, context, waiter, lease: lease(subject), model, asking: asked, questions: asked.all },
       ...{ known: new Map(), asked: new Set(), calls: [], waitedMs: 0 },
     }
     try {
@@ -82,7 +84,7 @@ export function askOnce(deps: {
         // Pay before waiting: otherwise two asks that wait for items of each other's batch would block each other.
         const other = mine.length > 0 ? await pay(state, mine) : null
         if (other === null) await waitForOthers(state, deps)
-        else turnTo(state, other, keyOf)
+        else turnTo(state, other)
         waiter.leave()
       }
     } finally {
@@ -100,6 +102,7 @@ interface State {
   readonly lease: Lease
   /** The model that is being asked. */
   model: string
+  readonly asking: Questions
   questions: readonly Question[]
   /** Answers by question. */
   readonly known: Map<string, MemoEntry>
@@ -128,10 +131,10 @@ async function look(
   })
   const mine: Question[] = []
   for (const [index, question] of started.entries()) {
-    const { key, ask } = question
+    const { key } = question
     const looked = looks[index]
     const flight = waiter.flightOf(key)
-    const entry = looked?.state === 'known' ? readEntry(ask, looked.entry) : null
+    const entry = looked?.state === 'known' ? readEntry(question, looked.entry) : null
     if (entry !== null) {
       state.known.set(key, entry)
       flight?.resolve(entry)
@@ -146,13 +149,12 @@ async function look(
 
 /** Pays for these questions, in one call. Returns the model to try next if this one gave no answer, else null. */
 async function pay(state: State, mine: readonly Question[]): Promise<string | null> {
-  const { ask, context, lease, waiter, model } = state
+  const { ask, asking, context, lease, waiter, model } = state
   const keys = mine.map(({ key }) => key)
   try {
     return await lease.during(keys, async () => {
       const { asked, items } = askOf(ask, mine)
-      const [only] = mine
-      const messages = mine.length === 1 && only !== undefined ? only.messages : await context.messagesOf(asked)
+      const messages = asking.messages ?? (await context.messagesOf(asked))
       const paid = await context.pay(asked, messages, model)
       state.calls.push({ paid, items })
       const answers = new Map<string, MemoEntry>()
@@ -186,12 +188,13 @@ async function release({ known, lease, waiter }: State, questions: readonly Ques
 }
 
 /** From here on another model is asked, under other keys for what has no answer yet. */
-function turnTo(state: State, model: string, keyOf: QuestionKey): void {
-  const { known, asked, context } = state
+function turnTo(state: State, model: string): void {
+  const { known, asked, asking } = state
+  const others = new Map(asking.under(model).map((question) => [question.items[0], question]))
   state.model = model
   state.questions = state.questions.map((question) => {
     if (known.has(question.key) || asked.has(question.key)) return question
-    return { ...question, key: keyOf(model, context.subject.tenant, question.ask, question.messages) }
+    return others.get(question.items[0]) ?? question
   })
 }
 
@@ -213,9 +216,10 @@ async function waitForOthers(
       costsAttempt: false,
     })
   const shared: string[] = []
-  for (const [index, { key, ask }] of others.entries()) {
+  for (const [index, question] of others.entries()) {
+    const { key } = question
     const given = entries[index] ?? null
-    const entry = given === null ? null : readEntry(ask, given)
+    const entry = given === null ? null : readEntry(question, given)
     if (entry === null) continue
     known.set(key, entry)
     if (!sameSubject(waiter.flightOf(key)?.owner, context.subject)) shared.push(key)

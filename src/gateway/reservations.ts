@@ -52,10 +52,11 @@ export function reservations(deps: {
 }): (call: Reserving) => Promise<Reservation> {
   const { limits, budgets, settings, report } = deps
 
-  async function reserveMoney({ id: ticket, caseId, tenant, atMost }: Reserving): Promise<void> {
+  /** True if it must be settled. */
+  async function reserveMoney({ id: ticket, caseId, tenant, atMost }: Reserving): Promise<boolean> {
     const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
-    if (reserved.granted) return
+    if (reserved.granted) return reserved.unlimited !== true
     report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why })
     throw refusalOf(reserved, settings.whenSpent)
   }
@@ -81,7 +82,7 @@ export function reservations(deps: {
   return async (call) => {
     // Both in one round trip: if only one of them granted room, it is given back.
     const [money, room] = await Promise.allSettled([reserveMoney(call), reserveRoom(call)])
-    const paid = money.status === 'fulfilled'
+    const paid = money.status === 'fulfilled' && money.value
     const ticket = room.status === 'fulfilled' ? room.value : null
     return {
       check() {

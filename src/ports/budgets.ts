@@ -62,7 +62,8 @@ export interface Refused {
   readonly renewsInMs: number | null
 }
 
-export type Reserved = { readonly granted: true } | Refused
+/** `unlimited`: no budget counts the call, which need not be settled. */
+export type Reserved = { readonly granted: true; readonly unlimited?: true } | Refused
 
 /** An account's balance. */
 export interface Balance {

@@ -19,6 +19,8 @@ function capitals(words: readonly string[]): Ask<string[]> {
     maxTokens: 10,
     batch: {
       count: words.length,
+      texts: words,
+      single: answer,
       subset: (items) => capitals(items.map((item) => words[item] ?? '')),
       pick: (answered, nth) => (answered[nth] === undefined ? undefined : [answered[nth]]),
       merge: (answers) => [...answers].sort(([a], [b]) => a - b).flatMap(([, answered]) => answered),
@@ -28,8 +30,10 @@ function capitals(words: readonly string[]): Ask<string[]> {
 const { batch: _, ...alone } = capitals(['one'])
 
 const messagesOf = async ({ messages }: Ask) => messages
-const byWords = (_: Ask, messages: readonly { content: string }[]) => messages[0]?.content ?? ''
-const questions = (ask: Ask) => questionsOf(ask, messagesOf, byWords)
+const byWords = (model: string, _: Ask, messages: readonly { content: string }[], items?: readonly string[]) =>
+  (items ?? [messages[0]?.content ?? '']).map((words) => (model === 'm' ? words : `${model} ${words}`))
+const allOf = (ask: Ask) => questionsOf(ask, 'm', messagesOf, byWords)
+const questions = async (ask: Ask) => (await allOf(ask)).all
 const paid = (answered: unknown, model = 'm'): Paid => ({
   ...{ answer: answered, raw: JSON.stringify(answered), model, ms: 100 },
   usage: { ...noUsage(), calls: 1, promptTokens: 30, completionTokens: 10 },
@@ -47,7 +51,18 @@ describe('the questions of an ask', () => {
   })
 
   test('are one, where it has no batch', async () => {
-    expect(await questions(alone)).toMatchObject([{ key: 'one', ask: alone, items: [0] }])
+    expect(await questions(alone)).toMatchObject([{ key: 'one', items: [0] }])
+    expect((await allOf(alone)).messages).toEqual(alone.messages)
+  })
+
+  test('have other keys under another model, and the same items', async () => {
+    const { under, messages } = await allOf(capitals(['a', 'b', 'a']))
+    expect(under('n')).toMatchObject([
+      { key: 'n a', items: [0, 2] },
+      { key: 'n b', items: [1] },
+    ])
+    // What is sent of a batch depends on what of it is known.
+    expect(messages).toBeNull()
   })
 
   test('are sent as a subset, or as the ask itself where they are all of it', async () => {
@@ -77,8 +92,8 @@ describe('what a call answered', () => {
   })
 
   test('is an answer only as long as it fits the question’s form', () => {
-    expect(readEntry(alone, entry(['ONE']))).toEqual(entry(['ONE']))
-    expect(readEntry(alone, entry('ONE'))).toBeNull()
+    expect(readEntry({ kept: answer }, entry(['ONE']))).toEqual(entry(['ONE']))
+    expect(readEntry({ kept: answer }, entry('ONE'))).toBeNull()
   })
 })
 

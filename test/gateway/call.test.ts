@@ -104,6 +104,12 @@ const later = (code: 'timeout' | 'rate-limited' | 'unavailable') => new RetryLat
 describe('what is set aside for a call', () => {
   const prices = { small: { prompt: 2, cached: 3, completion: 5 } }
 
+  test('is put right afterwards only where a budget counts it', async () => {
+    const { money } = await called(reply(), { budget: { granted: true, unlimited: true } })
+    expect(money).toEqual([expect.objectContaining({ leaseMs: 31_000 })])
+    expect((await called(reply())).money).toHaveLength(2)
+  })
+
   test('is what its prompt and images can come to, and its longest answer, at the dearer price', async () => {
     const { money, room } = await called(reply(), { settings: { ...LIMITED.settings, prices } })
     const atMost = { tokens: PROMPT + 700, usd: (PROMPT * 3 + 700 * 5) / 1e6 }

@@ -105,7 +105,7 @@ describe('a question', () => {
   })
 
   test('is another one with another model, tenant, stage, message, image, temperature or length', () => {
-    const key = questionKeys('secret')
+    const key = (...asked: Parameters<ReturnType<typeof questionKeys>>) => questionKeys('secret')(...asked).join()
     const images = (data: string) => [{ role: 'user' as const, content: 'look', images: [data] }]
     const keys = [
       key('small', 'default', question, question.messages),
@@ -118,10 +118,21 @@ describe('a question', () => {
       key('small', 'default', question, [...question.messages, ...question.messages]),
       key('small', 'default', question, images('data:image/png;base64,AAAA')),
       key('small', 'default', question, images('data:image/png;base64,AAAB')),
-      questionKeys('another secret')('small', 'default', question, question.messages),
+      questionKeys('another secret')('small', 'default', question, question.messages).join(),
     ]
     expect(new Set(keys).size).toBe(keys.length)
-    expect(key('small', 'default', { ...question, role: 'anybody', label: 'any' }, question.messages)).toBe(keys[0])
+    const other = { ...question, role: 'anybody', label: 'any' }
+    expect(key('small', 'default', other, question.messages)).toBe(keys[0])
+  })
+
+  test('of a batch is its item in its frame, whatever it is asked together with', () => {
+    const keys = (texts: readonly string[], model = 'small', content = 'Claim.') =>
+      questionKeys('secret')(model, 'default', question, [{ role: 'user', content }], texts)
+    const [a, b] = keys(['a', 'b'])
+    expect(a).not.toBe(b)
+    expect(keys(['c', 'b', 'a', 'a'])).toEqual([expect.not.stringMatching(`${a}|${b}`), b, a, a])
+    for (const others of [keys(['a', 'b'], 'large'), keys(['a', 'b'], 'small', 'Another claim.')])
+      expect(others.filter((key) => key === a || key === b)).toEqual([])
   })
 
   test('that was answered unreadably is not remembered', async () => {
@@ -329,6 +340,8 @@ function stances(comments: readonly string[]): Ask<Scores> {
     maxTokens: 80 * (comments.length + 1),
     batch: {
       count: comments.length,
+      texts: comments,
+      single: stanceBatchAnswer(1),
       subset: (items) => stances(items.map((item) => comments[item] ?? '')),
       pick({ scores }, nth) {
         const score = scores.find(({ comment }) => comment === nth + 1)

@@ -139,3 +139,41 @@ describe('any text at all', () => {
     expect(read(said, batch)).toBe('unreadable')
   })
 })
+
+describe('plain JSON', () => {
+  const key = fc.constantFrom('reasoning', 'answer', 'Answer', 'label', 'reason', '__proto__', 'a:b', 'x"y')
+  const leaf = fc.constantFrom<unknown>('Fake', 'Real', 'r', '...', 'a "quoted": one', 'it\\u0022', 0.5, 12, true, null)
+  // As text, so that a key may come twice.
+  const member = (value: fc.Arbitrary<string>) =>
+    fc.tuple(key, value).map(([name, text]) => `${JSON.stringify(name)}: ${text}`)
+  const { object } = fc.letrec<{ object: string; value: string }>((tie) => ({
+    object: fc.array(member(tie('value')), { maxLength: 4 }).map((members) => `{${members.join(', ')}}`),
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      leaf.map((one) => JSON.stringify(one)),
+      tie('object'),
+      fc.array(tie('value'), { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
+    ),
+  }))
+
+  test('is read as it is beside a word of prose, where every character of it is looked at', () => {
+    fc.assert(
+      fc.property(object, (text) => {
+        expect(readAnswer(text, view)).toEqual(readAnswer(`. ${text}`, view))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('with a key twice is no answer, however deep', () => {
+    expect(read('{"reasoning":"r","answer":"Fake","answer":"Real"}', view)).toBe('unreadable')
+    expect(read('{"scores":[{"comment":1,"reason":"r","score":1,"score":-1}]}', batch)).toBe('unreadable')
+  })
+
+  test('that is too deep is no answer', () => {
+    const deep = (depth: number) => `{"reasoning":"r","answer":"Fake","more":${'['.repeat(depth)}${']'.repeat(depth)}}`
+    expect(read(deep(32), view)).toEqual(FAKE)
+    expect(read(deep(33), view)).toBe('unreadable')
+    expect(read(deep(200_000), view)).toBe('unreadable')
+  })
+})

@@ -263,6 +263,17 @@ describe('the defaults', () => {
     expect(conclusion.ruling.evidence).toEqual({ support: ['c3', 'c1'], oppose: ['c2'], precedents: [] })
   })
 
+  test('ask the same of a batch’s items alone exactly where their words are the same', () => {
+    const { asked } = run(made({ foldNearIdentical: false }), thread(['a', 'b', 'a', 'A']), cast({}))
+    const { batch } = asked.find(({ ask }) => ask.stage === 'stance')?.ask ?? {}
+    expect(batch?.texts).toEqual(['a', 'b', 'a', 'A'])
+    const alone = batch?.texts.map((_, item) => JSON.stringify(batch.subset([item]).messages)) ?? []
+    for (const [one, words] of alone.entries())
+      for (const [other, others] of alone.entries())
+        expect(words === others, `${one} and ${other}`).toBe(batch?.texts[one] === batch?.texts[other])
+    expect(batch?.single).toBe(batch?.subset([0]).answer)
+  })
+
   test('read a batch’s scores by their numbers, in whatever order they come', () => {
     const answer = { scores: [...scores(0.5, -0.5, 0.7).scores].reverse() }
     const { conclusion } = run(made(), thread(3), [answer, no, fake(), fake()])

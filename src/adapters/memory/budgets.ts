@@ -64,8 +64,9 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
       const now = clock()
       sweep(now)
       const asked = accountsOf(settings, { caseId, tenant })
+      if (asked.length === 0) return { granted: true, unlimited: true }
       const known = tickets.get(id)
-      if (asked.length === 0 || (known !== undefined && known.forgetAt > now)) return { granted: true }
+      if (known !== undefined && known.forgetAt > now) return { granted: true }
       endLeases(now)
       const bound = booked(atMost)
       const refused = asked.flatMap((account) => refusals(account, balanceAt(account, now), bound, now))

@@ -52,7 +52,7 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
   return {
     async reserve({ ticket, caseId, tenant, atMost, leaseMs }) {
       const accounts = accountsOf(settings, { caseId, tenant })
-      if (accounts.length === 0) return { granted: true }
+      if (accounts.length === 0) return { granted: true, unlimited: true }
       const { tokens, nanoUsd } = booked(atMost)
       const reply = reservedReply.parse(
         await reserve(client, {

@@ -117,6 +117,47 @@ export function looseJson(text: string, start: number): Parsed {
   }
 }
 
+/**
+ * The object that a text is if it is plain JSON, one object and nothing else, in which no key comes twice; else undefined.
+ * `looseJson` reads the same of it: this is the short way for what models mostly write.
+ */
+export function plainObject(text: string): LooseObject | undefined {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(trimmed)
+  } catch {
+    return undefined
+  }
+  return isObject(value) && countKeys(value, 0) === countColons(trimmed) ? value : undefined
+}
+
+/** The keys of a value at any depth; NaN beyond the depth that is read. */
+function countKeys(value: unknown, depth: number): number {
+  if (depth > DEEPEST) return Number.NaN
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + countKeys(one, depth + 1), 0)
+  if (typeof value !== 'object' || value === null) return 0
+  let keys = 0
+  for (const one of Object.values(value)) keys += 1 + countKeys(one, depth + 1)
+  return keys
+}
+
+/** The colons outside of strings in a JSON text: one for each key, also where a key comes twice. */
+function countColons(json: string): number {
+  let colons = 0
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (char === COLON) colons++
+    else if (char === QUOTE) for (at++; json.charCodeAt(at) !== QUOTE; at++) if (json.charCodeAt(at) === BACKSLASH) at++
+  }
+  return colons
+}
+
+const COLON = 0x3a
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
 function readValue(cursor: Cursor, depth: number, inObject: boolean): unknown {
   if (depth > DEEPEST) throw new Malformed('objects too deep in one another')
   cursor.skip()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { looseJson, opensObject } from './loose-json.ts'
+import { looseJson, opensObject, plainObject } from './loose-json.ts'
 
 const THOUGHTS = /^\s*<(think|thinking|thought|analysis|scratchpad)>/i
 
@@ -38,6 +38,8 @@ export function wholeArray(text: string): unknown[] | undefined {
 
 /** Every top-level object of a text, and the prose before, between and after them. */
 export function objectsIn(text: string): { objects: unknown[]; outside: string[]; why?: string } {
+  const plain = plainObject(text)
+  if (plain !== undefined) return { objects: [plain], outside: ['', ''] }
   const objects: unknown[] = []
   const outside: string[] = []
   let from = 0

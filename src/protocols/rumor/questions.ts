@@ -74,6 +74,8 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       about: comments.map(({ id }) => id),
       batch: {
         count: comments.length,
+        texts: comments.map(({ text }) => text),
+        single: stanceBatchAnswer(1),
         subset: (items) =>
           ask.stanceBatch(
             items.flatMap((item) => comments[item] ?? []),
