@@ -72,10 +72,12 @@ export function startJudging(
   parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
 ): void {
   const { protocols, cases, queues, clock, report, loops } = parts
-  queues.work(judgeOf(settings, parts))
+  const work = judgeOf(settings, parts)
+  queues.work(work)
   const { reconcileAfter } = settings.cases
   const everyMs = Math.max(500, reconcileAfter / 3)
-  loops.start('reconciler', everyMs, reconciler({ cases, queues, report, idleMs: reconcileAfter }))
+  const { pending } = work
+  loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
   const worked = protocols.map(({ name }) => name)
   const unworked = { protocols: worked, cases, queues, clock, report, settings: judgeSettings(settings) }
   loops.start('unworked cases', everyMs, unworkedCases(unworked))

@@ -10,11 +10,15 @@ import type { AskOutcome, Report } from '../ports/report.ts'
 import { failedAttempt } from './failed-attempt.ts'
 import { locator } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
+import type { Pacing } from './pacing.ts'
 import type { KeyedAsk } from './replay.ts'
 import type { Protocol } from './script.ts'
+import { isLeftToOthers } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
-/** A job whose case has versions that this process does not have is retried after this time, in ms. */
+/** A second attempt at an ask that this process is answering at the moment is made after this time, in ms. */
+const ANSWERING_MS = 1_000
+/** An ask whose case has versions that this process does not have is retried after this time, in ms. */
 const OTHER_VERSION_MS = 1_000
 
 /**
@@ -23,15 +27,16 @@ const OTHER_VERSION_MS = 1_000
  */
 export function answerer(deps: {
   protocols: ReadonlyMap<string, Protocol>
-  cases: Pick<CaseStore, 'peek' | 'isCurrent' | 'answer' | 'loseCalls'>
+  cases: Pick<CaseStore, 'peek' | 'isOpen' | 'answer' | 'loseCalls'>
   gateway: Gateway
   library: Pick<Library, 'find' | 'embedder'>
   scripts: WaitingScripts
+  pace: Pick<Pacing, 'during'>
   clock: Clock
   report: Report
-  settings: { readonly maxTakeovers: number }
+  settings: { readonly maxTakeovers: number; readonly handBackMs: number }
 }): Work['answer'] {
-  const { protocols, cases, gateway, library, scripts, clock, report } = deps
+  const { protocols, cases, gateway, library, scripts, pace, clock, report, settings } = deps
   const locate = locator(deps)
 
   async function look(wanted: Lookup, { tenant, subjectId }: CaseRecord, signal: AbortSignal): Promise<Settled> {
@@ -62,7 +67,21 @@ export function answerer(deps: {
     })
   }
 
-  return async function answer(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
+  /** What is being answered here. A job whose lock has lapsed is run again, perhaps by the process that still runs it. */
+  const answering = new Set<string>()
+
+  return async function answer(staged, attempt) {
+    const id = `${staged.caseId}/${staged.run}/${staged.key}`
+    if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS }
+    answering.add(id)
+    try {
+      return await answerOnce(staged, attempt)
+    } finally {
+      answering.delete(id)
+    }
+  }
+
+  async function answerOnce(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
     const { protocol, stage, caseId, run, key } = staged
     const startedAt = clock()
     report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds })
@@ -71,24 +90,27 @@ export function answerer(deps: {
     const located = await locate(staged)
     if (located.at === 'other-version') {
       ended('retry')
-      return { end: 'held', delayMs: OTHER_VERSION_MS }
+      // For a while a process with the case's own versions may answer it; then the case restarts here.
+      const waits = isLeftToOthers(located.record, located.protocol, clock(), settings.handBackMs)
+      return waits ? { end: 'held', delayMs: OTHER_VERSION_MS } : { end: 'done', advance: true }
     }
     if (located.at === 'stale') {
       ended('stale')
-      return { end: 'done' }
+      return { end: 'done', advance: located.roundEnded }
     }
-    const { asked, record } = located
+    const { asked, record, answersInRound } = located
     const calls: Call[] = []
     const write = async (settled: Settled): Promise<AttemptEnd> => {
       const entry = journalEntryOf(asked, settled, { calls, startedAt, heldMs: attempt.heldMs })
-      const written = await cases.answer(caseId, run, key, entry)
-      scripts.answered(caseId, key)
-      if (written !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
-      ended(written !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
-      return { end: 'done' }
+      const { outcome, answers } = await cases.answer(caseId, run, key, entry)
+      scripts.answered(staged, outcome === 'stored' ? entry : null)
+      if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
+      ended(outcome !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
+      // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
+      return { end: 'done', advance: outcome !== 'stale' && answers >= answersInRound }
     }
     try {
-      return await write(await settle({ asked, record, attempt, calls }, staged))
+      return await write(await pace.during(() => settle({ asked, record, attempt, calls }, staged)))
     } catch (error) {
       const failure = failedAttempt(error, attempt, { deadline: record.deadline, now: clock() })
       if (failure.next === 'throw') throw error

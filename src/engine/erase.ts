@@ -34,7 +34,7 @@ export const MOST_DEADLINES = 4
 export function commentEraser(deps: {
   threads: ThreadStore
   cases: CaseStore
-  /** Gives a job to concluded cases that restart; null if that is left to the reconciler. */
+  /** Gives a job to cases that restart; null if that is left to the reconciler. */
   queues: Pick<StageQueues, 'push'> | null
   protocols: readonly Protocol[]
   clock: Clock
@@ -93,7 +93,7 @@ export function commentEraser(deps: {
       if (found === null || restart === null) continue
       const done = await cases.restartUnpublished(found, restart)
       if (done === 'changed') return false
-      if (done === 'restarted' && found.concluded) await queues?.push([found.record.id])
+      if (done === 'restarted') await queues?.push([found.record.id])
     }
     return true
   }

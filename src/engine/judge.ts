@@ -8,8 +8,11 @@ import type { Library } from '../ports/library.ts'
 import type { Advance, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { answerer } from './answer.ts'
+import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { callsIn } from './lost-calls.ts'
+import { type Pacing, pacing } from './pacing.ts'
+import { type Pending, pendingAsks } from './pending.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
@@ -39,11 +42,13 @@ interface JudgeParts {
 
 /**
  * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end;
- * `answer` answers one ask of a round and journals the result. Every step may be repeated, in any process, at any time.
+ * `answer` answers one ask of a round and journals the result; `pending` says what a case waits for. Every step may be
+ * repeated, in any process, at any time.
  */
-export function judge(parts: JudgeParts): Work {
-  const scripts = waitingScripts()
-  return { advance: advancer(parts, scripts), answer: answerer({ ...parts, scripts }) }
+export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
+  const scripts = waitingScripts(parts.clock)
+  const deps = { ...parts, scripts, pace: pacing(scripts, parts.clock) }
+  return { advance: advancer(deps), answer: answerer(deps), pending: pendingAsks(deps) }
 }
 
 const DONE: Advance = { next: 'done' }
@@ -51,12 +56,13 @@ const DONE: Advance = { next: 'done' }
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
-function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
-  const { protocols, cases, clock, settings } = parts
+function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readonly pace: Pacing }): Work['advance'] {
+  const { protocols, cases, clock, settings, scripts, pace } = parts
   const conclude = concluder(parts)
 
   async function advance(caseId: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
+    if (waiting === undefined) await pace.begin()
     // Read before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
     const seen = waiting ?? (await cases.peek(caseId))
     if (seen === null) return DONE
@@ -64,7 +70,10 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
     if (protocol === undefined) return PROTOCOL_OFF
     if (isHandedBack(seen.record, protocol, clock(), settings.handBackMs)) return LATER
     const taken = await cases.take(caseId, seen)
-    if (taken === null) return DONE
+    if (taken === null) {
+      scripts.forget(caseId)
+      return DONE
+    }
     const other = otherVersion(taken.record.versions, protocol)
     if (other !== otherVersion(seen.record.versions, protocol)) {
       // Another worker has restarted it meanwhile.
@@ -79,8 +88,7 @@ function advancer(parts: JudgeParts, scripts: WaitingScripts): Work['advance'] {
       return (await conclude(taken, replayState)) ? DONE : LATER
     }
     scripts.keep(taken, progress, replayState.open)
-    const of = { protocol: protocol.name, caseId, run: taken.run }
-    return { next: 'asks', asks: replayState.open.map(({ key, ask }) => ({ ...of, stage: ask.stage, key })) }
+    return { next: 'asks', groups: groupsOf(taken, replayState) }
   }
 
   /**
@@ -122,8 +130,7 @@ function concluder({ cases, clock, report, settings }: JudgeParts) {
     }
     const now = await cases.peek(record.id)
     if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id })
-    // A worker that took the case over has its own job for it. A restart of the case queued no job, so this one must
-    // continue it.
+    // A worker that took the case over continues it. One that restarted it may not: this one must.
     return now === null || (now.epoch !== epoch && now.run === run)
   }
 }

@@ -9,18 +9,22 @@ import { otherVersion } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 /**
- * What a job of a stage queue points to: an open question; nothing, because the ask has been answered or the case has
+ * What an ask of a stage queue points to: an open question; nothing, because the ask has been answered or the case has
  * ended or restarted (`stale`); or something that only a process with the case's own versions can find.
  */
 type Located =
-  | { readonly at: 'open'; readonly asked: KeyedAsk; readonly record: CaseRecord }
-  | { readonly at: 'stale' }
-  | { readonly at: 'other-version' }
+  /** `answersInRound`: how many answers the journal has when nothing of the round is open any more. */
+  | { readonly at: 'open'; readonly asked: KeyedAsk; readonly record: CaseRecord; readonly answersInRound: number }
+  /** `roundEnded`: no ask of its round is open, or the case has restarted, and perhaps nobody has advanced it since. */
+  | { readonly at: 'stale'; readonly roundEnded: boolean }
+  | { readonly at: 'other-version'; readonly record: CaseRecord; readonly protocol: Protocol }
+
+const GONE: Located = { at: 'stale', roundEnded: false }
 
 /** Finds the questions that jobs point to, in memory or by replaying the case. */
 export function locator(deps: {
   protocols: ReadonlyMap<string, Protocol>
-  cases: Pick<CaseStore, 'peek' | 'isCurrent'>
+  cases: Pick<CaseStore, 'peek' | 'isOpen'>
   scripts: WaitingScripts
   report: Report
   settings: { readonly maxTakeovers: number }
@@ -30,20 +34,29 @@ export function locator(deps: {
     const waiting = scripts.of(caseId)
     const known = waiting?.open.get(key)
     if (waiting?.run === run && known !== undefined) {
+      const { record, progress } = waiting
       // The subject may have been deleted, or the case restarted without a deleted comment: those words must not be
-      // sent any more.
-      if (await cases.isCurrent(caseId, run)) return { at: 'open', asked: known, record: waiting.record }
+      // sent any more. And what another worker has answered is not asked again.
+      if (await cases.isOpen(caseId, run, key))
+        return { at: 'open', asked: known, record, answersInRound: progress.asked.length }
       scripts.forget(caseId)
-      return { at: 'stale' }
     }
     const taken = await cases.peek(caseId)
     const protocol = protocols.get(name)
-    if (taken === null || protocol === undefined || taken.run !== run) return { at: 'stale' }
-    if (otherVersion(taken.record.versions, protocol) !== undefined) return { at: 'other-version' }
+    if (taken === null || protocol === undefined) return GONE
+    if (taken.run !== run) return { at: 'stale', roundEnded: true }
+    const { record } = taken
+    if (otherVersion(record.versions, protocol) !== undefined) return { at: 'other-version', record, protocol }
     const { replayState, progress } = replayCase(protocol, taken, undefined, deps)
-    if (replayState.at === 'end') return { at: 'stale' }
-    scripts.keep(taken, progress, replayState.open)
-    const asked = replayState.open.find((one) => one.key === key)
-    return asked === undefined ? { at: 'stale' } : { at: 'open', asked, record: taken.record }
+    if (replayState.at === 'end') return { at: 'stale', roundEnded: true }
+    const { asked, open } = replayState
+    scripts.keep(taken, progress, open)
+    const found = open.find((one) => one.key === key)
+    if (found !== undefined) return { at: 'open', asked: found, record, answersInRound: asked.length }
+    return { at: 'stale', roundEnded: open.every(({ round }) => round !== roundOf(asked, key)) }
   }
+}
+
+function roundOf(asked: readonly KeyedAsk[], key: string): number | undefined {
+  return asked.find((one) => one.key === key)?.round
 }

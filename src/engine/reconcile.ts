@@ -1,21 +1,36 @@
 import type { CaseStore } from '../ports/cases.ts'
-import type { StageQueues } from '../ports/queues.ts'
+import type { AskGroup, StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
+import type { Pending } from './pending.ts'
 
 /** Cases looked at in one step. */
 const AT_ONCE = 500
 
 /**
- * Gives a job to open cases that nobody has touched for `idleMs` and that have none, so that a lost job strands no
- * case. Pages through the idle cases, longest untouched first, and then starts over, so that those that do have a job
- * don't block the rest.
+ * Gives a job to open cases that nobody has touched for `idleMs` and that nothing would continue, so that a lost job
+ * strands no case. Pages through the idle cases, longest untouched first, and then starts over, so that those that do
+ * have a job don't block the rest.
  */
-export function reconciler(deps: { cases: CaseStore; queues: StageQueues; report: Report; idleMs: number }) {
-  const { cases, queues, report, idleMs } = deps
+export function reconciler(deps: {
+  cases: Pick<CaseStore, 'idle'>
+  queues: Pick<StageQueues, 'stranded' | 'push'>
+  pending: Pending
+  report: Report
+  idleMs: number
+}) {
+  const { cases, queues, pending, report, idleMs } = deps
   let looked = 0
   return async function reconcile(): Promise<number> {
     const idle = await cases.idle(idleMs, AT_ONCE, looked)
-    const stranded = idle.length === 0 ? [] : await queues.stranded(idle)
+    const waiting: { caseId: string; groups: readonly AskGroup[] }[] = []
+    for (const caseId of idle) {
+      const groups = await pending(caseId)
+      if (groups !== null) waiting.push({ caseId, groups })
+    }
+    const found = waiting.length === 0 ? [] : await queues.stranded(waiting)
+    // One that somebody has taken since was between two jobs.
+    const still = new Set(found.length === 0 ? [] : await cases.idle(idleMs, AT_ONCE, looked))
+    const stranded = found.filter((caseId) => still.has(caseId))
     await queues.push(stranded)
     // Cases that got a job leave the list, so others move up into the page that was just read: the next pass finds
     // them.

@@ -29,6 +29,14 @@ export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number
 }
 
 /**
+ * Whether an ask of a case of other versions is left to another process: for ever if the case's script is newer, and
+ * for `handBackMs` otherwise.
+ */
+export function isLeftToOthers(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
+  return otherVersion(record.versions, protocol) === 'newer' || now - pinnedAt(record) < handBackMs
+}
+
+/**
  * When the case got its versions, ms since 1970. A restart counts as well: otherwise two kinds of workers, neither of
  * them newer, would restart the case in turn and pay for it each time.
  */

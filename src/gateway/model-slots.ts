@@ -1,6 +1,6 @@
+import { type Slots, slots } from '../domain/slots.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
-import { type Slots, slots } from './slots.ts'
 import { type TimeLimits, timeLimits } from './time-limits.ts'
 
 export interface SlotSettings {

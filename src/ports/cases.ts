@@ -43,17 +43,23 @@ export interface CaseRestart {
   readonly seen: number | null
 }
 
+/** What became of an answer, and how many answers the journal has. */
+export interface Journaled {
+  readonly outcome: 'stored' | 'exists' | 'stale'
+  readonly answers: number
+}
+
 /** Open cases and their journals. All of it is durable: when a promise resolves, the effect is in the store. */
 export interface CaseStore {
   /**
-   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). The
-   * record is left out for a caller that already has it for this run (`known`). Throws {@link StoreSuspended}.
+   * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). What a
+   * caller already knows of this run, its record and some answers, is not read again. Throws {@link StoreSuspended}.
    */
-  take(caseId: string, known?: Pick<TakenCase, 'run' | 'record'>): Promise<TakenCase | null>
+  take(caseId: string, known?: Pick<TakenCase, 'run' | 'record' | 'journal'>): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
-  /** Whether the case is open in this run. */
-  isCurrent(caseId: string, run: number): Promise<boolean>
+  /** Whether the case is open in this run, and the ask has no answer. */
+  isOpen(caseId: string, run: number, key: string): Promise<boolean>
   /** Reads an unpublished case without taking it over; null if there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
   /**
@@ -67,9 +73,9 @@ export interface CaseStore {
   restart(caseId: string, epoch: number, record: CaseRecord): Promise<boolean>
   /**
    * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
-   * open.
+   * open. `answers` is how many the run has now; of several that are written at once, exactly one sees the last number.
    */
-  answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<'stored' | 'exists' | 'stale'>
+  answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<Journaled>
   /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**

@@ -1,10 +1,25 @@
-/** What a case needs next. */
+/**
+ * What a case needs next: a round's open asks, or nothing (it has ended, or another worker has it), or to be advanced
+ * again later.
+ */
 export type Advance =
-  | { readonly next: 'asks'; readonly asks: readonly StagedAsk[] }
+  | { readonly next: 'asks'; readonly groups: readonly AskGroup[] }
   | { readonly next: 'done' }
   | { readonly next: 'later'; readonly delayMs: number }
 
-/** A queued ask: ids only; the worker derives the question from the case. */
+/** The open asks of one round at one stage that share a job. Ids only: the worker derives the questions from the case. */
+export interface AskGroup {
+  readonly protocol: string
+  readonly stage: string
+  readonly caseId: string
+  readonly run: number
+  /** The same whenever the case is advanced to this round, whichever of its asks are still open. Unique in run and stage. */
+  readonly name: string
+  /** Of the asks, at least one. */
+  readonly keys: readonly string[]
+}
+
+/** One ask of a group. */
 export interface StagedAsk {
   readonly protocol: string
   readonly stage: string
@@ -26,7 +41,8 @@ export interface Attempt {
 }
 
 export type AttemptEnd =
-  | { readonly end: 'done' }
+  /** `advance`: nothing of the case's round is open any more, or the case has restarted; it must be advanced now. */
+  | { readonly end: 'done'; readonly advance: boolean }
   | { readonly end: 'again' }
   | { readonly end: 'held'; readonly delayMs: number }
 
@@ -37,6 +53,7 @@ export interface Work {
   answer(ask: StagedAsk, attempt: Attempt): Promise<AttemptEnd>
 }
 
+/** Asks at a stage, or cases to be advanced. Where more than a few jobs wait, the asks in them are estimated. */
 export interface StageBacklog {
   readonly protocol: string
   readonly stage: string
@@ -45,17 +62,21 @@ export interface StageBacklog {
 }
 
 /**
- * One queue for cases and one for each stage of each protocol. A case's job waits for the asks that it returned, and is
- * advanced again when all have ended; the jobs of a dead worker are started again elsewhere.
+ * One queue for cases and one for each stage of each protocol. A case's job only advances it: the groups of asks that
+ * this returns are queued at their stages. Whichever worker is told `advance` by the answer that ends a round advances
+ * the case in its place, before its own job ends. The jobs of a dead worker are started again elsewhere.
  */
 export interface StageQueues {
   /** Makes sure that the case has a job; does nothing if it has one. */
   push(caseIds: readonly string[]): Promise<void>
   /** Starts processing; a stage runs at most its set number of asks at once in this process. */
   work(work: Work): void
-  /** Returns those of the cases that have no live job, and clears away what is left of dead ones. */
-  stranded(caseIds: readonly string[]): Promise<string[]>
-  /** Removes leftover jobs of ended cases, except jobs a worker is running. */
+  /**
+   * Returns those of the cases that nothing will continue: neither a job of the case nor one of the groups that it waits
+   * for is live.
+   */
+  stranded(cases: readonly { readonly caseId: string; readonly groups: readonly AskGroup[] }[]): Promise<string[]>
+  /** Removes the cases' own jobs, except those that a worker is running. Jobs of their asks end by themselves. */
   drop(caseIds: readonly string[]): Promise<void>
   backlog(): Promise<StageBacklog[]>
   /** Stops taking jobs, aborts attempts through their signal after `graceMs`, and closes. */

@@ -85,6 +85,8 @@ export interface Events {
   'ask:ended': { protocol: string; stage: string; seconds: number; outcome: AskOutcome }
   /** A job whose worker sent no heartbeat for too long was given to another. */
   'job:stalled': { queue: string }
+  /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
+  'job:lapsed': { queue: string; jobs: number }
   /** A call to a model ended. */
   'call:ended': {
     protocol: string

@@ -152,6 +152,15 @@ describe('lets pass', () => {
         transcripts: [record(transcriptOf('rumor~p~r2', 'p', ['c'], ['a']))],
       },
     ],
+    [
+      'a question that a fault has held up on its way, of a run that was restarted',
+      {
+        transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['b', 'a']))],
+        calls: [call('a', 1, 1_000), call('b', 2, 9_000)],
+        asked: [asked('a', 'q'), { ...asked('b', 'q'), by: 'worker-1' }],
+        shadows: [{ worker: 'worker-1', from: 8_900, to: 9_100 }],
+      },
+    ],
     ['an orphan near a fault', { ...orphan, shadows: [{ worker: 'worker-0', from: 8_900, to: 9_100 }] }],
     [
       'a malformed message with its dead letter',

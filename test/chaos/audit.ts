@@ -283,6 +283,13 @@ function recount(
         (shadow.worker === null || shadow.worker === worker) && at <= shadow.to && (endedAt ?? Infinity) >= shadow.from,
     )
   }
+  /** Whether it arrived while a fault met the process that sent it. */
+  const heldUp = ({ call, at }: CallRecord) => {
+    const worker = by.get(call ?? '')?.by
+    return shadows.some(
+      (shadow) => shadow.worker !== null && shadow.worker === worker && at >= shadow.from && at <= shadow.to,
+    )
+  }
   const described = (record: CallRecord) => {
     const of = by.get(record.call ?? '')
     return `call ${record.seq} (${record.stage} of ${of?.subject} by ${of?.by}, ${record.status} at ${new Date(record.endedAt ?? record.at).toISOString()})`
@@ -323,7 +330,8 @@ function recount(
           other === undefined
             ? later.at < (lastOf.get(claim.verdictId) ?? 0)
             : other.turn === claim.turn && other.outcome !== 'timeout'
-        if (later !== first && later.at > journaledBy && inThisCase)
+        // So was one that a fault has held up on its way: a case that restarts may ask the same in another process.
+        if (later !== first && later.at > journaledBy && inThisCase && !heldUp(later))
           again.push(`${described(later)} asks what call ${first.seq} was answered for ${claim.verdictId}`)
       }
     }

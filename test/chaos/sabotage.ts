@@ -35,8 +35,8 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'no-journal': [
     {
       file: 'src/adapters/redis/scripts/cases/answer.lua',
-      text: "if redis.call('HSETNX', journal, key, entry) == 1 then return 'stored' end",
-      instead: "do return 'stored' end",
+      text: "local stored = redis.call('HSETNX', journal, key, entry) == 1",
+      instead: 'local stored = true',
     },
   ],
   /** A new consumer that joins the group does not learn that intake is paused. */

@@ -118,7 +118,7 @@ describe('cases take turns at a stage', () => {
     await expect.poll(waitingAsks, SOON).toBe(6 - AT_WORK)
     const age = async () => (await queues.backlog()).find(({ stage }) => stage === 'stance')?.oldestWaitingSeconds ?? 0
     await expect.poll(age, SOON).toBeGreaterThan(0.2)
-    expect(await queues.stranded(['giant'])).toEqual([])
+    expect(await work.stranded(queues, ['giant'])).toEqual([])
     work.open()
     await expect.poll(() => work.timesAdvanced('giant'), SOON).toBe(2)
     expect(await age()).toBe(0)

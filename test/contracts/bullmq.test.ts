@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { caseJobId } from '../../src/adapters/bullmq/jobs.ts'
 import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
@@ -11,10 +13,21 @@ import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import type { StageQueues } from '../../src/ports/queues.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
-import { ATTEMPTS, askOf, BACKOFF_MS, notedWork, STAGES, stageQueuesContract } from './stage-queues.ts'
+import {
+  ATTEMPTS,
+  alone,
+  askOf,
+  BACKOFF_MS,
+  notedWork,
+  STAGES,
+  stageQueuesContract,
+  strandedIn,
+  together,
+} from './stage-queues.ts'
 import { KILL_SETTINGS } from './worker-settings.ts'
 
 const SOON = { timeout: 10_000, interval: 10 }
+const GRACE_MS = 10_000
 let server: RestartableServer
 let client: Redis
 
@@ -66,7 +79,10 @@ describe('in BullMQ', () => {
     opened.push(queues)
     return queues
   }
-  it('a stage runs at most its set number of asks at once, in each process', async () => {
+  it.each([
+    ['a job each', alone],
+    ['one job', together],
+  ])('a stage runs at most its set number of asks at once, in each process; here %s', async (_, groups) => {
     const queues = queuesHere({
       stages: {
         default: { concurrency: 8, attempts: 1, backoffMs: 1 },
@@ -75,6 +91,7 @@ describe('in BullMQ', () => {
     })
     let [now, most] = [0, 0]
     const noted = notedWork((caseId) => Array.from({ length: 6 }, (_, index) => askOf(caseId, `0.${index}`)), {
+      groups,
       async answer() {
         most = Math.max(most, ++now)
         await sleep(15)
@@ -86,6 +103,76 @@ describe('in BullMQ', () => {
     await queues.push(['c1', 'c2'])
     await expect.poll(() => noted.advanced.length, SOON).toBe(4)
     expect(most).toBe(2)
+  })
+
+  it('a drain begins none of the asks of a job that had no place yet; another worker answers them', async () => {
+    const one = { default: { concurrency: 1, attempts: 1, backoffMs: 1 } }
+    const [first, second] = [queuesHere({ stages: one }), queuesHere({ stages: one })]
+    const gate = Promise.withResolvers<void>()
+    const keys = ['0.0', '0.1', '0.2']
+    const draining = notedWork((caseId) => keys.map((key) => askOf(caseId, key)), {
+      groups: together,
+      async answer() {
+        await gate.promise
+        return { end: 'done' }
+      },
+    })
+    first.work(draining.work)
+    await first.push(['c1'])
+    await expect.poll(() => draining.answered.length, SOON).toBe(1)
+    const closed = first.close(GRACE_MS)
+    gate.resolve()
+    await closed
+    expect(draining.answered).toHaveLength(1)
+    const noted = notedWork(() => [])
+    second.work(noted.work)
+    await expect.poll(() => noted.answered.map(({ ask }) => ask.key), SOON).toEqual(['0.1', '0.2'])
+    expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1, 1])
+  })
+
+  it('works off jobs of the version before: one for each ask, as a child of its case’s job', async () => {
+    const bull = { connection: client, prefix }
+    const cases = new Queue('cases', bull)
+    const asks = new Queue('rumor.stance', bull)
+    try {
+      const gone = { removeOnComplete: true, removeOnFail: true }
+      const id = caseJobId('c1')
+      await cases.add('case', { caseId: 'c1' }, { jobId: id, ...gone })
+      const earlier = new Worker('cases', undefined, { ...bull, autorun: false })
+      const job = await earlier.getNextJob('token')
+      for (const [key, data] of [
+        ['0.0', { heldMs: 0, tries: 0 }],
+        ['0.1', { heldMs: 250, tries: 1 }],
+        ['0.2', { heldMs: 0 }],
+      ] as const)
+        await asks.add(
+          'stance',
+          { ...askOf('c1', key), ...data, readyAt: Date.now() },
+          { jobId: `${id}${key}`, parent: { id, queue: cases.qualifiedName }, attempts: 3, ...gone },
+        )
+      expect(await job?.moveToWaitingChildren('token')).toBe(true)
+      await earlier.close()
+      const queues = queuesHere()
+      // It waits for them: it is not stranded.
+      expect(await strandedIn(queues, ['c1'])).toEqual([])
+      const noted = notedWork((caseId) => [askOf(caseId, '1.0')], {
+        answer: async ({ key }, { heldMs }) =>
+          key === '0.2' && heldMs === 0 ? { end: 'held', delayMs: 100 } : { end: 'done' },
+      })
+      queues.work(noted.work)
+      await expect.poll(() => noted.answered.length, SOON).toBe(5)
+      const seen = noted.answered.map(({ ask: { key }, attempt }) => [key, attempt.number, attempt.heldMs])
+      expect(seen.sort()).toEqual([
+        ['0.0', 1, 0],
+        ['0.1', 2, 250],
+        ['0.2', 1, 0],
+        ['0.2', 1, 100],
+        ['1.0', 1, 0],
+      ])
+      await expect.poll(() => client.keys(`${prefix}:*:j*`), SOON).toEqual([])
+    } finally {
+      await Promise.all([cases.close(), asks.close()])
+    }
   })
 
   it('the backlog tells how many wait, and for how long the oldest has', async () => {
@@ -139,17 +226,16 @@ describe('in BullMQ', () => {
     expect(cases?.oldestWaitingSeconds).toBeLessThan(20)
   })
 
-  it('what is left of a case that has ended can be taken away, its asks with it', async () => {
+  it('the job of a case that has ended elsewhere can be taken away', async () => {
     const queues = queuesHere()
-    const asking = notedWork((caseId) => [askOf(caseId)], { answer: async () => ({ end: 'held', delayMs: 60_000 }) })
-    queues.work(asking.work)
+    queues.work(notedWork(() => [], { advance: async () => ({ next: 'later', delayMs: 60_000 }) }).work)
     await queues.push(['c1'])
     const delayed = async () => (await queues.backlog()).reduce((sum, { states }) => sum + states.delayed, 0)
-    await expect.poll(delayed, SOON).toBeGreaterThan(0)
-    expect(await queues.stranded(['c1'])).toEqual([])
+    await expect.poll(delayed, SOON).toBe(1)
+    expect(await strandedIn(queues, ['c1'])).toEqual([])
     await queues.drop(['c1', 'unknown'])
     expect(await delayed()).toBe(0)
-    expect(await queues.stranded(['c1'])).toEqual(['c1'])
+    expect(await strandedIn(queues, ['c1'])).toEqual(['c1'])
   })
 
   it('jobs hold ids and no content, and none is left when all has ended', async () => {
@@ -184,7 +270,7 @@ describe('in BullMQ', () => {
     const [job = ''] = await client.keys(`${prefix}:cases:j*`)
     await queues.push(['kept'])
     expect(await client.del(job)).toBe(1)
-    expect(await queues.stranded(['lost', 'kept'])).toEqual(['lost'])
+    expect(await strandedIn(queues, ['lost', 'kept'])).toEqual(['lost'])
     await queues.push(['lost'])
     const noted = notedWork((caseId) => [askOf(caseId)])
     queues.work(noted.work)
@@ -205,8 +291,8 @@ describe('in BullMQ', () => {
       ['rumor.stance', []],
       ['rumor.judge', ['c1']],
     ] as const) {
-      await client.del(...(await client.keys(`${prefix}:${stage}:*`)))
-      expect(await second.stranded(['c1'])).toEqual(stranded)
+      await client.del(...(await client.keys(`${prefix}:${stage}.rounds:*`)))
+      expect(await noted.stranded(second, ['c1'])).toEqual(stranded)
     }
     const after = notedWork((caseId) => [askOf(caseId, '1.0')])
     second.work(after.work)
@@ -218,7 +304,7 @@ describe('in BullMQ', () => {
     const queues = queuesHere()
     await queues.push(['c1'])
     await client.del(...(await client.keys(`${prefix}:*`)))
-    expect(await queues.stranded(['c1'])).toEqual(['c1'])
+    expect(await strandedIn(queues, ['c1'])).toEqual(['c1'])
     await queues.push(['c1'])
     const noted = notedWork((caseId) => [askOf(caseId)])
     queues.work(noted.work)

@@ -79,7 +79,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       for (const moment of ['concluded', 'published']) {
         expect(await stores.cases.take(record.id), moment).toBeNull()
         expect(await stores.cases.peek(record.id)).toBeNull()
-        expect(await stores.cases.answer(record.id, run, '0.0', entryOf(1))).toBe('stale')
+        expect((await stores.cases.answer(record.id, run, '0.0', entryOf(1))).outcome).toBe('stale')
         expect(await stores.cases.restart(record.id, epoch, record)).toBe(false)
         expect(await stores.cases.idle(0, 10)).toEqual([])
         expect(await stores.cases.countOpen()).toBe(0)
@@ -90,7 +90,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     it('knows no case that was never opened', async () => {
       expect(await stores.cases.take('rumor~nobody~r1')).toBeNull()
       expect(await stores.cases.peek('rumor~nobody~r1')).toBeNull()
-      expect(await stores.cases.answer('rumor~nobody~r1', 0, '0.0', entryOf(1))).toBe('stale')
+      expect((await stores.cases.answer('rumor~nobody~r1', 0, '0.0', entryOf(1))).outcome).toBe('stale')
       await stores.cases.loseCalls('rumor~nobody~r1', [{ key: '0.0', id: 'x', outcome: 'failed' }])
       expect(await stores.cases.countOpen()).toBe(1)
     })
@@ -102,9 +102,12 @@ export function caseStoreContract(name: string, make: MakeStores): void {
         failed: { code: 'refused', detail: 'no' },
         raw: null,
       }
-      expect(await stores.cases.answer(record.id, run, '0.0', first)).toBe('stored')
-      expect(await stores.cases.answer(record.id, run, '0.0', entryOf('second'))).toBe('exists')
-      expect(await stores.cases.answer(record.id, run, '0.10', entryOf('other'))).toBe('stored')
+      expect((await stores.cases.answer(record.id, run, '0.0', first)).outcome).toBe('stored')
+      expect(await stores.cases.answer(record.id, run, '0.0', entryOf('second'))).toEqual({
+        outcome: 'exists',
+        answers: 1,
+      })
+      expect((await stores.cases.answer(record.id, run, '0.10', entryOf('other'))).outcome).toBe('stored')
       const { journal } = await takeCase(stores, record.id)
       expect([...journal].sort(([a], [b]) => (a < b ? -1 : 1))).toEqual([
         ['0.0', first],
@@ -117,11 +120,11 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       await stores.cases.answer(record.id, run, '0.0', entryOf('old'))
       const renewed = { ...record, versions: { script: 2, prompts: 'q', settings: 't' } }
       expect(await stores.cases.restart(record.id, epoch, renewed)).toBe(true)
-      expect(await stores.cases.answer(record.id, run, '0.1', entryOf('too late'))).toBe('stale')
+      expect((await stores.cases.answer(record.id, run, '0.1', entryOf('too late'))).outcome).toBe('stale')
       const taken = await takeCase(stores, record.id)
       expect(taken).toMatchObject({ record: renewed, run: run + 1 })
       expect(taken.journal.size).toBe(0)
-      expect(await stores.cases.answer(record.id, taken.run, '0.0', entryOf('new'))).toBe('stored')
+      expect((await stores.cases.answer(record.id, taken.run, '0.0', entryOf('new'))).outcome).toBe('stored')
     })
 
     it('restarts for the latest taker alone', async () => {
@@ -146,8 +149,8 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     it('takes an answer that is told twice for told once: over a cut connection it is sent again', async () => {
       const { run } = await takeCase(stores, record.id)
       for (let time = 0; time < 2; time++)
-        expect(await stores.cases.answer(record.id, run, '0.0', entryOf(1))).toBe('stored')
-      expect(await stores.cases.answer(record.id, run, '0.0', entryOf(2))).toBe('exists')
+        expect((await stores.cases.answer(record.id, run, '0.0', entryOf(1))).outcome).toBe('stored')
+      expect((await stores.cases.answer(record.id, run, '0.0', entryOf(2))).outcome).toBe('exists')
     })
 
     it('lists open cases that nobody took for a while, the longest untouched first', async () => {
@@ -223,12 +226,37 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       })
     })
 
+    it('is taken with its whole journal, whatever of it its worker knows already', async () => {
+      const first = await takeCase(stores, record.id)
+      for (const key of ['0.0', '0.1', '1.0']) await stores.cases.answer(record.id, first.run, key, entryOf(key))
+      const known = { run: first.run, record, journal: new Map([['0.1', entryOf('0.1')]]) }
+      const taken = await stores.cases.take(record.id, known)
+      const whole = { '0.0': entryOf('0.0'), '0.1': entryOf('0.1'), '1.0': entryOf('1.0') }
+      expect(Object.fromEntries(taken?.journal ?? [])).toEqual(whole)
+      expect(taken?.record).toEqual(record)
+      // What it knows of another run counts for nothing.
+      await stores.cases.restart(record.id, taken?.epoch ?? 0, { ...record, restartedAt: 7 })
+      const again = await stores.cases.take(record.id, known)
+      expect([again?.run, again?.journal.size, again?.record.restartedAt]).toEqual([first.run + 1, 0, 7])
+    })
+
+    it('has an ask open until it is answered, in its run alone', async () => {
+      const { run } = await takeCase(stores, record.id)
+      const open = (key: string, ofRun = run) => stores.cases.isOpen(record.id, ofRun, key)
+      expect([await open('0.0'), await open('0.0', run + 1)]).toEqual([true, false])
+      await stores.cases.answer(record.id, run, '0.0', entryOf(1))
+      expect([await open('0.0'), await open('0.1')]).toEqual([false, true])
+      expect(await stores.cases.isOpen('rumor~nobody~r1', 0, '0.0')).toBe(false)
+    })
+
     it('keeps a big journal whole', async () => {
       const { run } = await takeCase(stores, record.id)
       const keys = Array.from({ length: 300 }, (_, index) => `0.${index}`)
-      await Promise.all(
+      const journaled = await Promise.all(
         keys.map((key) => stores.cases.answer(record.id, run, key, entryOf({ key, text: 'x'.repeat(1_000) }))),
       )
+      // Each number once: exactly one of them ends the round.
+      expect(journaled.map(({ answers }) => answers).sort((a, b) => a - b)).toEqual(keys.map((_, index) => index + 1))
       const { journal } = await takeCase(stores, record.id)
       expect(new Map(keys.map((key) => [key, journal.get(key)?.answer]))).toEqual(
         new Map(keys.map((key) => [key, { key, text: 'x'.repeat(1_000) }])),

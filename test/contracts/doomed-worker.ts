@@ -4,7 +4,7 @@
 import { writeSync } from 'node:fs'
 import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
-import { askOf, STAGES } from './stage-queues.ts'
+import { alone, askOf, STAGES } from './stage-queues.ts'
 import { KILL_SETTINGS } from './worker-settings.ts'
 
 const [, , url = '', prefix = ''] = process.argv
@@ -19,7 +19,7 @@ const queues = bullQueues({
 })
 queues.work({
   async advance(caseId) {
-    if (caseId !== 'hangs in advance') return { next: 'asks', asks: [askOf(caseId)] }
+    if (caseId !== 'hangs in advance') return { next: 'asks', groups: alone([askOf(caseId)]) }
     say(caseId)
     return new Promise(() => {})
   },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Advance, Attempt, AttemptEnd, StagedAsk, StageQueues, Work } from '../../src/ports/queues.ts'
+import type { Advance, AskGroup, Attempt, AttemptEnd, StagedAsk, StageQueues, Work } from '../../src/ports/queues.ts'
 
 export const STAGES = [
   { protocol: 'rumor', stage: 'stance' },
@@ -20,20 +20,63 @@ export const askOf = (caseId: string, key = '0.0', stage = 'stance'): StagedAsk 
   key,
 })
 
+/** Each ask in a job of its own. */
+export const alone = (asks: readonly StagedAsk[]): AskGroup[] =>
+  asks.map(({ key, ...of }) => ({ ...of, name: key, keys: [key] }))
+
+/** The asks of each stage in one job. */
+export const together = (asks: readonly StagedAsk[], name = '0'): AskGroup[] =>
+  [...Map.groupBy(asks, ({ stage }) => stage).values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const { key: _, ...of } = first
+    return [{ ...of, name, keys: group.map(({ key }) => key) }]
+  })
+
+/** What a test says of an advance: asks stand for groups of one. */
+type GivenAdvance = Advance | { readonly next: 'asks'; readonly asks: readonly StagedAsk[] }
+/** What a test says of an answer: whether it ends the round is counted here. */
+type GivenEnd = Exclude<AttemptEnd, { end: 'done' }> | { readonly end: 'done' }
+
 /** Work that notes what is asked of it. Each case has one round of the asks given, and then its end. */
-export function notedWork(asksOf: (caseId: string) => readonly StagedAsk[], given: Partial<Work> = {}) {
+export function notedWork(
+  asksOf: (caseId: string) => readonly StagedAsk[],
+  given: {
+    readonly advance?: (caseId: string) => Promise<GivenAdvance>
+    readonly answer?: (ask: StagedAsk, attempt: Attempt) => Promise<GivenEnd>
+    readonly groups?: (asks: readonly StagedAsk[]) => AskGroup[]
+  } = {},
+) {
   const advanced: string[] = []
   const answered: { ask: StagedAsk; attempt: Attempt; at: number }[] = []
+  const { groups: groupsOf = alone } = given
+  /** By case, the asks of its last round that are open. */
+  const open = new Map<string, Set<string>>()
+  const waitsFor = new Map<string, readonly AskGroup[]>()
+  const nameOf = ({ run, key }: { run: number; key: string }) => `${run}/${key}`
+
+  async function advance(caseId: string): Promise<GivenAdvance> {
+    advanced.push(caseId)
+    if (given.advance !== undefined) return given.advance(caseId)
+    const first = advanced.filter((one) => one === caseId).length === 1
+    return first ? { next: 'asks', asks: asksOf(caseId) } : { next: 'done' }
+  }
   const work: Work = {
     async advance(caseId): Promise<Advance> {
-      advanced.push(caseId)
-      if (given.advance !== undefined) return given.advance(caseId)
-      const first = advanced.filter((one) => one === caseId).length === 1
-      return first ? { next: 'asks', asks: asksOf(caseId) } : { next: 'done' }
+      const next = await advance(caseId)
+      if (next.next !== 'asks') return next
+      const groups = 'asks' in next ? groupsOf(next.asks) : next.groups
+      waitsFor.set(caseId, groups)
+      open.set(caseId, new Set(groups.flatMap(({ run, keys }) => keys.map((key) => nameOf({ run, key })))))
+      return { next: 'asks', groups }
     },
     async answer(ask, attempt): Promise<AttemptEnd> {
       answered.push({ ask, attempt, at: performance.now() })
-      return given.answer?.(ask, attempt) ?? { end: 'done' }
+      const end = (await given.answer?.(ask, attempt)) ?? { end: 'done' }
+      if (end.end !== 'done') return end
+      const left = open.get(ask.caseId)
+      left?.delete(nameOf(ask))
+      return { end: 'done', advance: left === undefined || left.size === 0 }
     },
   }
   return {
@@ -41,8 +84,15 @@ export function notedWork(asksOf: (caseId: string) => readonly StagedAsk[], give
     advanced,
     answered,
     timesAdvanced: (caseId: string) => advanced.filter((one) => one === caseId).length,
+    /** Those of the cases that nothing would continue. */
+    stranded: (queues: StageQueues, caseIds: readonly string[]) =>
+      queues.stranded(caseIds.map((caseId) => ({ caseId, groups: waitsFor.get(caseId) ?? [] }))),
   }
 }
+
+/** Those of the cases that nothing would continue; they wait for no asks. */
+export const strandedIn = (queues: StageQueues, caseIds: readonly string[]) =>
+  queues.stranded(caseIds.map((caseId) => ({ caseId, groups: [] })))
 
 /** What stage queues promise. `make` gives queues with {@link STAGES}, {@link ATTEMPTS} and {@link BACKOFF_MS}. */
 export function stageQueuesContract(name: string, make: () => Promise<StageQueues>): void {
@@ -169,6 +219,74 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       expect(held).toBeLessThan(2_500)
     })
 
+    it('answers the asks of a job side by side, each tried again and held by itself', async () => {
+      const slow = Promise.withResolvers<void>()
+      const keys = ['slow', 'held', 'fails', 'plain']
+      const noted = notedWork((caseId) => keys.map((key) => askOf(caseId, key)), {
+        groups: together,
+        async answer({ key }, { number, heldMs }) {
+          if (key === 'slow') await slow.promise
+          if (key === 'held' && heldMs === 0) return { end: 'held', delayMs: 50 }
+          if (key === 'fails' && number < ATTEMPTS) return { end: 'again' }
+          return { end: 'done' }
+        },
+      })
+      queues.work(noted.work)
+      await queues.push(['c1'])
+      const triesOf = (wanted: string) =>
+        noted.answered.flatMap(({ ask, attempt }) => (ask.key === wanted ? [[attempt.number, attempt.heldMs]] : []))
+      // All the others end although one is still being answered.
+      await expect.poll(() => triesOf('fails').length, SOON).toBe(ATTEMPTS)
+      expect(triesOf('slow')).toEqual([[1, 0]])
+      expect(triesOf('plain')).toEqual([[1, 0]])
+      expect(triesOf('held')).toEqual([
+        [1, 0],
+        [1, 50],
+      ])
+      expect(triesOf('fails')).toEqual([
+        [1, 0],
+        [2, 0],
+        [3, 0],
+      ])
+      expect(noted.timesAdvanced('c1')).toBe(1)
+      slow.resolve()
+      await expect.poll(() => noted.timesAdvanced('c1'), SOON).toBe(2)
+      expect(triesOf('slow')).toHaveLength(1)
+    })
+
+    it('answers again only what is open of a job, when all that is left of it waits', async () => {
+      const noted = notedWork((caseId) => ['a', 'b', 'c'].map((key) => askOf(caseId, key)), {
+        groups: together,
+        async answer({ key }, { heldMs }) {
+          const delayMs = { a: 0, b: 100, c: 300 }[key] ?? 0
+          return heldMs < delayMs ? { end: 'held', delayMs } : { end: 'done' }
+        },
+      })
+      queues.work(noted.work)
+      await queues.push(['c1'])
+      await expect.poll(() => noted.timesAdvanced('c1'), SOON).toBe(2)
+      expect(noted.answered.map(({ ask: { key }, attempt }) => `${key} ${attempt.heldMs}`)).toEqual([
+        ...['a 0', 'b 0', 'c 0', 'b 100', 'c 300'],
+      ])
+    })
+
+    it('advances a case later when it says so at the end of a round', async () => {
+      let ended = 0
+      const noted = notedWork((caseId) => [askOf(caseId)], {
+        async advance(caseId) {
+          const times = noted.timesAdvanced(caseId)
+          if (times === 1) return { next: 'asks', asks: [askOf(caseId)] }
+          if (times === 3) return { next: 'done' }
+          ended = performance.now()
+          return { next: 'later', delayMs: 250 }
+        },
+      })
+      queues.work(noted.work)
+      await queues.push(['c1'])
+      await expect.poll(() => noted.timesAdvanced('c1'), SOON).toBe(3)
+      expect(performance.now() - ended).toBeGreaterThanOrEqual(240)
+    })
+
     it('advances a case later when it says so', async () => {
       let first = 0
       const noted = notedWork(() => [], {
@@ -187,6 +305,11 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
     it('does nothing for a case that has a job, and starts one that has ended anew', async () => {
       const gate = Promise.withResolvers<void>()
       const noted = notedWork((caseId) => [askOf(caseId)], {
+        async advance(caseId) {
+          const ended = noted.answered.length > 0 && noted.timesAdvanced(caseId) > 2
+          if (ended) return { next: 'done' }
+          return { next: 'asks', asks: [askOf(caseId)] }
+        },
         async answer() {
           await gate.promise
           return { end: 'done' }
@@ -196,22 +319,26 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await queues.push(['c1'])
       queues.work(noted.work)
       await expect.poll(() => noted.answered.length, SOON).toBe(1)
+      expect(noted.advanced).toEqual(['c1'])
+      // While its ask is being answered: if it is advanced again, the ask has its job already.
       await queues.push(['c1'])
       await queues.push([])
       await sleep(200)
-      expect(noted.advanced).toEqual(['c1'])
-      gate.resolve()
-      await expect.poll(() => noted.advanced.length, SOON).toBe(2)
-      await expect.poll(() => queues.stranded(['c1']), SOON).toEqual(['c1'])
       expect(noted.answered).toHaveLength(1)
+      const before = noted.advanced.length
+      expect(before).toBeLessThanOrEqual(2)
+      gate.resolve()
+      await expect.poll(() => noted.stranded(queues, ['c1']), SOON).toEqual(['c1'])
+      const after = noted.advanced.length
+      expect(after).toBeGreaterThan(before)
       await queues.push(['c1'])
-      await expect.poll(() => noted.advanced.length, SOON).toBe(3)
+      await expect.poll(() => noted.advanced.length, SOON).toBe(after + 1)
     })
 
     it('calls no case stranded that waits, is advanced, is asked, is held or tries again', async () => {
       const gate = Promise.withResolvers<void>()
       await queues.push(['waits'])
-      expect(await queues.stranded(['waits', 'nobody’s'])).toEqual(['nobody’s'])
+      expect(await strandedIn(queues, ['waits', 'nobody’s'])).toEqual(['nobody’s'])
       const noted = notedWork((caseId) => [askOf(caseId)], {
         async answer({ caseId }) {
           if (caseId === 'held') return { end: 'held', delayMs: 60_000 }
@@ -231,7 +358,9 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await expect.poll(() => noted.answered.length, SOON).toBeGreaterThanOrEqual(4)
       await sleep(100)
       expect(
-        await queues.stranded(['waits', 'is advanced', 'is asked', 'held', 'tries again', 'comes later', 'nobody’s']),
+        await noted.stranded(queues, [
+          ...['waits', 'is advanced', 'is asked', 'held', 'tries again', 'comes later', 'nobody’s'],
+        ]),
       ).toEqual(['nobody’s'])
       gate.resolve()
     })
@@ -262,7 +391,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
         broken = false
         await expect
           .poll(async () => {
-            const stranded = noted.answered.length >= 2 ? [] : await queues.stranded(['c1'])
+            const stranded = noted.answered.length >= 2 ? [] : await noted.stranded(queues, ['c1'])
             await queues.push(stranded)
             return noted.answered.length
           }, SOON)

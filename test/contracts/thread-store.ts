@@ -1211,7 +1211,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.cases.peek(hate.id)).toBeNull()
         expect(await stores.cases.countOpen()).toBe(0)
         expect(await stores.cases.idle(0, 10)).toEqual([])
-        expect(await stores.cases.answer(rumor.id, run, '0.0', entryOf(1))).toBe('stale')
+        expect((await stores.cases.answer(rumor.id, run, '0.0', entryOf(1))).outcome).toBe('stale')
         expect(await stores.cases.conclude(rumor, epoch, endOf(rumor))).toBe(false)
         await stores.threads.deletePost(p1, retractionOf(p1))
         const entries = await stores.outbox.next('one', 10, 10)
@@ -1243,7 +1243,9 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect((await traces(secret)).length).toBeGreaterThan(4)
         await stores.threads.deletePost(p1, retractionOf(p1))
         await stores.threads.deletePost(thread('only an orphan'), retractionOf(thread('only an orphan')))
-        expect(await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).toBe('stale')
+        expect((await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).outcome).toBe(
+          'stale',
+        )
         await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
         await stores.cases.conclude(second, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))
         await put([said('c1', { text: secret })])

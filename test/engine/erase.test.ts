@@ -15,7 +15,7 @@ import { promptsOf } from '../../src/protocols/make.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, said, T0, thread, unsaid } from '../contracts/samples.ts'
 import { plainFence, plainRank } from '../protocols/drive.ts'
-import { GATEWAY, memoryParts, noImages, noLibrary } from '../support/parts.ts'
+import { asksIn, GATEWAY, memoryParts, noImages, noLibrary } from '../support/parts.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
 const made = (settings: object = {}, samplingRank = plainRank): Protocol =>
@@ -99,7 +99,7 @@ async function advance(id: string, rounds: number, worker = workerOf(made())): P
   for (let round = 0; round < rounds; round++) {
     const step = await worker.advance(id)
     if (step.next !== 'asks') return
-    for (const ask of step.asks) await worker.answer(ask, ATTEMPT)
+    for (const ask of asksIn(step)) await worker.answer(ask, ATTEMPT)
   }
 }
 
@@ -203,7 +203,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     const step = await worker.advance(id)
     if (step.next !== 'asks') throw new Error('nothing to ask')
     await remove()
-    for (const ask of step.asks) await worker.answer(ask, ATTEMPT)
+    for (const ask of asksIn(step)) await worker.answer(ask, ATTEMPT)
     expect(requests, 'nobody is asked about words that are gone').toEqual([])
     expect((await unpublished(id)).journal.size).toBe(0)
   })

@@ -16,7 +16,7 @@ import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { Attempt, StagedAsk, Work } from '../../src/ports/queues.ts'
 import type { Events, Report } from '../../src/ports/report.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../contracts/samples.ts'
-import { GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
+import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
 
 const word = z.object({ word: z.string() })
 const ask = (stage: string, content: string): Ask<{ word: string }> => ({
@@ -111,7 +111,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       return said
     },
   }
-  const worker = (over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings> } = {}): Work =>
+  const worker = (over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings> } = {}) =>
     judge({
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
@@ -147,7 +147,7 @@ const attempt = (change: Partial<Attempt> = {}): Attempt => ({
 async function asksOf(work: Work, id: string): Promise<readonly StagedAsk[]> {
   const advance = await work.advance(id)
   if (advance.next !== 'asks') throw new Error(`the case is at ${JSON.stringify(advance)}`)
-  return advance.asks
+  return asksIn(advance)
 }
 
 /** Works on the case until it is done. */
@@ -156,7 +156,7 @@ async function workOff(work: Work, id: string): Promise<void> {
     const advance = await work.advance(id)
     if (advance.next === 'done') return
     if (advance.next === 'later') throw new Error('handed back')
-    for (const staged of advance.asks) await work.answer(staged, attempt())
+    for (const staged of asksIn(advance)) await work.answer(staged, attempt())
   }
   throw new Error('no end')
 }
@@ -233,7 +233,7 @@ describe('a case on its way', () => {
     const work = worker()
     const first = await asksOf(work, id)
     expect(first.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['word 0.0', 'word 0.1'])
-    for (const staged of first) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    for (const staged of first) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
     const second = await asksOf(work, id)
     expect(second.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['end 1.0'])
     for (const staged of second) await work.answer(staged, attempt())
@@ -269,8 +269,86 @@ describe('a case on its way', () => {
     if (first === undefined) throw new Error('no ask')
     await work.answer(first, attempt())
     await asksOf(work, id)
-    expect(await worker().answer(first, attempt())).toEqual({ end: 'done' })
+    expect(await worker().answer(first, attempt())).toMatchObject({ end: 'done' })
     expect(requests).toHaveLength(1)
+  })
+
+  test('is to be advanced by the answer that ends its round, and by no other', async () => {
+    const { worker, id } = await caseOf()
+    const [one, other] = [worker(), worker()]
+    const [first, second] = await asksOf(one, id)
+    if (first === undefined || second === undefined) throw new Error('no asks')
+    // Another process answers the second ask.
+    expect(await other.answer(second, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await one.answer(first, attempt())).toEqual({ end: 'done', advance: true })
+    for (const last of await asksOf(one, id)) expect(await one.answer(last, attempt())).toMatchObject({ advance: true })
+  })
+
+  test('is advanced by the job that runs again, where a worker died between the last answer and the next round', async () => {
+    const { worker, id, requests, published } = await caseOf()
+    const dead = worker()
+    const [first, second] = await asksOf(dead, id)
+    if (first === undefined || second === undefined) throw new Error('no asks')
+    await dead.answer(first, attempt())
+    // Its round still has an open ask: nothing is to be done.
+    expect(await worker().answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    await dead.answer(second, attempt())
+    expect(await worker().answer(second, attempt())).toEqual({ end: 'done', advance: true })
+    await workOff(worker(), id)
+    // After its last round too.
+    expect(requests).toHaveLength(3)
+    await only(published)
+    expect(await worker().answer(second, attempt())).toEqual({ end: 'done', advance: false })
+  })
+
+  test('is asked once by a process whose job runs a second time while the first still runs', async () => {
+    const { worker, id, requests } = await caseOf()
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    const [one, other] = await Promise.all([work.answer(first, attempt()), work.answer(first, attempt())])
+    expect([one, other]).toEqual([
+      { end: 'done', advance: false },
+      { end: 'held', delayMs: 1_000 },
+    ])
+    expect(await work.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('is not asked again what it was answered, though this process believes that it is open', async () => {
+    const { worker, id, cases, requests } = await caseOf()
+    const [late, other] = [worker(), worker()]
+    const [first, second] = await asksOf(late, id)
+    if (first === undefined || second === undefined) throw new Error('no asks')
+    // A second advance sees the round as it was before an answer that another process gives meanwhile.
+    const before = await cases.take(id)
+    await other.answer(first, attempt())
+    const stale = worker({ cases: { ...cases, take: async () => before } })
+    await stale.advance(id)
+    expect(await stale.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await late.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('says what it waits for, without being taken over', async () => {
+    const { worker, id, cases } = await caseOf()
+    const work = worker()
+    const group = { protocol: 'talk', stage: 'word', caseId: id, run: 0, name: '0', keys: ['0.0', '0.1'] }
+    expect(await worker().pending(id)).toEqual([group])
+    expect((await cases.peek(id))?.epoch).toBe(0)
+    const [first, second] = await asksOf(work, id)
+    if (first === undefined || second === undefined) throw new Error('no asks')
+    await work.answer(first, attempt())
+    for (const one of [work, worker()]) expect(await one.pending(id)).toEqual([{ ...group, keys: ['0.1'] }])
+    await work.answer(second, attempt())
+    for (const one of [work, worker()])
+      expect(await one.pending(id)).toMatchObject([{ stage: 'end', name: '1', keys: ['1.0'] }])
+    // Another process restarts it: what this one has in memory is of an earlier run.
+    const again = await cases.take(id)
+    if (again === null) throw new Error('no case')
+    await cases.restart(id, again.epoch, again.record)
+    for (const one of [work, worker()]) expect(await one.pending(id)).toEqual([{ ...group, run: 1 }])
+    expect(await work.pending('talk~Q~r1')).toBeNull()
   })
 
   test('counts usage and names every call, those that failed among them', async () => {
@@ -337,7 +415,7 @@ test('a worker whose conclusion the store does not take just now comes back with
   for (let step = 0; step < 4; step++) {
     const advanced = await working.advance(id)
     ends.push(advanced.next)
-    for (const ask of advanced.next === 'asks' ? advanced.asks : []) await working.answer(ask, attempt())
+    for (const ask of asksIn(advanced)) await working.answer(ask, attempt())
   }
   expect(ends).toEqual(['asks', 'asks', 'later', 'done'])
   expect(events().filter(({ name }) => name === 'case:fenced')).toEqual([])
@@ -375,7 +453,7 @@ test('a case that restarts while it is concluded keeps its job', async () => {
   for (let step = 0; step < 3; step++) {
     const advanced = await working.advance(id)
     ends.push(advanced.next)
-    for (const ask of advanced.next === 'asks' ? advanced.asks : []) await working.answer(ask, attempt())
+    for (const ask of asksIn(advanced)) await working.answer(ask, attempt())
   }
   expect(ends).toEqual(['asks', 'asks', 'later'])
   await workOff(worker(), id)
@@ -386,7 +464,7 @@ test('a case that is given up has its calls on its bill', async () => {
   const { worker, id, published, requests } = await caseOf({ settings: { maxTakeovers: 1 } })
   const working = worker()
   const first = await working.advance(id)
-  for (const ask of first.next === 'asks' ? first.asks : []) await working.answer(ask, attempt())
+  for (const ask of asksIn(first)) await working.answer(ask, attempt())
   await workOff(working, id)
   const { verdict: given } = await only(published)
   expect(given).toMatchObject({ label: null, usage: { calls: requests.length } })
@@ -419,7 +497,7 @@ describe('a fenced worker', () => {
     const taken = await cases.take(id)
     if (taken === null) throw new Error('no case')
     await cases.restart(id, taken.epoch, taken.record)
-    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect(await work.answer(first, attempt())).toEqual({ end: 'done', advance: true })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 })
@@ -463,7 +541,7 @@ describe('a case of other versions', () => {
       const work = kinds[turn % 2]
       const advance = await work?.advance(id)
       if (advance?.next === 'done') ends++
-      if (advance?.next === 'asks') for (const staged of advance.asks) await work?.answer(staged, attempt())
+      if (advance !== undefined) for (const staged of asksIn(advance)) await work?.answer(staged, attempt())
       clock.now += 1_000
     }
     expect(ends).toBe(1)
@@ -490,7 +568,29 @@ describe('a case of other versions', () => {
     if (first === undefined) throw new Error('no ask')
     const other = worker({ protocol: protocolOf({ version: 2 }) })
     expect(await other.answer(first, attempt({ last: true }))).toEqual({ end: 'held', delayMs: expect.any(Number) })
+    expect(await other.pending(id)).toEqual([])
     expect(requests).toEqual([])
+  })
+
+  test('restarts under this one’s versions where nobody with its own has answered in time', async () => {
+    const { worker, id, clock, published } = await caseOf()
+    const [first] = await asksOf(worker(), id)
+    if (first === undefined) throw new Error('no ask')
+    const newer = worker({ protocol: protocolOf({ version: 2 }) })
+    clock.now += SETTINGS.handBackMs
+    expect(await newer.answer(first, attempt())).toEqual({ end: 'done', advance: true })
+    await workOff(newer, id)
+    expect((await only(published)).verdict.versions.script).toBe(2)
+  })
+
+  test('and newer is nobody’s here: its asks are held for ever, and nothing is said of what it waits for', async () => {
+    const { worker, id, clock } = await caseOf()
+    const newer = worker({ protocol: protocolOf({ version: 2 }) })
+    const [first] = await asksOf(newer, id)
+    if (first === undefined) throw new Error('no ask')
+    clock.now += 10 * SETTINGS.handBackMs
+    expect((await worker().answer(first, attempt())).end).toBe('held')
+    expect(await worker().pending(id)).toBeNull()
   })
 })
 
@@ -500,7 +600,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const asks = await asksOf(work, id)
     clock.now = T0 + HOUR
-    for (const staged of asks) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    for (const staged of asks) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
     await workOff(work, id)
     expect(requests).toEqual([])
     const { verdict: decided, transcript: argued } = await only(published)
@@ -556,7 +656,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect(await work.answer(first, attempt())).toMatchObject({ end: 'done' })
     expect((await cases.peek(id))?.journal.get('0.0')?.failed?.code).toBe('deadline')
   })
 
@@ -567,7 +667,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     for (const staged of await asksOf(work, id)) {
       expect(await work.answer(staged, attempt())).toEqual({ end: 'again' })
-      expect(await work.answer(staged, attempt({ number: 2, last: true }))).toEqual({ end: 'done' })
+      expect(await work.answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
     }
     await workOff(work, id)
     const { verdict: decided, transcript: argued } = await only(published)
@@ -584,7 +684,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'done' })
+    expect(await work.answer(first, attempt())).toMatchObject({ end: 'done' })
     expect((await cases.peek(id))?.journal.get('0.0')).toMatchObject({
       failed: { code: 'rejected' },
       calls: [{ outcome: 'rejected' }],
@@ -731,7 +831,7 @@ describe('the report of an ask', () => {
 
   test('calls one stale whose answer came too late', async () => {
     const { worker, id, events, cases } = await caseOf()
-    const work = worker({ cases: { ...cases, answer: async () => 'stale' } })
+    const work = worker({ cases: { ...cases, answer: async () => ({ outcome: 'stale', answers: 0 }) } })
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
     await work.answer(first, attempt())
@@ -749,7 +849,7 @@ describe('around the case', () => {
       clock: () => clock.now,
       report,
     })
-    const reconcile = reconciler({ cases, queues, report, idleMs: 15_000 })
+    const reconcile = reconciler({ cases, queues, pending: worker().pending, report, idleMs: 15_000 })
     expect(await reconcile()).toBe(0)
     clock.now += 60_000
     expect(await reconcile()).toBe(1)
@@ -769,7 +869,7 @@ describe('around the case', () => {
     const work = worker()
     const asks = await asksOf(work, id)
     await threads.deletePost(ref, retractionOf(ref))
-    for (const staged of asks) expect(await work.answer(staged, attempt())).toEqual({ end: 'done' })
+    for (const staged of asks) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
     expect(await work.advance(id)).toEqual({ next: 'done' })
     expect(await cases.countOpen()).toBe(0)
     const all = await published()
@@ -782,7 +882,7 @@ describe('around the case', () => {
     const { worker } = await caseOf()
     const staged = { protocol: 'talk', stage: 'word', caseId: 'talk~Q~r1', run: 0, key: '0.0' }
     expect(await worker().advance('talk~Q~r1')).toEqual({ next: 'done' })
-    expect(await worker().answer(staged, attempt())).toEqual({ end: 'done' })
+    expect(await worker().answer(staged, attempt())).toMatchObject({ end: 'done' })
   })
 })
 
@@ -848,7 +948,7 @@ describe('a look into the library', () => {
     const [staged] = await asksOf(worker(), id)
     if (staged === undefined) throw new Error('nothing was asked')
     expect(await worker().answer(staged, attempt())).toEqual({ end: 'again' })
-    expect(await worker().answer(staged, attempt({ number: 2, last: true }))).toEqual({ end: 'done' })
+    expect(await worker().answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
     await workOff(worker(), id)
     const { verdict: decided } = await only(published)
     expect(decided).toMatchObject({ label: null, degraded: ['lookup failed: unavailable'] })

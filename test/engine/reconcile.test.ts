@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
 import { reconciler } from '../../src/engine/reconcile.ts'
-import type { CaseStore } from '../../src/ports/cases.ts'
-import type { StageQueues } from '../../src/ports/queues.ts'
 
 test('the reconciler comes to every idle case, however many that it can’t help stand before it', async () => {
   const idle = Array.from({ length: 1_200 }, (_, index) => `case ${index}`)
@@ -9,17 +7,18 @@ test('the reconciler comes to every idle case, however many that it can’t help
   const pushed: string[] = []
   const steps: number[] = []
   const reconcile = reconciler({
-    cases: { idle: async (_, limit, skip = 0) => idle.slice(skip, skip + limit) } as Partial<CaseStore> as CaseStore,
+    cases: { idle: async (_, limit, skip = 0) => idle.slice(skip, skip + limit) },
     queues: {
-      async stranded(caseIds) {
-        steps.push(caseIds.length)
-        return caseIds.filter((id) => lost.has(id))
+      async stranded(waiting) {
+        steps.push(waiting.length)
+        return waiting.flatMap(({ caseId }) => (lost.has(caseId) ? [caseId] : []))
       },
       async push(caseIds) {
         for (const id of caseIds) lost.delete(id)
         pushed.push(...caseIds)
       },
-    } as Partial<StageQueues> as StageQueues,
+    },
+    pending: async () => [],
     report: () => {},
     idleMs: 15_000,
   })
@@ -29,4 +28,35 @@ test('the reconciler comes to every idle case, however many that it can’t help
   expect(helped).toEqual([1, 1, 1, 0, 0, 0])
   // A bounded step each time, and from the beginning again after the last.
   expect(steps).toEqual([500, 500, 200, 500, 500, 200])
+})
+
+test('a case that somebody takes while it is looked at is left to him', async () => {
+  const idle = new Set(['taken', 'lost'])
+  const pushed: string[] = []
+  const reconcile = reconciler({
+    cases: { idle: async () => [...idle] },
+    queues: {
+      async stranded(waiting) {
+        idle.delete('taken')
+        return waiting.map(({ caseId }) => caseId)
+      },
+      push: async (caseIds) => void pushed.push(...caseIds),
+    },
+    pending: async () => [],
+    report: () => {},
+    idleMs: 15_000,
+  })
+  expect(await reconcile()).toBe(1)
+  expect(pushed).toEqual(['lost'])
+})
+
+test('a case that is left to other processes is not looked for', async () => {
+  const reconcile = reconciler({
+    cases: { idle: async () => ['newer'] },
+    queues: { stranded: () => Promise.reject(new Error('asked')), push: async () => {} },
+    pending: async () => null,
+    report: () => {},
+    idleMs: 15_000,
+  })
+  expect(await reconcile()).toBe(0)
 })

@@ -8,6 +8,7 @@ import type { BudgetSettings } from '../../src/ports/budgets.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { LoadImage } from '../../src/ports/images.ts'
 import type { Library } from '../../src/ports/library.ts'
+import type { Advance, StagedAsk } from '../../src/ports/queues.ts'
 
 // Parts for tests of something else.
 
@@ -96,4 +97,10 @@ export const GATEWAY: GatewaySettings = {
   memo: null,
   images: { keepMs: 60_000, maxBytes: 1_000_000 },
   secret: 'secret',
+}
+
+/** The asks that an advance returned, one by one. */
+export function asksIn(advance: Advance): StagedAsk[] {
+  if (advance.next !== 'asks') return []
+  return advance.groups.flatMap(({ keys, name: _, ...of }) => keys.map((key) => ({ ...of, key })))
 }

@@ -1,32 +1,59 @@
 import type { Job, Queue } from 'bullmq'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog } from '../../ports/queues.ts'
-import type { JobQueues } from './job-queues.ts'
-import { readyAtOf } from './jobs.ts'
-import type { Stage } from './settings.ts'
+import type { JobQueues, StageQueue } from './job-queues.ts'
+import { asksReadyAt, type CaseJob, caseReadyAt } from './jobs.ts'
+
+/** The asks of so many jobs are counted; where more jobs have a state, the mean of these stands for the rest. */
+const COUNTED_JOBS = 50
 
 /**
- * How many jobs each queue has, and how long the oldest of them has waited. The queue of cases is first, as `all`
+ * How many asks each stage has, and how long the oldest of them has waited. The queue of cases is first, as `all`
  * `case`.
  */
 export async function backlogOf({ cases, asks }: JobQueues, clock: Clock): Promise<StageBacklog[]> {
-  return Promise.all([
-    backlogIn(cases, { protocol: 'all', stage: 'case' }, clock),
-    ...[...asks.values()].map(({ queue, protocol, stage }) => backlogIn(queue, { protocol, stage }, clock)),
-  ])
+  return Promise.all([casesBacklog(cases, clock), ...[...asks.values()].map((stage) => asksBacklog(stage, clock))])
 }
 
-async function backlogIn(queue: Queue, stage: Stage, clock: Clock): Promise<StageBacklog> {
-  // Of the jobs that wait for a later turn, the oldest is the next one or the last one of a case with many asks.
-  const [counts, ...eldest] = await Promise.all([
-    queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
+async function casesBacklog(queue: Queue<CaseJob>, clock: Clock): Promise<StageBacklog> {
+  const [counts, first] = await Promise.all([
+    queue.getJobCounts('waiting', 'active', 'delayed'),
     queue.getJobs(['waiting'], 0, 0, true),
-    queue.getJobs(['prioritized'], 0, 0, true),
-    queue.getJobs(['prioritized'], 0, 0, false),
   ])
-  const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts
-  // A job may disappear between the two reads.
-  const since = eldest.flat().flatMap((job: Job | undefined) => (job === undefined ? [] : [readyAtOf(job)]))
-  const oldestWaitingSeconds = Math.max(0, clock() - Math.min(clock(), ...since)) / 1000
-  return { ...stage, states: { waiting: waiting + prioritized, active, delayed }, oldestWaitingSeconds }
+  const { waiting = 0, active = 0, delayed = 0 } = counts
+  const states = { waiting, active, delayed }
+  return { protocol: 'all', stage: 'case', states, oldestWaitingSeconds: ageOf(first, caseReadyAt, clock) }
+}
+
+async function asksBacklog({ queue, protocol, stage }: StageQueue, clock: Clock): Promise<StageBacklog> {
+  const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed')
+  const asksIn = async (state: 'waiting' | 'prioritized' | 'active' | 'delayed') => {
+    const total = counts[state] ?? 0
+    const some = total === 0 ? [] : present(await queue.getJobs([state], 0, COUNTED_JOBS - 1, true))
+    const asks = some.reduce((sum, { data }) => sum + data.asks.length, 0)
+    return { some, asks: some.length === 0 ? 0 : Math.round((asks * Math.max(total, some.length)) / some.length) }
+  }
+  const [waiting, prioritized, active, delayed, last] = await Promise.all([
+    asksIn('waiting'),
+    asksIn('prioritized'),
+    asksIn('active'),
+    asksIn('delayed'),
+    // Of the jobs that wait for a later turn, the oldest is the next one or the last one of a case with many.
+    (counts.prioritized ?? 0) > COUNTED_JOBS ? queue.getJobs(['prioritized'], 0, 0, false) : [],
+  ])
+  return {
+    ...{ protocol, stage },
+    states: { waiting: waiting.asks + prioritized.asks, active: active.asks, delayed: delayed.asks },
+    oldestWaitingSeconds: ageOf([...waiting.some, ...prioritized.some, ...last], asksReadyAt, clock),
+  }
+}
+
+function ageOf<Data>(jobs: readonly (Job<Data> | undefined)[], readyAt: (job: Job<Data>) => number, clock: Clock) {
+  const since = present(jobs).reduce((least, job) => Math.min(least, readyAt(job)), clock())
+  return Math.max(0, clock() - since) / 1000
+}
+
+/** A job may disappear between two reads. */
+function present<Data>(jobs: readonly (Job<Data> | undefined)[]): Job<Data>[] {
+  return jobs.filter((job) => job !== undefined)
 }

@@ -2,13 +2,13 @@ import { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Report } from '../../ports/report.ts'
 import type { AskJob, CaseJob } from './jobs.ts'
-import { queueName, type Stage } from './settings.ts'
+import { roundsName, type Stage, stageName } from './settings.ts'
 
 export interface StageQueue extends Stage {
   readonly queue: Queue<AskJob>
 }
 
-/** BullMQ's queues: one for cases, and one for each stage, by name. */
+/** BullMQ's queues: one for cases, and one for each stage, by the stage's name. */
 export interface JobQueues {
   readonly cases: Queue<CaseJob>
   readonly asks: ReadonlyMap<string, StageQueue>
@@ -35,10 +35,7 @@ export function openJobQueues(deps: {
   return {
     cases: open<CaseJob>(CASES),
     asks: new Map(
-      stages.map(({ protocol, stage }) => {
-        const name = queueName({ protocol, stage })
-        return [name, { protocol, stage, queue: open<AskJob>(name) }]
-      }),
+      stages.map((stage) => [stageName(stage), { ...stage, queue: open<AskJob>(roundsName(stage)) }] as const),
     ),
   }
 }

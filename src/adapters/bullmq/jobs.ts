@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IQueueBackend, Job } from 'bullmq'
-import type { StagedAsk } from '../../ports/queues.ts'
+import type { AskGroup } from '../../ports/queues.ts'
 
 /** The data of a case's job. */
 export interface CaseJob {
@@ -9,18 +9,24 @@ export interface CaseJob {
   readonly readyAt?: number
 }
 
-/** The data of an ask's job. */
-export interface AskJob extends StagedAsk {
+/** The data of the job of a group of asks: those that are still open. */
+export interface AskJob extends Omit<AskGroup, 'keys'> {
+  readonly asks: readonly OpenAsk[]
+}
+
+/** An ask between its attempts. */
+export interface OpenAsk {
+  readonly key: string
   /** How long it has been deferred so far at no attempt's cost, in ms. */
   readonly heldMs: number
-  /** Attempts made and paid for; absent in jobs of earlier versions, where BullMQ counted them. */
-  readonly tries?: number
+  /** Attempts made and paid for. */
+  readonly tries: number
   /** Since when it could have been started, ms since 1970. */
   readonly readyAt: number
 }
 
-/** States of a job that will run, or that waits for jobs that will. */
-export const LIVE: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized', 'waiting-children'])
+/** States of a job that will run. */
+export const LIVE: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized'])
 
 /** Options of all jobs: they are removed when they end. */
 export const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
@@ -29,8 +35,8 @@ export function caseJobId(caseId: string): string {
   return jobId(caseId)
 }
 
-export function askJobId({ caseId, run, key }: StagedAsk): string {
-  return jobId(caseId, String(run), key)
+export function askJobId({ caseId, run, name }: Pick<AskGroup, 'caseId' | 'run' | 'name'>): string {
+  return jobId(caseId, String(run), name)
 }
 
 /** Job ids contain no colon and are not all digits, whatever the subject's id is. */
@@ -39,15 +45,19 @@ function jobId(...parts: string[]): string {
 }
 
 /** The id of a job that is in a queue: all of these have one. */
-export function idOf(job: Job): string {
+function idOf(job: Job): string {
   if (job.id === undefined) throw new Error('a job without an id')
   return job.id
 }
 
-/** Since when a job could have been started, ms since 1970: for one that was delayed, since the end of the delay. */
-export function readyAtOf({ timestamp, data }: Job): number {
-  const { readyAt, heldMs } = data as Partial<AskJob>
-  return Number(readyAt) || timestamp + (Number(heldMs) || 0)
+/** Since when a case's job could have been started, ms since 1970: for one that was delayed, since the end of the delay. */
+export function caseReadyAt({ timestamp, data }: Job<CaseJob>): number {
+  return data.readyAt ?? timestamp
+}
+
+/** Since when the first ask of a job could have been started, ms since 1970. */
+export function asksReadyAt({ data }: Job<AskJob>): number {
+  return Math.min(...data.asks.map(({ readyAt }) => readyAt))
 }
 
 /**

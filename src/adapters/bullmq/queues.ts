@@ -10,8 +10,9 @@ import { dropJob, isStranded } from './stranded.ts'
 import { queueWorkers } from './workers.ts'
 
 /**
- * Stage queues on BullMQ. A case's job adds its asks as children to their stages' queues, waits for all of them
- * (`moveToWaitingChildren`), and runs again; a child that fails for good releases its parent, which then asks again.
+ * Stage queues on BullMQ. A case's job advances it and ends; each group of asks is a job of its stage, and the one whose
+ * answer ends the round advances the case before it ends. Should it die before that, it is run again elsewhere, finds
+ * everything answered, and advances the case.
  */
 export function bullQueues(deps: {
   connection: Redis
@@ -38,9 +39,9 @@ export function bullQueues(deps: {
 
     work: (work) => workers.start(work),
 
-    async stranded(caseIds) {
+    async stranded(cases) {
       const found: string[] = []
-      for (const caseId of caseIds) if (await isStranded(queues, caseId)) found.push(caseId)
+      for (const one of cases) if (await isStranded(queues, connection, one)) found.push(one.caseId)
       return found
     },
 

@@ -1,70 +1,47 @@
-import { DelayedError, type Job, WaitingChildrenError } from 'bullmq'
-import type { Redis } from 'ioredis'
+import { DelayedError, type Job } from 'bullmq'
 import type { Clock } from '../../ports/clock.ts'
-import type { Work } from '../../ports/queues.ts'
+import type { Advance, Work } from '../../ports/queues.ts'
+import type { Report } from '../../ports/report.ts'
 import { addAsks } from './add-asks.ts'
 import type { JobQueues } from './job-queues.ts'
-import { type AskJob, type CaseJob, delayUntil } from './jobs.ts'
-import { type QueueSettings, stageSettings } from './settings.ts'
+import { type CaseJob, caseJobId, delayUntil, ENDED_JOBS_GO } from './jobs.ts'
+import type { QueueSettings } from './settings.ts'
+import type { Turns } from './turns.ts'
 
-interface Parts {
+export interface RunParts {
   readonly work: Work
-  readonly connection: Redis
   readonly queues: JobQueues
+  readonly turns: Turns
   readonly settings: QueueSettings
   readonly clock: Clock
+  readonly report: Report
 }
 
-/** Advances a case until it waits for its asks, is delayed (BullMQ learns both from what this throws), or has ended. */
-export async function runCase(parts: Parts, job: Job<CaseJob>, token: string | undefined): Promise<void> {
-  const { work, clock } = parts
-  for (;;) {
-    const advance = await work.advance(job.data.caseId)
-    if (advance.next === 'done') return
-    if (advance.next === 'later') {
-      const readyAt = clock() + advance.delayMs
-      await job.updateData({ ...job.data, readyAt })
-      await delayUntil(job, readyAt, token)
-      throw new DelayedError()
-    }
-    await addAsks(parts, job, advance.asks)
-    // If all of them have already ended, there is nothing to wait for.
-    if (await job.moveToWaitingChildren(token ?? '')) throw new WaitingChildrenError()
-  }
-}
-
-/** Makes one attempt at an ask; throws `DelayedError`, as BullMQ requires, if another one follows. */
-export async function runAsk(
-  { work, settings, clock }: Parts,
-  job: Job<AskJob>,
-  token: string | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const { heldMs, readyAt: since, tries = 0, ...ask } = job.data
-  const { attempts = 1 } = job.opts
-  const number = tries + job.attemptsMade + 1
-  const end = await work.answer(ask, {
-    number,
-    last: number >= attempts,
-    waitSeconds: Math.max(0, clock() - since) / 1000,
-    heldMs,
-    signal,
-  })
-  if (end.end === 'done') return
-  // BullMQ would measure the pause between attempts by this machine's clock, which may be wrong by hours.
-  const pauseMs =
-    end.end === 'again' ? jittered(stageSettings(settings, ask).backoffMs * 2 ** (number - 1)) : end.delayMs
-  const readyAt = clock() + pauseMs
-  await job.updateData(
-    end.end === 'again'
-      ? { ...job.data, tries: tries + 1, readyAt }
-      : { ...job.data, heldMs: heldMs + pauseMs, readyAt },
-  )
+/** The job of a case that is opened, revived or put off: advances it, and is delayed if that must be done again later. */
+export async function runCase(parts: RunParts, job: Job<CaseJob>, token: string | undefined): Promise<void> {
+  const later = await advance(parts, job.data.caseId)
+  if (later === null) return
+  const readyAt = parts.clock() + later.delayMs
+  await job.updateData({ ...job.data, readyAt })
   await delayUntil(job, readyAt, token)
   throw new DelayedError()
 }
 
-/** Between half of `ms` and all of it, so that asks that failed together are not retried together. */
-function jittered(ms: number): number {
-  return ms * (1 - Math.random() / 2)
+/** Advances a case whose round has ended; if that must be done again later, the case gets a job for it. */
+export async function advanceAfterRound(parts: RunParts, caseId: string): Promise<void> {
+  const later = await advance(parts, caseId)
+  if (later === null) return
+  const now = parts.clock()
+  await parts.queues.cases.add(
+    'case',
+    { caseId, readyAt: now + later.delayMs },
+    { jobId: caseJobId(caseId), timestamp: now, delay: later.delayMs, ...ENDED_JOBS_GO },
+  )
+}
+
+/** Advances a case and queues what it waits for; null unless it must be advanced again later. */
+async function advance(parts: RunParts, caseId: string): Promise<Extract<Advance, { next: 'later' }> | null> {
+  const advanced = await parts.work.advance(caseId)
+  if (advanced.next === 'asks') await addAsks(parts, advanced.groups)
+  return advanced.next === 'later' ? advanced : null
 }

@@ -27,13 +27,19 @@ export interface Stage {
   readonly stage: string
 }
 
-export function queueName({ protocol, stage }: Stage): string {
+/** The stage's name in settings, metrics and log lines. */
+export function stageName({ protocol, stage }: Stage): string {
   return `${protocol}.${stage}`
+}
+
+/** The name of its queue: a job in it is a round's asks at the stage. */
+export function roundsName(stage: Stage): string {
+  return `${stageName(stage)}.rounds`
 }
 
 /** Throws if the settings have no `default`. */
 export function stageSettings({ stages }: QueueSettings, of: Stage): StageSettings {
-  const found = entryOf(stages, queueName(of)) ?? entryOf(stages, of.stage) ?? stages.default
+  const found = entryOf(stages, stageName(of)) ?? entryOf(stages, of.stage) ?? stages.default
   if (found === undefined) throw new Error('settings.stages.default is missing')
   return found
 }

@@ -1,35 +1,41 @@
 import type { Job } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { AskGroup } from '../../ports/queues.ts'
+import { waitsForEarlierJobs } from './earlier-jobs.ts'
 import type { JobQueues } from './job-queues.ts'
-import { type CaseJob, caseJobId, LIVE } from './jobs.ts'
+import { askJobId, type CaseJob, caseJobId, LIVE } from './jobs.ts'
+import { stageName } from './settings.ts'
 
-/** Children of a case whose job was lost are checked this many at a time. */
-const CHILDREN_LOOKED_AT = 100
+/** Groups looked at, of a case that waits for many. */
+const MOST_GROUPS = 100
 
-/**
- * Whether nothing will ever continue the case, so that it needs a new job: it has none, or one that is dead or waits
- * for asks whose jobs are all gone. Such a job is removed.
- */
-export async function isStranded(queues: JobQueues, caseId: string): Promise<boolean> {
+/** Whether nothing will ever continue the case: neither a job of its own nor one of the groups that it waits for is live. */
+export async function isStranded(
+  queues: JobQueues,
+  connection: Redis,
+  { caseId, groups }: { readonly caseId: string; readonly groups: readonly AskGroup[] },
+): Promise<boolean> {
+  if (await isContinued(queues, connection, caseId)) return false
+  const states = await Promise.all(
+    groups.slice(0, MOST_GROUPS).map((group) => queues.asks.get(stageName(group))?.queue.getJobState(askJobId(group))),
+  )
+  return !states.some((state) => state !== undefined && LIVE.has(state))
+}
+
+/** Whether the case has a job of its own that will run; a dead one is removed. */
+async function isContinued(queues: JobQueues, connection: Redis, caseId: string): Promise<boolean> {
   const job = await queues.cases.getJob(caseJobId(caseId))
-  if (job === undefined) return true
+  if (job === undefined) return false
   const state = await job.getState()
-  if (state !== 'waiting-children') return !LIVE.has(state) && removed(job)
-  const { unprocessed = [] } = await job.getDependencies({ unprocessed: { count: CHILDREN_LOOKED_AT } })
-  const open = await Promise.all(unprocessed.map((jobKey) => isLive(queues, jobKey)))
-  return !open.includes(true) && removed(job)
+  if (LIVE.has(state)) return true
+  if (state === 'waiting-children' && (await waitsForEarlierJobs(connection, job))) return true
+  return !(await removed(job))
 }
 
 /** Removes the case's job, unless a worker has it. */
 export async function dropJob(queues: JobQueues, caseId: string): Promise<void> {
   const job = await queues.cases.getJob(caseJobId(caseId))
   if (job !== undefined) await removed(job)
-}
-
-/** `jobKey` is BullMQ's: the qualified name of the queue, a colon, and the job's id, which contains no colon. */
-async function isLive(queues: JobQueues, jobKey: string): Promise<boolean> {
-  const [queue, id] = [jobKey.slice(0, jobKey.lastIndexOf(':')), jobKey.slice(jobKey.lastIndexOf(':') + 1)]
-  const target = [...queues.asks.values()].find((candidate) => candidate.queue.qualifiedName === queue)
-  return target !== undefined && LIVE.has(await target.queue.getJobState(id))
 }
 
 /** False for a job that a worker has started meanwhile. */

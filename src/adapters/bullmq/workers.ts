@@ -1,18 +1,33 @@
 import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
+import { slots } from '../../domain/slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
+import {
+  askJobOf,
+  type EarlierAskJob,
+  earlierJobOf,
+  LOOK_FOR_EARLIER_MS,
+  stagesWithEarlierJobs,
+} from './earlier-jobs.ts'
 import type { JobQueues } from './job-queues.ts'
 import type { AskJob, CaseJob } from './jobs.ts'
-import { runAsk, runCase } from './run-jobs.ts'
-import { type QueueSettings, stageSettings } from './settings.ts'
+import { runAsks, type StageRun } from './run-asks.ts'
+import { type RunParts, runCase } from './run-jobs.ts'
+import { type QueueSettings, type Stage, stageName, stageSettings } from './settings.ts'
+import { turns } from './turns.ts'
 
-const CASE_LANES = 4
 /** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
 /** Time for the last writes of aborted attempts, in ms. */
 const FORCE_AFTER_MS = 1_000
+
+/** A stage that may have jobs of the version before. */
+interface EarlierStage extends Stage {
+  readonly concurrency: number
+  readonly run: StageRun
+}
 
 /** The workers of this process, over the queues of cases and of all stages. */
 export function queueWorkers(deps: {
@@ -22,17 +37,18 @@ export function queueWorkers(deps: {
   clock: Clock
   report: Report
 }) {
-  const { connection, queues, settings, report } = deps
+  const { connection, queues, settings, clock, report } = deps
   const workers: Worker[] = []
+  const draining = new AbortController()
   const stopping = new AbortController()
-  let closing = false
+  let looking: NodeJS.Timeout | undefined
 
   /** A worker whose fetch fails asks again at once, thousands of times a second: it is made to pause. */
   function rest(worker: Worker): void {
     if (worker.isPaused()) return
     void worker.pause(true)
     setTimeout(() => {
-      if (!stopping.signal.aborted && !closing) void worker.resume()
+      if (!draining.signal.aborted) void worker.resume()
     }, REST_MS).unref()
   }
 
@@ -50,33 +66,57 @@ export function queueWorkers(deps: {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       drainDelay: 2,
     })
+    const queue = name.replace(/\.rounds$/, '')
     worker.on('error', (error) => {
       report('error', { where: `worker ${name}`, error })
       rest(worker)
     })
-    worker.on('stalled', () => report('job:stalled', { queue: name }))
+    worker.on('lockRenewalFailed', (jobs) => report('job:lapsed', { queue, jobs: jobs.length }))
+    worker.on('stalled', () => report('job:stalled', { queue }))
     worker.on('failed', (_, error) => report('error', { where: `worker ${name}`, error }))
     workers.push(worker)
   }
 
+  /** Works off what a service of the version before has left, or leaves when it ends. */
+  function takeOverEarlierJobs(parts: RunParts, stages: readonly EarlierStage[]): void {
+    const taken = new Set<EarlierStage>()
+    async function look(): Promise<void> {
+      const left = stages.filter((stage) => !taken.has(stage))
+      for (const stage of await stagesWithEarlierJobs(connection, settings.prefix, left)) {
+        if (draining.signal.aborted || taken.has(stage)) continue
+        taken.add(stage)
+        startWorker<EarlierAskJob>(stageName(stage), stage.concurrency, (job, token) => {
+          const update = (data: AskJob) => job.updateData(earlierJobOf(data))
+          return runAsks(parts, stage.run, { job, data: askJobOf(job.data), update }, token)
+        })
+      }
+    }
+    const lookSafely = () => void look().catch((error: unknown) => report('error', { where: 'bullmq', error }))
+    looking = setInterval(lookSafely, LOOK_FOR_EARLIER_MS).unref()
+    lookSafely()
+  }
+
   return {
     start(work: Work): void {
-      const parts = { ...deps, work }
-      // A worker whose job ended in a wait, as case jobs do, fetches only one job at a time: several lanes fetch in
-      // parallel.
-      for (let lane = 0; lane < CASE_LANES; lane++)
-        startWorker<CaseJob>(queues.cases.name, Math.ceil(settings.caseConcurrency / CASE_LANES), (job, token) =>
-          runCase(parts, job, token),
+      const parts = { ...deps, turns: turns(connection, clock), work }
+      const signals = { draining: draining.signal, stopping: stopping.signal }
+      startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
+      const earlier: EarlierStage[] = []
+      for (const { queue, ...stage } of queues.asks.values()) {
+        const { concurrency } = stageSettings(settings, stage)
+        const run = { ...signals, slots: slots(() => concurrency) }
+        startWorker<AskJob>(queue.name, concurrency, (job, token) =>
+          runAsks(parts, run, { job, data: job.data, update: (data) => job.updateData(data) }, token),
         )
-      for (const [name, stage] of queues.asks)
-        startWorker<AskJob>(name, stageSettings(settings, stage).concurrency, (job, token) =>
-          runAsk(parts, job, token, stopping.signal),
-        )
+        earlier.push({ ...stage, concurrency, run })
+      }
+      takeOverEarlierJobs(parts, earlier)
     },
 
     /** Takes no more jobs, aborts attempts after `graceMs`, and returns when all have ended, or a second later. */
     async close(graceMs: number): Promise<void> {
-      closing = true
+      draining.abort()
+      clearInterval(looking)
       const there = new Set(workers)
       const gone = Promise.all(workers.map((worker) => worker.close().then(() => there.delete(worker))))
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)

@@ -26,7 +26,10 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
       const kept = openCase(id)
       return kept === null ? null : takenOf(kept)
     },
-    isCurrent: async (id, run) => openCase(id)?.run === run,
+    isOpen: async (id, run, key) => {
+      const kept = openCase(id)
+      return kept?.run === run && !kept.journal.has(key)
+    },
     async unpublished(id) {
       const kept = cases.get(id)
       if (kept === undefined || kept.status === 'erased') return null
@@ -58,11 +61,12 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
 
     async answer(id, run, key, entry) {
       const kept = openCase(id)
-      if (kept?.run !== run) return 'stale'
+      if (kept?.run !== run) return { outcome: 'stale', answers: 0 }
       const known = kept.journal.get(key)
-      if (known !== undefined) return JSON.stringify(known) === JSON.stringify(entry) ? 'stored' : 'exists'
-      cases.set(id, { ...kept, journal: new Map(kept.journal).set(key, entry) })
-      return 'stored'
+      const journal = known === undefined ? new Map(kept.journal).set(key, entry) : kept.journal
+      cases.set(id, { ...kept, journal })
+      const stored = known === undefined || JSON.stringify(known) === JSON.stringify(entry)
+      return { outcome: stored ? 'stored' : 'exists', answers: journal.size }
     },
     async loseCalls(id, calls) {
       const kept = openCase(id)

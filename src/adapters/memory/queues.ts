@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts'
-import type { StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
+import type { AskGroup, StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
 
 /** Stage queues in memory, for one process: limited only by the gateway. */
@@ -25,7 +25,8 @@ export function memoryQueues(deps: {
     running.add(one)
   }
 
-  async function answer(work: Work, ask: StagedAsk): Promise<void> {
+  /** True if the case is to be advanced. */
+  async function answer(work: Work, ask: StagedAsk): Promise<boolean> {
     let readyAt = clock()
     let heldMs = 0
     for (let number = 1; ; ) {
@@ -36,7 +37,8 @@ export function memoryQueues(deps: {
         heldMs,
         signal: stopping.signal,
       })
-      if (end.end === 'done' || closing) return
+      if (end.end === 'done') return end.advance
+      if (closing) return false
       if (end.end === 'held') {
         heldMs += end.delayMs
         readyAt = clock() + end.delayMs
@@ -55,7 +57,7 @@ export function memoryQueues(deps: {
         const advance = await work.advance(caseId)
         if (advance.next === 'done') return
         if (advance.next === 'later') await rest(advance.delayMs)
-        else await Promise.all(advance.asks.map((ask) => answer(work, ask)))
+        else if (!(await Promise.all(asksOf(advance.groups).map((ask) => answer(work, ask)))).includes(true)) return
       }
     } catch (error) {
       report('error', { where: 'memory queue', error })
@@ -78,7 +80,7 @@ export function memoryQueues(deps: {
       for (const caseId of waiting.splice(0)) begin(work, caseId)
     },
     async drop() {},
-    stranded: async (caseIds) => caseIds.filter((caseId) => !live.has(caseId)),
+    stranded: async (cases) => cases.flatMap(({ caseId }) => (live.has(caseId) ? [] : [caseId])),
     backlog: async () =>
       stages.map(({ protocol, stage }) => ({
         protocol,
@@ -94,4 +96,8 @@ export function memoryQueues(deps: {
       clearTimeout(abort)
     },
   }
+}
+
+function asksOf(groups: readonly AskGroup[]): StagedAsk[] {
+  return groups.flatMap(({ keys, name: _, ...of }) => keys.map((key) => ({ ...of, key })))
 }

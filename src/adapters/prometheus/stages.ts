@@ -39,11 +39,18 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     registers,
   })
 
-  stalled.inc({ queue: 'cases' }, 0)
+  const lapsed = new Counter({
+    name: 'gavel_lapsed_locks_total',
+    help: 'Jobs whose lock their worker could not renew in time, so that another may have run them as well.',
+    labelNames: ['queue'],
+    registers,
+  })
+
+  for (const counter of [stalled, lapsed]) counter.inc({ queue: 'cases' }, 0)
   for (const { name: protocol, stages } of protocols)
     for (const stage of stages) {
       stageWait.zero({ stage, protocol })
-      stalled.inc({ queue: `${protocol}.${stage}` }, 0)
+      for (const counter of [stalled, lapsed]) counter.inc({ queue: `${protocol}.${stage}` }, 0)
       for (const outcome of ASK_OUTCOMES) stageRun.zero({ stage, protocol, outcome })
     }
 
@@ -52,6 +59,7 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     'ask:ended': ({ stage, protocol, outcome, seconds }) =>
       stageRun.observe({ stage, protocol, outcome }, duration(seconds)),
     'job:stalled': ({ queue }) => stalled.inc({ queue }),
+    'job:lapsed': ({ queue, jobs }) => lapsed.inc({ queue }, jobs),
     'stage:backlog': ({ stage, protocol, states, oldestWaitingSeconds }) => {
       for (const [state, jobs] of Object.entries(states)) stageJobs.set({ stage, protocol, state }, jobs)
       stageOldest.set({ stage, protocol }, oldestWaitingSeconds)

@@ -18,7 +18,7 @@ const CASE = ['case', 'journal', 'lost'] as const
 
 const takeCase = script('cases/take', {
   keys: [...CASE, 'open', 'incarnation'],
-  args: ['id', 'now', 'known', 'incarnationId', 'watermark', 'serverRun'],
+  args: ['id', 'now', 'known', 'incarnationId', 'watermark', 'serverRun', 'answered[]'],
 })
 const readUnpublished = script('cases/read-unpublished', { keys: CASE })
 const restartUnpublished = script('cases/restart-unpublished', {
@@ -70,6 +70,7 @@ const unpublishedReply = z.tuple([
   z.array(z.string()),
   z.array(z.string()),
 ])
+const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale']), z.number()])
 const partitionReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
@@ -87,16 +88,14 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
         now: clock(),
         known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
         ...token(),
+        answered: [...(known?.journal.keys() ?? [])],
       })
       if (reply === null) return null
       if (reply === 'still') throw new StoreSuspended()
       const [record, epoch, run, journal, lost] = takenReply.parse(reply)
-      return {
-        record: record === '' && known !== undefined ? known.record : caseRecord.parse(JSON.parse(record)),
-        epoch: Number(epoch),
-        run: Number(run),
-        ...journalOf(journal, lost),
-      }
+      const taken = { epoch: Number(epoch), run: Number(run), ...journalOf(journal, lost) }
+      if (record !== '' || known === undefined) return { record: caseRecord.parse(JSON.parse(record)), ...taken }
+      return { ...taken, record: known.record, journal: new Map([...known.journal, ...taken.journal]) }
     },
     async peek(id) {
       const read = await unpublished(id)
@@ -104,9 +103,12 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const { concluded: _, ...taken } = read
       return taken
     },
-    isCurrent: async (id, run) => {
-      const [status, current] = await client.hmget(keys.case(id), 'status', 'run')
-      return status === 'open' && current === String(run)
+    isOpen: async (id, run, key) => {
+      const [[status, current], answered] = await Promise.all([
+        client.hmget(keys.case(id), 'status', 'run'),
+        client.hexists(keys.journal(id), key),
+      ])
+      return status === 'open' && current === String(run) && answered === 0
     },
     unpublished,
     async restartUnpublished(
@@ -143,7 +145,8 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
     },
     async answer(id, run, key, entry) {
       const given = { case: keys.case(id), journal: keys.journal(id), run, key, entry: JSON.stringify(entry) }
-      return z.enum(['stored', 'exists', 'stale']).parse(await answer(client, given))
+      const [outcome, answers] = answerReply.parse(await answer(client, given))
+      return { outcome, answers }
     },
     async loseCalls(id, calls) {
       if (calls.length === 0) return

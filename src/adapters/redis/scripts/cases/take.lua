@@ -1,5 +1,5 @@
--- Takes a case over: raises its epoch. Returns its record (empty if the caller has it), epoch, run, journal and lost calls;
--- nil if it isn't open, `still` if the fencing token is not valid.
+-- Takes a case over: raises its epoch. Returns its record (empty if the caller has it), epoch, run, the journal's answers that
+-- the caller lacks, and lost calls; nil if it isn't open, `still` if the fencing token is not valid.
 --@include fencing
 --@key case
 --@key journal
@@ -12,10 +12,24 @@
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
+--@arg answered[]        keys of the answers that the caller has, if `known` is true of the case
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'still' end
 local status, record, run, opened = unpack(redis.call('HMGET', case, 'status', 'record', 'run', 'opened'))
 if status ~= 'open' then return nil end
 local epoch = redis.call('HINCRBY', case, 'epoch', 1)
 redis.call('ZADD', open, 'XX', now, id)
-if run .. '@' .. (opened or '') == known then record = '' end
-return { record, tostring(epoch), run, redis.call('HGETALL', journal), redis.call('LRANGE', lost, 0, -1) }
+local answers
+if run .. '@' .. (opened or '') == known then
+  record, answers = '', {}
+  local has = {}
+  for _, key in ipairs(answered) do has[key] = true end
+  for _, key in ipairs(redis.call('HKEYS', journal)) do
+    if not has[key] then
+      answers[#answers + 1] = key
+      answers[#answers + 1] = redis.call('HGET', journal, key)
+    end
+  end
+else
+  answers = redis.call('HGETALL', journal)
+end
+return { record, tostring(epoch), run, answers, redis.call('LRANGE', lost, 0, -1) }

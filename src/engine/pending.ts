@@ -1,0 +1,43 @@
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { AskGroup } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import { groupsOf } from './ask-groups.ts'
+import { replayCase } from './replay-case.ts'
+import type { Protocol } from './script.ts'
+import { isHandedBack, otherVersion } from './versions.ts'
+import type { WaitingScripts } from './waiting-scripts.ts'
+
+/**
+ * The asks that an open case waits for; none if it is to be advanced. Null if this process has nothing to do with the
+ * case: it is not open, or is left to processes with its own versions.
+ */
+export type Pending = (caseId: string) => Promise<readonly AskGroup[] | null>
+
+/** What open cases wait for, without taking them over. */
+export function pendingAsks(deps: {
+  protocols: ReadonlyMap<string, Protocol>
+  cases: Pick<CaseStore, 'peek' | 'isOpen'>
+  scripts: WaitingScripts
+  clock: Clock
+  report: Report
+  settings: { readonly maxTakeovers: number; readonly handBackMs: number }
+}): Pending {
+  const { protocols, cases, scripts, clock, settings } = deps
+  return async (caseId) => {
+    const waiting = scripts.of(caseId)
+    const [first] = waiting?.open.keys() ?? []
+    // What waits in memory need not be read, unless the case has gone on without this process.
+    if (waiting !== undefined && first !== undefined && (await cases.isOpen(caseId, waiting.run, first)))
+      return groupsOf(waiting, { at: 'round', asked: waiting.progress.asked, open: [...waiting.open.values()] })
+    const taken = await cases.peek(caseId)
+    const protocol = taken === null ? undefined : protocols.get(taken.record.protocol)
+    if (taken === null || protocol === undefined) return null
+    if (isHandedBack(taken.record, protocol, clock(), settings.handBackMs)) return null
+    if (otherVersion(taken.record.versions, protocol) !== undefined) return []
+    const { replayState, progress } = replayCase(protocol, taken, undefined, deps)
+    if (replayState.at === 'end') return []
+    scripts.keep(taken, progress, replayState.open)
+    return groupsOf(taken, replayState)
+  }
+}

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { pacing } from '../../src/engine/pacing.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** How many of the scripts in progress began within the last five seconds is said by the test. */
+function paced(recent: () => number) {
+  const asked: number[] = []
+  const pace = pacing(
+    {
+      recent(since) {
+        asked.push(Date.now() - since)
+        return recent()
+      },
+    },
+    Date.now,
+  )
+  const begun = async () => {
+    let began = false
+    const waiting = pace.begin().then(() => {
+      began = true
+    })
+    await vi.advanceTimersByTimeAsync(0)
+    return { began: () => began, waiting }
+  }
+  return { during: pace.during, begun, asked }
+}
+
+test('a case begins at once while few are in progress', async () => {
+  const { begun, asked } = paced(() => 127)
+  expect((await begun()).began()).toBe(true)
+  expect(asked).toEqual([5_000])
+})
+
+test('a case waits while many are in progress, and begins when one of them has ended', async () => {
+  let recent = 128
+  const { begun } = paced(() => recent)
+  const next = await begun()
+  await vi.advanceTimersByTimeAsync(500)
+  expect(next.began()).toBe(false)
+  recent = 127
+  await vi.advanceTimersByTimeAsync(20)
+  expect(next.began()).toBe(true)
+})
+
+test('more may be in progress where more asks are answered at once', async () => {
+  const { begun, during } = paced(() => 399)
+  const gate = Promise.withResolvers<void>()
+  const asks = Array.from({ length: 200 }, () => during(() => gate.promise))
+  expect((await begun()).began()).toBe(true)
+  gate.resolve()
+  await Promise.all(asks)
+  const next = await begun()
+  expect(next.began()).toBe(false)
+  await expect(during(() => Promise.reject(new Error('a bug')))).rejects.toThrow('a bug')
+  await vi.advanceTimersByTimeAsync(2_000)
+  await next.waiting
+})
+
+test('some begin every two seconds, in order, whatever the others wait for', async () => {
+  const { begun } = paced(() => 10_000)
+  const cases = await Promise.all(Array.from({ length: 70 }, begun))
+  const begunOf = () => cases.map(({ began }) => began()).lastIndexOf(true) + 1
+  await vi.advanceTimersByTimeAsync(1_900)
+  expect(begunOf()).toBe(0)
+  await vi.advanceTimersByTimeAsync(200)
+  expect(begunOf()).toBe(32)
+  await vi.advanceTimersByTimeAsync(4_000)
+  expect(begunOf()).toBe(70)
+  expect(vi.getTimerCount()).toBe(0)
+})
