@@ -11,6 +11,7 @@ import type { Protocol } from '../../engine/script.ts'
 import { makeProtocols } from '../../protocols/make.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import { bareCasesPerSecond } from './baseline.ts'
+import { bareCaseMs } from './baseline-pace.ts'
 import { past, replies, threads } from './load.ts'
 import { mean, type Percentiles, percentiles, round } from './percentiles.ts'
 import { serve, sum } from './service.ts'
@@ -36,6 +37,18 @@ export interface BenchReport {
   readonly duplicates: number
   readonly seconds: number
   readonly verdictsPerSecond: number
+  /** What bare BullMQ does of cases of the same shape, before the phases. */
+  readonly baselinePerSecond: number
+  /** Processor time a verdict without latency, in ms: of the service's process, and of Redis. */
+  readonly cpuMsPerVerdict: { readonly node: number; readonly redis: number }
+  /** Verdicts a second with all slots busy; half of it is offered to measure latency and overhead. */
+  readonly capacityPerSecond: number
+  /** How long a case of bare BullMQ takes at that load. */
+  readonly baselineCaseMs: Percentiles
+  /** Where the overhead at that load arises; by stage, what an ask waits, and takes with its call to the model. */
+  readonly parts: Readonly<Record<string, Percentiles>>
+  /** Job locks that could not be renewed while all slots were busy. */
+  readonly lapsedLocks: number
   readonly overheadMs: Percentiles
   readonly latencyMs: Percentiles
   readonly calls: number
@@ -56,6 +69,8 @@ interface Seen {
   readonly lost: number
   readonly duplicates: number
   readonly depths: readonly number[]
+  /** Redis's processor time, in ms. */
+  readonly redisCpuMs: number
 }
 
 /** Enough to know how deep a verdict is. */
@@ -111,9 +126,14 @@ export async function bench(
     plan.verdicts / activeSeconds(quick.ticks, ({ opened, published }) => opened + published.length)
   const callsPerVerdict = mean(all(quick).map(({ calls }) => calls))
   const share = verdictsPerSecond / bare
+  const cpuMsPerVerdict = {
+    node: round(sum(quick.ticks, ({ cpuMs }) => cpuMs) / plan.verdicts),
+    redis: round(quick.redisCpuMs / plan.verdicts),
+  }
   say(
     `  ${verdictsPerSecond.toFixed(0)} verdicts a second (${share.toFixed(2)} of the baseline), ${callsPerVerdict.toFixed(2)} calls each`,
   )
+  say(`  processor a verdict: ${cpuMsPerVerdict.node} ms, and ${cpuMsPerVerdict.redis} ms of Redis`)
 
   const depth = mean(quick.depths)
   const tokens = mean(all(quick).map(({ tokens: spent }) => spent))
@@ -137,9 +157,14 @@ export async function bench(
     expected: saturated,
   })
   const slotUtilization = utilization(busy.ticks, saturated, plan.slots)
-  say(`  ${(slotUtilization * 100).toFixed(1)} % of the slots busy while saturated`)
+  const lapsedLocks = sum(busy.ticks, ({ lapsed }) => lapsed)
+  say(`  ${(slotUtilization * 100).toFixed(1)} % of the slots busy while saturated, ${lapsedLocks} lapsed locks`)
 
-  const rate = full / 2
+  const capacityPerSecond = rateBetween(busy.ticks, saturated)
+  const rate = capacityPerSecond / 2
+  say(`capacity: ${capacityPerSecond.toFixed(1)} verdicts a second; a case of bare BullMQ at half of it …`)
+  const bareCase = await bareCaseMs(loadSettings(environment).redis, { perSecond: rate, seconds: 10 })
+  say(`  p50 ${bareCase.p50} ms, p95 ${bareCase.p95} ms`)
   const halfPosts = Math.ceil(rate * plan.halfLoadSeconds)
   const half = await phase(`half load: ${rate.toFixed(1)} posts a second for ${plan.halfLoadSeconds} s`, {
     latencyMs: plan.latencyMs,
@@ -151,14 +176,8 @@ export async function bench(
     done: (ticks) => sum(ticks, ({ published }) => published.length) >= halfPosts,
     expected: halfPosts,
   })
-  for (const [index, part] of [
-    'received to opened',
-    'opened to decided, less the model',
-    'decided to published',
-  ].entries()) {
-    const { p50, p95, p99 } = percentiles(all(half).map(({ parts }) => parts[index] ?? 0))
-    say(`  ${part}: p50 ${p50} ms, p95 ${p95} ms, p99 ${p99} ms`)
-  }
+  const parts = partsOf(half)
+  for (const [part, { p50, p95 }] of Object.entries(parts)) say(`  ${part}: p50 ${p50} ms, p95 ${p95} ms`)
   const phases = [intake, quick, busy, half]
   const verdicts = phases.flatMap(all)
   return {
@@ -167,6 +186,12 @@ export async function bench(
     duplicates: phases.reduce((total, { duplicates }) => total + duplicates, 0),
     seconds: round((performance.now() - started) / 1000),
     verdictsPerSecond: round(verdictsPerSecond),
+    baselinePerSecond: round(bare),
+    cpuMsPerVerdict,
+    capacityPerSecond: round(capacityPerSecond),
+    baselineCaseMs: bareCase,
+    parts,
+    lapsedLocks,
     overheadMs: percentiles(all(half).map(({ overheadMs }) => overheadMs)),
     latencyMs: percentiles(all(half).map(({ latencyMs }) => latencyMs)),
     calls: verdicts.reduce((total, { calls }) => total + calls, 0),
@@ -186,10 +211,10 @@ async function runPhase(
   options: Parameters<typeof serve>[1] & { expected: number },
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<Seen> {
-  const { ticks, kafka, settings } = await serve(environment, options, signal)
+  const { ticks, kafka, settings, redisCpuMs } = await serve(environment, options, signal)
   const troubles = sum(ticks, (tick) => tick.troubles)
   if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
-  return { ticks, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
+  return { ticks, redisCpuMs, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
 }
 
 async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, signal: AbortSignal) {
@@ -217,6 +242,20 @@ async function depthsOnTopic(kafka: Kafka, settings: Settings, signal: AbortSign
   return depths
 }
 
+/** The overhead's parts, each with its percentiles. */
+function partsOf(seen: Seen): Record<string, Percentiles> {
+  const published = all(seen)
+  const named = ['due to opened', 'opened to decided, less the model', 'decided to published'].map(
+    (name, index) => [name, published.map(({ parts }) => parts[index] ?? 0)] as const,
+  )
+  const hops = Map.groupBy(
+    seen.ticks.flatMap(({ hops }) => hops),
+    ({ stage, part }) => `${stage}, ${part}`,
+  )
+  const byHop = [...hops].map(([name, some]) => [name, some.map(({ ms }) => ms)] as const)
+  return Object.fromEntries([...named, ...byHop].map(([name, values]) => [name, percentiles(values)]))
+}
+
 /** Switches every other protocol off. */
 function only(name: string): Record<string, string> {
   return Object.fromEntries(
@@ -238,6 +277,18 @@ function activeSeconds(ticks: readonly Tick[], happened: (tick: Tick) => number)
   const [first, last] = [active[0], active.at(-1)]
   if (first === undefined || last === undefined) return Number.POSITIVE_INFINITY
   return (last.at - first.at) / 1000 + 0.1
+}
+
+/** Verdicts a second between 10 % and 85 % of them. */
+function rateBetween(ticks: readonly Tick[], verdicts: number): number {
+  let published = 0
+  const steady = ticks.filter((tick) => {
+    published += tick.published.length
+    return published >= verdicts * 0.1 && published <= verdicts * 0.85
+  })
+  const [first, last] = [steady[0], steady.at(-1)]
+  if (first === undefined || last === undefined || first === last) return 0
+  return sum(steady.slice(1), (tick) => tick.published.length) / ((last.at - first.at) / 1000)
 }
 
 /** Mean share of busy slots between 10 % and 85 % of the verdicts: after the start, before the load runs dry. */

@@ -2,12 +2,14 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Redis } from 'ioredis'
 import type { Kafka } from 'kafkajs'
 import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { type Pace, replayFile } from '../../../producers/replay.ts'
 import { kafkaClient } from '../../adapters/kafka/client.ts'
+import { connect } from '../../adapters/redis/connect.ts'
 import { makeTopics } from '../../composition/kafka.ts'
 import { topicsOf } from '../../composition/topics.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -20,6 +22,8 @@ export interface Served {
   readonly ticks: readonly Tick[]
   readonly kafka: Kafka
   readonly settings: Settings
+  /** Processor time that Redis used meanwhile, in ms. */
+  readonly redisCpuMs: number
 }
 
 const LONGEST_PHASE_MS = 300_000
@@ -59,6 +63,8 @@ export async function serve(
   const kafka = kafkaClient(settings.kafka, name, () => {})
   await makeTopics(kafka, settings)
   if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
+  const redis = connect(settings.redis, () => {}, 'retrying')
+  const cpuBefore = await redisCpu(redis)
   const worker = forkWorker(own, options.latencyMs, options.roles)
   try {
     const ticks: Tick[] = []
@@ -71,10 +77,20 @@ export async function serve(
       await sendAll(kafka, settings, options.live.messages, pace, signal)
     }
     await finished(worker, () => options.done(ticks), signal)
-    return { ticks, kafka, settings }
+    return { ticks, kafka, settings, redisCpuMs: (await redisCpu(redis)) - cpuBefore }
   } finally {
     await gone(worker)
+    redis.disconnect()
   }
+}
+
+/** Processor time that Redis has used so far, in ms; 0 where it does not say. */
+async function redisCpu(redis: Redis): Promise<number> {
+  const info = await redis.info('cpu')
+  const seconds = ['used_cpu_sys', 'used_cpu_user'].map((name) =>
+    Number(new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1] ?? 0),
+  )
+  return seconds.reduce((total, one) => total + one, 0) * 1000
 }
 
 /** A service in a process of its own; `ready` says when it has started. */

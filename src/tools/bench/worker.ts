@@ -22,6 +22,12 @@ export interface Tick {
   readonly troubles: number
   /** Jobs whose worker sent no heartbeat; such a one may have been done twice. */
   readonly stalled: number
+  /** Jobs whose lock this process could not renew. */
+  readonly lapsed: number
+  /** Processor time of this process, in ms. */
+  readonly cpuMs: number
+  /** What asks waited in their stage's queue, and took from then on, in ms. */
+  readonly hops: readonly { readonly stage: string; readonly part: 'wait' | 'work'; readonly ms: number }[]
   /** Times that a model was kept away from. */
   readonly breaks: number
 }
@@ -43,7 +49,8 @@ const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
 const lags = new Map<string, number>()
 let tick = empty()
 function empty() {
-  return { settled: 0, opened: 0, troubles: 0, stalled: 0, breaks: 0, published: [] as Published[] }
+  const counts = { settled: 0, opened: 0, troubles: 0, stalled: 0, lapsed: 0, breaks: 0 }
+  return { ...counts, published: [] as Published[], hops: [] as Tick['hops'][number][] }
 }
 
 const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
@@ -53,7 +60,14 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
       if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
       else if (name === 'case:opened') tick.opened++
       else if (name === 'error') tick.troubles++
-      else if (name === 'kafka:lag') {
+      else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
+      else if (name === 'ask:started') {
+        const { stage, waitSeconds } = event as Events['ask:started']
+        tick.hops.push({ stage, part: 'wait', ms: waitSeconds * 1000 })
+      } else if (name === 'ask:ended') {
+        const { stage, seconds } = event as Events['ask:ended']
+        tick.hops.push({ stage, part: 'work', ms: seconds * 1000 })
+      } else if (name === 'kafka:lag') {
         const { topic, messages } = event as Events['kafka:lag']
         lags.set(topic, messages)
       } else if (name === 'job:stalled') tick.stalled++
@@ -79,13 +93,17 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
   ],
 })
 
+let cpu = process.cpuUsage()
 const timer = setInterval(() => {
   const now = tick
   tick = empty()
+  const { user, system } = process.cpuUsage(cpu)
+  cpu = process.cpuUsage()
   const memory = process.memoryUsage()
   process.send?.({
     ...now,
     at: Date.now(),
+    cpuMs: (user + system) / 1000,
     busySlots: app.gateway.busy,
     rssMiB: memory.rss / 2 ** 20,
     heapMiB: memory.heapUsed / 2 ** 20,
