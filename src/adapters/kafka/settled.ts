@@ -58,9 +58,14 @@ export async function onceTopicSettled<Value>(
 
 /** The message of a retriable error; null for any other. */
 function unsettled(error: unknown): string | null {
-  const passing = causes(error).find((each) => each instanceof kafkajs.KafkaJSError && each.retriable)
+  const passing = causes(error).find(
+    (each) => each instanceof kafkajs.KafkaJSError && (each.retriable || each.name === NO_COORDINATOR),
+  )
   return passing?.message ?? null
 }
+
+/** A broker that has just started has no coordinator for a group until it has made its topic of offsets. */
+const NO_COORDINATOR = 'KafkaJSGroupCoordinatorNotFound'
 
 /** An error and all its causes: kafkajs wraps what it gave up retrying. */
 function causes(error: unknown): Error[] {

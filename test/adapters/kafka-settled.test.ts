@@ -1,0 +1,29 @@
+import kafkajs from 'kafkajs'
+import { expect, test } from 'vitest'
+import { onceTopicSettled } from '../../src/adapters/kafka/settled.ts'
+import { OperatorError } from '../../src/domain/errors.ts'
+
+const noCoordinator = () => Object.assign(new kafkajs.KafkaJSGroupCoordinatorNotFound(), { message: 'no coordinator' })
+const electing = () => Object.assign(new kafkajs.KafkaJSProtocolError('no leader'), { retriable: true })
+
+test.each([
+  ['has no coordinator for the group yet', noCoordinator],
+  ['elects a leader', electing],
+  ['says so beneath what kafkajs gave up on', () => new Error('gave up', { cause: noCoordinator() })],
+])('what is asked of a broker that %s is asked again', async (_, error) => {
+  let asked = 0
+  const said: string[] = []
+  const ask = async () => {
+    if (++asked < 3) throw error()
+    return 'settled'
+  }
+  expect(await onceTopicSettled('posts', ask, { withinMs: 5_000, say: (line) => said.push(line) })).toBe('settled')
+  expect(said).toHaveLength(1)
+})
+
+test('a broker that does not settle in time is an error that says what to do, and any other error is its own', async () => {
+  const never = onceTopicSettled('posts', () => Promise.reject(noCoordinator()), { withinMs: 0 })
+  await expect(never).rejects.toThrow(OperatorError)
+  const bug = onceTopicSettled('posts', () => Promise.reject(new TypeError('a bug')), { withinMs: 5_000 })
+  await expect(bug).rejects.toThrow('a bug')
+})
