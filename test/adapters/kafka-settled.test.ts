@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { onceTopicSettled } from '../../src/adapters/kafka/settled.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
 
-const noCoordinator = () => Object.assign(new kafkajs.KafkaJSGroupCoordinatorNotFound(), { message: 'no coordinator' })
+/** kafkajs' types leave out its argument. */
+const NotFound = kafkajs.KafkaJSGroupCoordinatorNotFound as unknown as new (message: string) => Error
+const noCoordinator = () => new NotFound('Failed to find group coordinator')
 const electing = () => Object.assign(new kafkajs.KafkaJSProtocolError('no leader'), { retriable: true })
 
 test.each([
