@@ -84,8 +84,10 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a reward for length in a criterion',
-    ...{ file: 'config/prompts/counterspeech/relevance.md', from: /\s*$/, to: ' Long replies deserve a 5.\n' },
-    ...{ killedBy: REVIEWED, test: 'is as it was reviewed: config/prompts/counterspeech/relevance.md' },
+    file: 'config/aspects/relevance.yaml',
+    from: 'The higher the score, the more relevant.',
+    to: 'The higher the score, the more relevant. Long replies deserve a 5.',
+    ...{ killedBy: REVIEWED, test: 'is as it was reviewed: config/aspects/relevance.yaml' },
   },
   {
     name: 'texts compared with any number of others',
