@@ -44,7 +44,8 @@ export function locator(deps: {
     const taken = await cases.peek(caseId)
     const protocol = protocols.get(name)
     if (taken === null || protocol === undefined) return GONE
-    if (taken.run !== run) return { at: 'stale', roundEnded: true }
+    // Only while nobody has taken the restarted case: each of many jobs would take it over.
+    if (taken.run !== run) return { at: 'stale', roundEnded: taken.epoch === taken.record.begunOverAt }
     const { record } = taken
     if (otherVersion(record.versions, protocol) !== undefined) return { at: 'other-version', record, protocol }
     const { replayState, progress } = replayCase(protocol, taken, undefined, deps)

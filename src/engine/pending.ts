@@ -35,9 +35,8 @@ export function pendingAsks(deps: {
     if (taken === null || protocol === undefined) return null
     if (isHandedBack(taken.record, protocol, clock(), settings.handBackMs)) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) return []
-    const { replayState, progress } = replayCase(protocol, taken, undefined, deps)
-    if (replayState.at === 'end') return []
-    scripts.keep(taken, progress, replayState.open)
-    return groupsOf(taken, replayState)
+    // Not kept in memory: a case that is idle is not in progress.
+    const { replayState } = replayCase(protocol, taken, undefined, deps)
+    return replayState.at === 'end' ? [] : groupsOf(taken, replayState)
   }
 }

@@ -20,11 +20,21 @@ export function reconciler(deps: {
 }) {
   const { cases, queues, pending, report, idleMs } = deps
   let looked = 0
+
+  /** A case that can't be read keeps no other from being found. */
+  const pendingOf = (caseId: string) =>
+    pending(caseId).catch((error: unknown) => {
+      report('error', { where: 'reconciler', error })
+      return null
+    })
+
   return async function reconcile(): Promise<number> {
     const idle = await cases.idle(idleMs, AT_ONCE, looked)
+    // Most idle cases wait for their turn, and have a job of their own.
+    const jobless = idle.length === 0 ? [] : await queues.stranded(idle.map((caseId) => ({ caseId, groups: [] })))
     const waiting: { caseId: string; groups: readonly AskGroup[] }[] = []
-    for (const caseId of idle) {
-      const groups = await pending(caseId)
+    for (const caseId of jobless) {
+      const groups = await pendingOf(caseId)
       if (groups !== null) waiting.push({ caseId, groups })
     }
     const found = waiting.length === 0 ? [] : await queues.stranded(waiting)

@@ -71,9 +71,9 @@ export function waitingScripts(clock: Clock) {
      */
     answered({ caseId, run, key }: Pick<StagedAsk, 'caseId' | 'run' | 'key'>, entry: JournalEntry | null): void {
       const script = waiting.get(caseId)
-      if (script === undefined) return
+      if (script?.run !== run) return
       script.open.delete(key)
-      if (entry === null || script.run !== run) return
+      if (entry === null) return
       script.journal.set(key, entry)
       script.characters += answerLength(entry)
       characters += answerLength(entry)

@@ -274,7 +274,10 @@ describe('in BullMQ', () => {
     await queues.push(['lost'])
     const noted = notedWork((caseId) => [askOf(caseId)])
     queues.work(noted.work)
-    await expect.poll(() => noted.timesAdvanced('lost'), SOON).toBe(2)
+    // Its id may stand in the queue twice: then it is advanced once more, and asked once all the same.
+    await expect.poll(() => noted.timesAdvanced('lost'), SOON).toBeGreaterThanOrEqual(2)
+    await expect.poll(() => noted.stranded(queues, ['lost']), SOON).toEqual(['lost'])
+    expect(noted.answered.filter(({ ask }) => ask.caseId === 'lost')).toHaveLength(1)
   })
 
   it('a case whose asks’ jobs were all lost is found stranded, and goes on when it is pushed', async () => {

@@ -234,8 +234,11 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       const whole = { '0.0': entryOf('0.0'), '0.1': entryOf('0.1'), '1.0': entryOf('1.0') }
       expect(Object.fromEntries(taken?.journal ?? [])).toEqual(whole)
       expect(taken?.record).toEqual(record)
+      // Nor does an answer count that the journal does not have: the store has lost it.
+      const lost = { ...known, journal: new Map([...known.journal, ['9.0', entryOf('9.0')]]) }
+      expect(Object.fromEntries((await stores.cases.take(record.id, lost))?.journal ?? [])).toEqual(whole)
       // What it knows of another run counts for nothing.
-      await stores.cases.restart(record.id, taken?.epoch ?? 0, { ...record, restartedAt: 7 })
+      await stores.cases.restart(record.id, (taken?.epoch ?? 0) + 1, { ...record, restartedAt: 7 })
       const again = await stores.cases.take(record.id, known)
       expect([again?.run, again?.journal.size, again?.record.restartedAt]).toEqual([first.run + 1, 0, 7])
     })

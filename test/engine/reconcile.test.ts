@@ -26,8 +26,8 @@ test('the reconciler comes to every idle case, however many that it can’t help
   for (let step = 0; step < 6; step++) helped.push(await reconcile())
   expect(pushed).toEqual(['case 3', 'case 700', 'case 1199'])
   expect(helped).toEqual([1, 1, 1, 0, 0, 0])
-  // A bounded step each time, and from the beginning again after the last.
-  expect(steps).toEqual([500, 500, 200, 500, 500, 200])
+  // A bounded step each time, and from the beginning again after the last; those without a job are looked at twice.
+  expect(steps).toEqual([500, 1, 500, 1, 200, 1, 500, 500, 200])
 })
 
 test('a case that somebody takes while it is looked at is left to him', async () => {
@@ -53,10 +53,29 @@ test('a case that somebody takes while it is looked at is left to him', async ()
 test('a case that is left to other processes is not looked for', async () => {
   const reconcile = reconciler({
     cases: { idle: async () => ['newer'] },
-    queues: { stranded: () => Promise.reject(new Error('asked')), push: async () => {} },
+    queues: {
+      stranded: async (waiting) => waiting.map(({ caseId }) => caseId),
+      push: async (caseIds) => expect(caseIds).toEqual([]),
+    },
     pending: async () => null,
     report: () => {},
     idleMs: 15_000,
   })
   expect(await reconcile()).toBe(0)
+})
+
+test('a case that can’t be read keeps no other from being found', async () => {
+  const errors: string[] = []
+  const reconcile = reconciler({
+    cases: { idle: async () => ['broken', 'lost'] },
+    queues: { stranded: async (waiting) => waiting.map(({ caseId }) => caseId), push: async () => {} },
+    async pending(caseId) {
+      if (caseId === 'broken') throw new Error('no record')
+      return []
+    },
+    report: (name) => void errors.push(name),
+    idleMs: 15_000,
+  })
+  expect(await reconcile()).toBe(1)
+  expect(errors).toEqual(['error', 'case:revived'])
 })

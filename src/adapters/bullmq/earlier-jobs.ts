@@ -32,7 +32,7 @@ export async function stagesWithEarlierJobs<Of extends Stage>(
 }
 
 /** As a job of this version has it. */
-export function askJobOf({ key, heldMs, tries = 0, readyAt, ...of }: EarlierAskJob): AskJob {
+export function askJobOf({ key, heldMs, tries = 0, readyAt = 0, ...of }: EarlierAskJob): AskJob {
   return { ...of, name: key, asks: [{ key, heldMs, tries, readyAt }] }
 }
 

@@ -21,6 +21,8 @@ export interface HeldAsks {
   readonly job: Job
   readonly data: AskJob
   update(data: AskJob): Promise<void>
+  /** Set for a job of the version before: it releases its case's own job, which advances the case. */
+  readonly hasParent?: true
 }
 
 /**
@@ -31,7 +33,7 @@ export interface HeldAsks {
 export async function runAsks(
   parts: RunParts,
   { slots, draining, stopping }: StageRun,
-  { job, data, update }: HeldAsks,
+  { job, data, update, hasParent }: HeldAsks,
   token: string | undefined,
 ): Promise<void> {
   const { work, settings, clock, report } = parts
@@ -43,7 +45,12 @@ export async function runAsks(
   const save = async () => {
     if (!changed || open.size === 0) return
     changed = false
-    await update({ ...data, asks: [...open.values()] })
+    try {
+      await update({ ...data, asks: [...open.values()] })
+    } catch (error) {
+      changed = true
+      throw error
+    }
   }
 
   /** How many asks of the job are at work. When there are none, those that wait for their time leave. */
@@ -85,7 +92,7 @@ export async function runAsks(
         open.delete(ask.key)
         changed = true
         try {
-          if (end.advance) await advanceAfterRound(parts, of.caseId)
+          if (end.advance && hasParent !== true) await advanceAfterRound(parts, of.caseId)
         } finally {
           stop()
         }

@@ -1,6 +1,5 @@
 import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { Clock } from '../../ports/clock.ts'
 
 /** BullMQ's score of a prioritized job is its priority times this, plus a counter that keeps the order of arrival. */
 const TURN_SCORE = 2 ** 32
@@ -18,16 +17,17 @@ const BELIEVED_MS = 100
  * in order of arrival. Turn 0 is the plain queue, which runs first, and is the only one used while no job waits for a
  * later turn.
  */
-export function turns(connection: Redis, clock: Clock) {
+export function turns(connection: Redis) {
   /** By stage, until when no job is believed to wait for a later turn. */
   const plainUntil = new Map<string, number>()
 
   return {
     /** The priorities of this many jobs of one case that are added to a stage's queue now. */
     async next(queue: Queue, jobs: number): Promise<readonly number[]> {
-      const turn = clock() < (plainUntil.get(queue.name) ?? 0) ? 0 : await nextTurn(connection, queue)
+      const isPlain = performance.now() < (plainUntil.get(queue.name) ?? 0)
+      const turn = isPlain ? 0 : await nextTurn(connection, queue)
       if (turn > 0 || jobs > 1) plainUntil.delete(queue.name)
-      else plainUntil.set(queue.name, clock() + BELIEVED_MS)
+      else if (!isPlain) plainUntil.set(queue.name, performance.now() + BELIEVED_MS)
       return Array.from({ length: jobs }, (_, index) => Math.min(turn + index, LAST_TURN))
     },
   }

@@ -37,7 +37,7 @@ export function queueWorkers(deps: {
   clock: Clock
   report: Report
 }) {
-  const { connection, queues, settings, clock, report } = deps
+  const { connection, queues, settings, report } = deps
   const workers: Worker[] = []
   const draining = new AbortController()
   const stopping = new AbortController()
@@ -87,7 +87,7 @@ export function queueWorkers(deps: {
         taken.add(stage)
         startWorker<EarlierAskJob>(stageName(stage), stage.concurrency, (job, token) => {
           const update = (data: AskJob) => job.updateData(earlierJobOf(data))
-          return runAsks(parts, stage.run, { job, data: askJobOf(job.data), update }, token)
+          return runAsks(parts, stage.run, { job, data: askJobOf(job.data), update, hasParent: true }, token)
         })
       }
     }
@@ -98,7 +98,7 @@ export function queueWorkers(deps: {
 
   return {
     start(work: Work): void {
-      const parts = { ...deps, turns: turns(connection, clock), work }
+      const parts = { ...deps, turns: turns(connection), work }
       const signals = { draining: draining.signal, stopping: stopping.signal }
       startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
       const earlier: EarlierStage[] = []

@@ -25,8 +25,7 @@ export function memoryQueues(deps: {
     running.add(one)
   }
 
-  /** True if the case is to be advanced. */
-  async function answer(work: Work, ask: StagedAsk): Promise<boolean> {
+  async function answer(work: Work, ask: StagedAsk): Promise<void> {
     let readyAt = clock()
     let heldMs = 0
     for (let number = 1; ; ) {
@@ -37,8 +36,7 @@ export function memoryQueues(deps: {
         heldMs,
         signal: stopping.signal,
       })
-      if (end.end === 'done') return end.advance
-      if (closing) return false
+      if (end.end === 'done' || closing) return
       if (end.end === 'held') {
         heldMs += end.delayMs
         readyAt = clock() + end.delayMs
@@ -57,7 +55,7 @@ export function memoryQueues(deps: {
         const advance = await work.advance(caseId)
         if (advance.next === 'done') return
         if (advance.next === 'later') await rest(advance.delayMs)
-        else if (!(await Promise.all(asksOf(advance.groups).map((ask) => answer(work, ask)))).includes(true)) return
+        else await Promise.all(asksOf(advance.groups).map((ask) => answer(work, ask)))
       }
     } catch (error) {
       report('error', { where: 'memory queue', error })

@@ -19,7 +19,10 @@ if status ~= 'open' then return nil end
 local epoch = redis.call('HINCRBY', case, 'epoch', 1)
 redis.call('ZADD', open, 'XX', now, id)
 local answers
-if run .. '@' .. (opened or '') == known then
+local knows = run .. '@' .. (opened or '') == known
+-- An answer that the caller has and the journal lacks was lost with the store: then all is read again.
+for _, key in ipairs(answered) do knows = knows and redis.call('HEXISTS', journal, key) == 1 end
+if knows then
   record, answers = '', {}
   local has = {}
   for _, key in ipairs(answered) do has[key] = true end
