@@ -26,6 +26,7 @@ function tablesOf(bounds: Partial<ResidentBounds> = {}) {
     return { version: async () => here().version, countRows: async () => here().vectors.length, query: () => query }
   }
   const resident = residentTables(
+    // LanceDB's table has fifty methods; these three are all that is read by.
     (name, look) => look(open(name) as unknown as Table),
     { tableBytes: 80, totalBytes: 160, checkEveryMs: 1_000, ...bounds },
     () => now,
