@@ -116,6 +116,7 @@ const routes = z.partialRecord(
 )
 
 const allSettings = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, '1 to 64 letters, digits, dots, dashes or underscores'),
   kafka: z.strictObject({
     brokers: z.array(z.string().regex(HOST_AND_PORT, 'a broker is host:port')),
     tls: tls.refine((set) => set.enabled || !tlsFiles(set), { path: ['enabled'], error: TLS_IS_OFF }),
@@ -245,6 +246,7 @@ const allSettings = z.strictObject({
     finalAge: duration,
     reopen: z.boolean(),
   }),
+  objectives: z.strictObject({ latency: duration }),
   clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: wait }),
   cases: z.strictObject({
     maxOpen: count,

@@ -103,7 +103,6 @@ export function intake(deps: {
 }) {
   const { reader, intakes, outbox, marks, limits, clock, report } = deps
   const known = knownMarks(marks)
-  const lastTimestamp = new Map<string, number>()
   /** By partition: the sequence number of the last start or end of a batch. */
   const handled = new Map<string, number>()
   let batches = 0
@@ -143,10 +142,9 @@ export function intake(deps: {
     handled.set(partition, ++batches)
     if (last === undefined) return
     deps.taken?.()
-    lastTimestamp.set(batch.topic, last.timestamp)
   }
 
-  /** Notes which partitions have been read to the end, empty ones included, and reports the lag. */
+  /** Notes which partitions have been read to the end, empty ones included. */
   async function watch(): Promise<void> {
     // Messages that arrive while Kafka is asked are not in its answer.
     const [asked, before] = [clock(), batches]
@@ -163,12 +161,6 @@ export function intake(deps: {
     }
     for (const partition of changed.keys()) if ((handled.get(partition) ?? 0) > before) changed.delete(partition)
     await known.write(changed)
-    for (const topic of intakes.keys()) {
-      const own = positions.filter((position) => position.topic === topic)
-      const messages = own.reduce((sum, { lag }) => sum + lag, 0)
-      const seconds = messages === 0 ? 0 : Math.max(0, clock() - (lastTimestamp.get(topic) ?? clock())) / 1000
-      report('kafka:lag', { topic, messages, seconds })
-    }
   }
 
   return { start: () => reader.start(handle), watch }

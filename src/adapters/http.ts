@@ -10,8 +10,8 @@ export interface Health {
 }
 
 export interface HttpParts {
-  readonly metrics: () => Promise<string>
-  readonly metricsType: string
+  /** The metrics in a form that this `Accept` header names. */
+  readonly metrics: (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>
   readonly live: () => Health
   readonly ready: () => Promise<Health>
 }
@@ -47,6 +47,7 @@ export async function serveHttp(
       response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
     const health = ({ ok, checks }: Health) =>
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
+    const metrics = ({ type, text }: { type: string; text: string }) => send(200, type, text)
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
         return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
@@ -56,7 +57,7 @@ export async function serveHttp(
         case '/metrics':
           if (!knows(request.headers.authorization))
             return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
-          return send(200, parts.metricsType, await parts.metrics())
+          return metrics(await parts.metrics(request.headers.accept))
         case '/health/live':
           return health(parts.live())
         case '/health/ready':

@@ -8,6 +8,9 @@ function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'coun
   return [`${judged} of ${accepted} comments${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`]
 }
 
+/** What a verdict without a label is called, where nothing was decided. */
+const WITHOUT_LABEL: Partial<Record<Verdict['decidedBy'], string>> = { none: 'undecided', deleted: 'deleted' }
+
 /** A verdict as one line for a person. */
 export function verdictLine(of: Verdict): string {
   const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
@@ -18,7 +21,7 @@ export function verdictLine(of: Verdict): string {
   const parts = [
     printable(of.timing.decidedAt, 30),
     `${printable(of.id, 60)}${final}`,
-    of.label === null ? (of.decidedBy === 'none' ? 'undecided' : 'scored') : printable(of.label, 30),
+    of.label === null ? (WITHOUT_LABEL[of.decidedBy] ?? 'scored') : printable(of.label, 30),
     `by ${of.decidedBy}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
     ...countsIn(of),

@@ -69,15 +69,10 @@ export function intakesOf(
     await library.forget({ tenant: ref.tenant, id: ref.postId })
     return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
   }
-  const eraseCase = commentEraser({
-    ...{ threads, cases, queues, protocols, clock },
+  const eraseComments = commentEraser({
+    ...{ threads, cases, memo, queues, protocols, clock },
     settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
   })
-  const eraseComments = async (ref: ThreadRef, deleted: ReadonlySet<string>) => {
-    await eraseCase(ref, deleted)
-    // As long as a call whose question quotes the comment may be in flight, no answer about the post is kept.
-    await memo.forget(ref, settings.cases.deadline)
-  }
   return new Map([
     [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
     [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],

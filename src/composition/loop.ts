@@ -9,14 +9,19 @@ export interface Loop {
   stop(): Promise<void>
 }
 
-/** Runs `task` every `ms`, one run at a time; a failed run is reported to `onError`, and the loop continues. */
-function every(ms: number, task: () => Promise<unknown>, onError: (error: unknown) => void): Loop {
+/** Runs `task` every `ms`, one run at a time; a failed run is passed to `onError`, and the loop continues. */
+function every(
+  ms: number,
+  task: () => Promise<unknown>,
+  onError: (error: unknown) => void,
+  succeeded: () => void,
+): Loop {
   let stopped = false
   let again = false
   let rouse = () => {}
   async function run(): Promise<void> {
     while (!stopped) {
-      await task().catch(onError)
+      await task().then(succeeded, onError)
       if (stopped) return
       if (!again)
         await new Promise<void>((resolve) => {
@@ -59,7 +64,14 @@ export function namedLoops(report: Report): Loops {
   const loops = new Map<ErrorPlace, Loop>()
   return {
     start(name, ms, task) {
-      const started = every(ms, task, (error) => report('error', { where: name, error }))
+      // A loop that never succeeds is as old as its start.
+      report('loop:succeeded', { loop: name })
+      const started = every(
+        ms,
+        task,
+        (error) => report('error', { where: name, error }),
+        () => report('loop:succeeded', { loop: name }),
+      )
       loops.set(name, started)
       return started
     },

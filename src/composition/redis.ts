@@ -2,6 +2,7 @@ import type { Settings } from '../../config/schema.ts'
 import { redisCases } from '../adapters/redis/cases.ts'
 import { redisClock } from '../adapters/redis/clock.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { redisExporter } from '../adapters/redis/exporter.ts'
 import { type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
 import { redisMarks } from '../adapters/redis/marks.ts'
@@ -44,6 +45,7 @@ export function redisPart(settings: Settings, report: Report) {
       time,
       incarnation,
       secret,
+      exporter: redisExporter(failFast, keys),
       ...storesOn(clients, keys, settings, time.now, incarnation.token),
     }
   })

@@ -1,4 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
+import { ageOfNextDue } from '../../consumers/backpressure.ts'
+import { partitionLag } from '../../consumers/partition-lag.ts'
 import { storeWatch } from '../../consumers/store-watch.ts'
 import { exposure, serveHttp } from '../adapters/http.ts'
 import { positionsOf } from '../adapters/kafka/offsets.ts'
@@ -9,9 +11,11 @@ import { memoryShare } from '../adapters/redis/memory.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Model } from '../ports/model.ts'
 import { broadcast, type Listener, type Report } from '../ports/report.ts'
+import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
-import { gatewayOf, redisGatewayStores } from './gateway.ts'
+import { budgetSettings, gatewayOf, gatewaySettings, redisGatewayStores } from './gateway.ts'
 import { liveness, readiness } from './health.ts'
+import { identityOf } from './identity.ts'
 import { intakePart } from './intake.ts'
 import { queuesPart, startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
@@ -66,6 +70,9 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   }
 }
 
+/** How often Kafka is asked how far the group has come, in ms. */
+const LAG_MS = 2_000
+
 /** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
 const PARTITIONS_MS = 5_000
 
@@ -88,7 +95,11 @@ async function assemble(
   const secret = await redis.secret()
   const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
   const models = [...new Set(Object.values(settings.models.roles).flat())]
-  const metrics = prometheusMetrics({ protocols, topics: inputsOf(topics), models })
+  const metrics = prometheusMetrics({
+    ...{ protocols, topics: inputsOf(topics), models, identity: identityOf(settings, roles) },
+    objectiveSeconds: settings.objectives.latency / 1000,
+    endpoint: settings.openai.baseUrl,
+  })
   listen(metrics.listen)
   const stores = redisGatewayStores(settings, redis)
   const library = keep(libraryOf(settings, clock))
@@ -114,25 +125,51 @@ async function assemble(
     startJudging(settings, { protocols, cases, gateway, library, queues, loops, clock, report })
 
   let downSince = (): number | null => null
-  const state = stateReport({
-    ...{ redis, protocols, queues, opener, gateway, clock, report },
-    downSince: () => downSince(),
-  })
+  const state = keep(
+    stateReport({
+      ...{ redis, protocols, queues, opener, gateway, clock, report },
+      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
+      objectiveMs: settings.objectives.latency,
+      usedCapacity: usedCapacity({
+        ...stores,
+        models,
+        settings: { limits: gatewaySettings(settings, secret).limits, budgets: budgetSettings(settings) },
+      }),
+      downSince: () => downSince(),
+    }),
+  )
   if (roles.includes('intake')) {
     const subjects = { threads, cases, queues, protocols, routes, library, memo: stores.memo, samplingRank, clock }
     const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   loops.start('backlog', 1_000, state.look)
+  const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
+  loops.start('kafka lag', LAG_MS, lagReport(lag, state.exports, report))
   keep(loops)
 
   const http = keep(
     await serveHttp(settings.http, {
-      metrics: metrics.text,
-      metricsType: metrics.contentType,
+      metrics: metrics.page,
       live: () => liveness(downSince(), clock()),
       ready: () => readiness(redis.failFast, downSince(), watch.problem),
     }),
   )
   return { httpPort: http.port, gateway }
+}
+
+/** Reports the group's lag while this process exports the shared state; an unknown lag is reported as such. */
+function lagReport(lag: ReturnType<typeof partitionLag>, exports: () => boolean, report: Report) {
+  return async () => {
+    if (!exports()) {
+      report('kafka:lag', { partitions: null })
+      return lag.close()
+    }
+    try {
+      report('kafka:lag', { partitions: await lag.look() })
+    } catch (error) {
+      report('kafka:lag', { partitions: null })
+      throw error
+    }
+  }
 }

@@ -1,43 +1,131 @@
+import { z } from 'zod'
+import { scopeOf } from '../domain/verdict.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Exporter } from '../ports/exporter.ts'
 import type { StageBacklog, StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
+import type { usedCapacity } from './capacity.ts'
 import type { Opener } from './opening.ts'
+import { overdueCount } from './overdue.ts'
 import type { RedisPart } from './redis.ts'
 
-/** Reports the contents of stores and queues, each time it is called. */
+const sharedStages = z.array(
+  z.object({
+    protocol: z.string(),
+    stage: z.string(),
+    states: z.object({ waiting: z.number(), active: z.number(), delayed: z.number() }),
+    oldestWaitingSeconds: z.number(),
+  }),
+)
+
+/** Most tenants whose limits and budgets are looked at because they have open cases: those that have most. */
+const MOST_TENANTS = 50
+
+/**
+ * Reports this process's own state, and what stores and queues contain if no other process does, each time it is called.
+ */
 export function stateReport(parts: {
-  redis: Pick<RedisPart, 'threads' | 'cases' | 'outbox'>
+  redis: Pick<RedisPart, 'threads' | 'cases' | 'outbox'> & { readonly exporter: Exporter }
   protocols: readonly { readonly name: string }[]
   queues: Pick<StageQueues, 'backlog'>
   opener: Pick<Opener, 'countDue' | 'now'>
-  gateway: Pick<Gateway, 'busy' | 'waiting'>
+  gateway: Pick<Gateway, 'load'>
+  /** What is used of limits and budgets; of those of tenants at least of the given ones. */
+  usedCapacity: ReturnType<typeof usedCapacity>
+  /** For how long the next due thread has waited, in ms. */
+  nextDueAgeMs: () => Promise<number>
+  /** The longest that a verdict should take, in ms. */
+  objectiveMs: number
   downSince: () => number | null
   clock: Clock
   report: Report
 }) {
-  const { redis, protocols, queues, opener, gateway, downSince, clock, report } = parts
-  const { threads, cases, outbox } = redis
+  const { redis, protocols, queues, opener, gateway, nextDueAgeMs, objectiveMs, downSince, clock, report } = parts
+  const { threads, cases, outbox, exporter } = redis
+  const overdue = overdueCount(
+    protocols.map(({ name }) => name),
+    objectiveMs,
+    clock,
+  )
   let stages: readonly StageBacklog[] = []
+  let here = false
+
+  function reportOwn(): void {
+    const down = downSince()
+    report('consumer:watched', { downSeconds: down === null ? 0 : (clock() - down) / 1000 })
+    report('slots:counted', gateway.load())
+  }
+
+  /** What this process has exported is not known any more: another exports it now, or nobody can. */
+  function withdraw(): void {
+    here = false
+    overdue.forget()
+    report('state:exported', { here })
+  }
+
+  async function exportShared(): Promise<void> {
+    stages = await queues.backlog()
+    await exporter.share(JSON.stringify(stages))
+    for (const stage of stages) report('stage:backlog', stage)
+    const paused = await threads.paused()
+    for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
+    const [open, size, oldest, due, nextAgeMs, streamNow] = await Promise.all([
+      cases.openIds(),
+      outbox.size(),
+      outbox.oldest(),
+      opener.countDue(),
+      nextDueAgeMs(),
+      opener.now(),
+    ])
+    const tenants = countsOf(open.map((id) => scopeOf(id).tenant))
+    report('state:counted', {
+      openCases: open.length,
+      outbox: size,
+      due,
+      clockLagSeconds: streamNow === Number.NEGATIVE_INFINITY ? null : Math.max(0, clock() - streamNow) / 1000,
+      overdue: overdue.look({
+        open,
+        due: { count: due, nextAgeMs },
+        outbox: { count: size, oldestAgeMs: oldest === null ? 0 : clock() - oldest },
+      }),
+      tenants,
+    })
+    report('capacity:used', await parts.usedCapacity([...tenants.keys()].slice(0, MOST_TENANTS)))
+  }
+
   return {
-    /** The stage queues, as of the last look. */
+    /** The stage queues, as of the last look of the process that exports them. */
     backlog: () => stages,
+    /** Whether this process exports the shared state. */
+    exports: () => here,
     async look(): Promise<void> {
-      stages = await queues.backlog()
-      for (const stage of stages) report('stage:backlog', stage)
-      const paused = await threads.paused()
-      for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
-      const [openCases, size, due, streamNow] = await Promise.all([
-        cases.countOpen(),
-        outbox.size(),
-        opener.countDue(),
-        opener.now(),
-      ])
-      const clockLagSeconds = streamNow === Number.NEGATIVE_INFINITY ? null : Math.max(0, clock() - streamNow) / 1000
-      const down = downSince()
-      report('consumer:watched', { downSeconds: down === null ? 0 : (clock() - down) / 1000 })
-      report('slots:counted', { busy: gateway.busy, waiting: gateway.waiting })
-      report('state:counted', { openCases, outbox: size, due, clockLagSeconds })
+      reportOwn()
+      try {
+        const shared = await exporter.look()
+        if (shared !== null) {
+          if (here) withdraw()
+          if (shared !== '') stages = sharedStages.parse(JSON.parse(shared))
+          return
+        }
+        if (!here) report('state:exported', { here: true })
+        here = true
+        await exportShared()
+      } catch (error) {
+        withdraw()
+        throw error
+      }
+    },
+    async close(): Promise<void> {
+      // If Redis does not answer, the lease ends by itself.
+      if (here) await exporter.leave().catch(() => undefined)
     },
   }
+}
+
+/** By name how often it occurs, the most frequent first. */
+function countsOf(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return new Map([...counts].sort(([, a], [, b]) => b - a))
 }

@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { stepsUsed } from './steps.ts'
 
-export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none'] as const
+export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
+
+/**
+ * Whose fault it is that a verdict is degraded: `ours`, Gavel's or its operator's (a deadline, a budget, load, the
+ * library); `model`, a model's answers or its endpoint; `evidence`, something that the subject or its thread lacks, or
+ * has more of than is judged. The first that applies is the one to look at first.
+ */
+export const FAULTS = ['ours', 'model', 'evidence'] as const
+export type Fault = (typeof FAULTS)[number]
 
 export const usage = z.object({
   calls: z.number(),
@@ -66,6 +74,8 @@ export const ruling = z.object({
   }),
   /** What was left out, and why, in words. */
   degraded: z.array(z.string()),
+  /** Faults that neither failed asks nor the counts of comments show. */
+  faults: z.array(z.enum(FAULTS)).optional(),
   /** By aspect the evaluation steps that its scores rest on; absent where a protocol scores by none. */
   steps: z.record(z.string(), stepsUsed).optional(),
   /** By role: models that it rests on, but that were not asked for this revision. */
@@ -95,7 +105,9 @@ export const verdict = z.object({
   revision: z.number().int(),
   final: z.boolean(),
   supersedes: z.string().nullable(),
-  ...ruling.omit({ models: true, comments: true }).shape,
+  ...ruling.omit({ models: true, comments: true, faults: true }).shape,
+  /** The classes of what `degraded` says in words; earlier versions had none. */
+  faults: z.array(z.enum(FAULTS)).default(() => []),
   // Earlier versions did not count comments.
   counts: commentCounts.default(noComments),
   usage,
@@ -169,6 +181,12 @@ export function verdictId(of: {
   const subjects = of.crossKind === true ? `${of.protocol}/reply` : of.protocol
   const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
   return `${scope}~${of.subjectId}~r${of.revision}`
+}
+
+/** The protocol and the tenant that a verdict's or a case's id names. */
+export function scopeOf(id: string): { protocol: string; tenant: string } {
+  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/reply)?(?:@([^~]*))?~/.exec(id) ?? []
+  return { protocol, tenant }
 }
 
 /** A ruling without a decision, and why. */

@@ -11,6 +11,7 @@ import {
   type Verdict,
 } from '../domain/verdict.ts'
 import type { LostCall } from '../ports/cases.ts'
+import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 
 /** Everything that is known of a case when its script has ended. */
@@ -33,7 +34,7 @@ export function verdictOf(ended: Ended): Verdict {
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const { redrawn = false } = record.comments
-  const { models, comments, ...decided } = bounded(
+  const { models, comments, faults, ...decided } = bounded(
     redrawn ? { ...ruling, degraded: [REKEYED, ...ruling.degraded] } : ruling,
   )
   return {
@@ -46,6 +47,7 @@ export function verdictOf(ended: Ended): Verdict {
     final: record.final,
     supersedes: record.supersedes,
     ...decided,
+    faults: faultsOf(ended),
     counts: countsOf(record, ruling),
     usage,
     // By role, the last model that answered. The script's own entries override it: they name the models whose answers

@@ -5,6 +5,7 @@ import { noUsage, verdictId } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { CaseStore, LostCall, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Memo } from '../ports/memo.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { callsIn } from './lost-calls.ts'
@@ -27,20 +28,22 @@ const TRIES = 100
 export const MOST_DEADLINES = 4
 
 /**
- * Erases deleted comments from what the engine keeps. Cases that are open, or whose verdict waits for Kafka, restart on
- * the current thread and keep the answers that are unrelated to the deleted comments; of published cases nothing is
- * kept. The comments must already be gone from the thread itself. Repeatable.
+ * Erases deleted comments from what the engine keeps, and what was asked about their post from the memo. Cases that are
+ * open, or whose verdict waits for Kafka, restart on the current thread and keep the answers that are unrelated to the
+ * deleted comments; of published cases nothing is kept. The comments must already be gone from the thread itself.
+ * Repeatable.
  */
 export function commentEraser(deps: {
   threads: ThreadStore
   cases: CaseStore
+  memo: Pick<Memo, 'forget'>
   /** Gives a job to cases that restart; null if that is left to the reconciler. */
   queues: Pick<StageQueues, 'push'> | null
   protocols: readonly Protocol[]
   clock: Clock
   settings: Pick<OpenerSettings, 'checkpoints' | 'caseDeadlineMs'>
 }): (ref: ThreadRef, deleted: ReadonlySet<string>) => Promise<void> {
-  const { threads, cases, queues, clock, settings } = deps
+  const { threads, cases, memo, queues, clock, settings } = deps
   const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
 
   const without = (name: string, carry: unknown, deleted: ReadonlySet<string>): unknown =>
@@ -99,6 +102,9 @@ export function commentEraser(deps: {
   }
 
   return async (ref, deleted) => {
+    // Before the cases restart and ask again: an answer from a batch with a deleted comment may quote it. As long as a
+    // call whose question quotes it may be in flight, no answer about the post is kept.
+    await memo.forget(ref, settings.caseDeadlineMs)
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
       if (state !== null && !(await eraseOpen(state, deleted))) continue

@@ -39,5 +39,8 @@ export function replayCase(
 }
 
 function givenUp(why: string, asked: readonly KeyedAsk[] = []): ReplayedCase {
-  return { replayState: { at: 'end', conclusion: { ruling: undecided(why) }, asked }, progress: null }
+  return {
+    replayState: { at: 'end', conclusion: { ruling: { ...undecided(why), faults: ['ours'] } }, asked },
+    progress: null,
+  }
 }

@@ -1,5 +1,5 @@
 import type { CaseRecord } from '../domain/case.ts'
-import { undecided, type Verdict } from '../domain/verdict.ts'
+import { type Ruling, undecided, type Verdict } from '../domain/verdict.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
@@ -15,7 +15,7 @@ export function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'ca
     carry: null,
     deadline: 0,
   }
-  const ruling = undecided('deleted')
+  const ruling: Ruling = { ...undecided('deleted'), decidedBy: 'deleted' }
   const ended: Ended = {
     record: bare,
     ruling,

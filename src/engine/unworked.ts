@@ -39,7 +39,7 @@ export function unworkedCases(deps: {
     if (taken === null || protocols.includes(taken.record.protocol)) return false
     const ended: Ended = {
       record: taken.record,
-      ruling: undecided('protocol-off'),
+      ruling: { ...undecided('protocol-off'), faults: ['ours'] },
       asked: [],
       journal: taken.journal,
       // This process does not have the script, so the transcript has no turns, but their calls were made.

@@ -56,6 +56,7 @@ export interface Breaker {
   preferred(chain: readonly string[], attempt: number): Preferred
   /** Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. */
   note(pass: Pass, end: PassEnd): void
+  /** Every model's state as of now. */
   states(): ReadonlyMap<string, BreakerState>
 }
 
@@ -190,7 +191,10 @@ export function breaker(deps: {
       }
     },
 
-    states: () => new Map([...states].map(([model, { is }]) => [model, is])),
+    states() {
+      const now = clock()
+      return new Map([...states.keys()].map((model) => [model, stateOf(model, now).is]))
+    },
   }
 }
 

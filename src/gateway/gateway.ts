@@ -7,7 +7,7 @@ import type { LoadImage } from '../ports/images.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { Model } from '../ports/model.ts'
-import type { Report } from '../ports/report.ts'
+import type { ModelCapacity, Report } from '../ports/report.ts'
 import { askModel } from './ask-model.ts'
 import type { Remembered } from './batch.ts'
 import { type BreakerSettings, breaker } from './breaker.ts'
@@ -43,6 +43,16 @@ export interface Gateway {
   /** Asks that hold a slot now, and asks that wait for one. */
   readonly busy: number
   readonly waiting: number
+  /** The load on models as of now. A breaker whose wait is over becomes half-open by this, also if nobody asks. */
+  load(): GatewayLoad
+}
+
+export interface GatewayLoad {
+  readonly busy: number
+  readonly waiting: number
+  /** All slots of this process. */
+  readonly all: number
+  readonly models: readonly ModelCapacity[]
 }
 
 export interface GatewayParts {
@@ -116,6 +126,10 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     },
     get waiting() {
       return slots.waiting
+    },
+    load() {
+      breakers.states()
+      return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },
   }
 }

@@ -72,13 +72,16 @@ export function askOnce(deps: {
     const waiter = flights.waiter(subject)
     const state: State = {
       ...{ ask, context, waiter, lease: lease(subject), model, asking: asked, questions: asked.all },
-      ...{ known: new Map(), asked: new Set(), calls: [], waitedMs: 0 },
+      ...{ known: new Map(), asked: new Set(), calls: [], waitedMs: 0, alone: false },
     }
     try {
       for (;;) {
         const open = openOf(state)
         if (open.length === 0) break
-        const started = waiter.join(open.map(({ key }) => key))
+        const started = waiter.join(
+          open.map(({ key }) => key),
+          state.alone,
+        )
         const lookedFor = open.filter(({ key }) => started.has(key))
         const mine = await look(state, lookedFor, watch)
         // Pay before waiting: otherwise two asks that wait for items of each other's batch would block each other.
@@ -110,6 +113,8 @@ interface State {
   readonly asked: Set<string>
   readonly calls: BatchCall[]
   waitedMs: number
+  /** It joins no calls of others any more: what they answer may quote deleted words. */
+  alone: boolean
 }
 
 /** Questions that have neither an answer nor a call. */
@@ -215,17 +220,25 @@ async function waitForOthers(
       delayMs: Math.round(settings.patienceMs * (1 + Math.random())),
       costsAttempt: false,
     })
-  const shared: string[] = []
+  const owners = others.map(({ key }) => waiter.flightOf(key)?.owner ?? context.subject)
+  state.waitedMs += clock() - began
+  state.alone = await anyErased(memo, others, [context.subject, ...owners])
+  if (state.alone) return
   for (const [index, question] of others.entries()) {
-    const { key } = question
     const given = entries[index] ?? null
     const entry = given === null ? null : readEntry(question, given)
-    if (entry === null) continue
-    known.set(key, entry)
-    if (!sameSubject(waiter.flightOf(key)?.owner, context.subject)) shared.push(key)
+    if (entry !== null) known.set(question.key, entry)
   }
-  if (shared.length > 0) await memo.share(shared, context.subject)
-  state.waitedMs += clock() - began
+}
+
+/**
+ * Whether words of one of these subjects were deleted lately. A call that was under way then may have asked about them in
+ * the same batch, and its answers quote them. Links the answers to the subjects otherwise.
+ */
+async function anyErased(memo: Memo, questions: readonly Question[], subjects: readonly ThreadRef[]): Promise<boolean> {
+  const keys = questions.map(({ key }) => key)
+  const each = [...new Map(subjects.map((subject) => [nameOf(subject), subject])).values()]
+  return (await Promise.all(each.map((subject) => memo.share(keys, subject)))).includes(false)
 }
 
 /** What a promise resolves to, null if it takes too long; rejects with the signal's reason if that is aborted. */
@@ -244,6 +257,6 @@ async function withTimeout<Result>(promise: Promise<Result>, ms: number, signal:
   }
 }
 
-function sameSubject(a: ThreadRef | undefined, b: ThreadRef): boolean {
-  return a?.tenant === b.tenant && a.postId === b.postId && a.kind === b.kind
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return `${tenant}/${kind}:${postId}`
 }

@@ -1,5 +1,6 @@
 import { type Slots, slots } from '../domain/slots.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { ModelCapacity } from '../ports/report.ts'
 import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
 import { type TimeLimits, timeLimits } from './time-limits.ts'
 
@@ -27,22 +28,21 @@ export interface ModelSlots {
   withSlot<Result>(model: string, signal: AbortSignal, task: (guards: Guards) => Promise<Result>): Promise<Result>
   readonly busy: number
   readonly waiting: number
+  /** How many calls to each model may be in flight now; models that nobody has asked yet are not in it. */
+  limits(): ModelCapacity[]
 }
 
 export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
   const all = slots(() => settings.slots)
-  const byModel = new Map<string, Guards & { readonly slots: Slots }>()
+  const byModel = new Map<string, Guards & { readonly slots: Slots; readonly limit: () => number }>()
 
   function ofModel(model: string) {
     const known = byModel.get(model)
     if (known !== undefined) return known
     const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
     const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
-    const made = {
-      adaptive,
-      times: timeLimits({ leastMs: settings.minTimeoutMs }, clock),
-      slots: slots(() => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)),
-    }
+    const limit = () => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)
+    const made = { adaptive, times: timeLimits({ leastMs: settings.minTimeoutMs }, clock), limit, slots: slots(limit) }
     byModel.set(model, made)
     return made
   }
@@ -58,5 +58,6 @@ export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
     get waiting() {
       return [...byModel.values()].reduce((sum, own) => sum + own.slots.waiting, all.waiting)
     },
+    limits: () => [...byModel].map(([model, { limit }]) => ({ model, limit: limit() })),
   }
 }

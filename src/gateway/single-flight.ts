@@ -12,8 +12,8 @@ export interface Flight<Owner, Result> {
 
 /** One caller's view: the flights that it has started, and those of others that it has joined. */
 export interface Waiter<Owner, Result> {
-  /** Joins the flights of these keys, and starts missing ones. Returns the started keys. */
-  join(keys: Iterable<string>): ReadonlySet<string>
+  /** Joins the flights of these keys, and starts missing ones, or with `anew` all of them. Returns the started keys. */
+  join(keys: Iterable<string>, anew?: boolean): ReadonlySet<string>
   /** The flight of a key that this caller has joined. */
   flightOf(key: string): Flight<Owner, Result> | undefined
   /** Stops waiting for all of them; those that it started continue until they are resolved. */
@@ -43,10 +43,10 @@ export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Ow
     waiter(owner) {
       const joined = new Map<string, Flight<Owner, Result> & { waiters: number }>()
       return {
-        join(keys) {
+        join(keys, anew = false) {
           const started = new Set<string>()
           for (const key of keys) {
-            const known = flights.get(key)
+            const known = anew ? undefined : flights.get(key)
             const flight = known ?? start(key, owner)
             if (known === undefined) started.add(key)
             flight.waiters++

@@ -92,6 +92,8 @@ export interface Budgets {
   settle(ticket: string, spent: Amount): Promise<'settled' | 'unknown'>
   /** The account of everything together, in this window; null if it has no limit and is not kept. */
   total(): Promise<Balance | null>
+  /** The account of a tenant, in this window; likewise. */
+  tenant(name: string): Promise<Balance | null>
 }
 
 /** One account that a call is booked on. */
@@ -111,6 +113,12 @@ export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseI
     ...account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.perMs),
     ...account('total', 'all', total, total.perMs),
   ]
+}
+
+/** The account of everything together, or of one tenant; undefined if it has no limit. */
+export function sharedAccount(settings: BudgetSettings, tenant: string | null): Account | undefined {
+  const wanted = tenant === null ? 'total' : 'tenant'
+  return accountsOf(settings, { caseId: '', tenant: tenant ?? '' }).find(({ scope }) => scope === wanted)
 }
 
 function account(scope: BudgetScope, id: string, { tokens, usd }: BudgetLimit, perMs: number | null): Account[] {

@@ -94,6 +94,8 @@ export interface CaseStore {
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
   /** The number of open cases, without unworked ones. */
   countOpen(): Promise<number>
+  /** The ids of the same cases. */
+  openIds(): Promise<string[]>
   /**
    * Marks open cases of all protocols but `worked` as unworked: they stay open, but take no place from others. Those of
    * `worked` are unmarked. Returns the ids of the unmarked cases, and of all that are unworked now.

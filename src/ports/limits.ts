@@ -17,6 +17,13 @@ export interface LimitScope {
   readonly limits: LimitsOf
 }
 
+/** What a scope's window holds: granted calls, their tokens, and calls in flight. */
+export interface LimitUsage {
+  readonly calls: number
+  readonly tokens: number
+  readonly inFlight: number
+}
+
 /** Capacity that was reserved for one call. */
 export interface Ticket {
   readonly id: string
@@ -55,6 +62,8 @@ export interface Limits {
   settle(ticket: Ticket, tokens: number): Promise<void>
   /** The call was not made: everything is freed. */
   refund(ticket: Ticket): Promise<void>
+  /** What these scopes' windows hold now, in order. */
+  usage(scopes: readonly string[]): Promise<LimitUsage[]>
   /** Extends the in-flight leases of long calls; those of a dead process expire. */
   keep(tickets: readonly Ticket[]): Promise<void>
 }

@@ -34,8 +34,8 @@ export interface Memo {
    * has taken, or that was forgotten meanwhile.
    */
   keep(answers: readonly Kept[], asker: string, keepMs: number, subject: ThreadRef): Promise<readonly boolean[]>
-  /** Links stored answers to this subject as well. */
-  share(keys: readonly string[], subject: ThreadRef): Promise<void>
+  /** Links stored answers to this subject as well; false, with nothing done, while nothing about it is stored. */
+  share(keys: readonly string[], subject: ThreadRef): Promise<boolean>
   /** There will be no answer: the next asker may ask. */
   giveUp(keys: readonly string[], asker: string): Promise<void>
   /** Extends the leases to `leaseMs` from now, also expired ones that nobody took; false for one that another asker has. */

@@ -58,9 +58,36 @@ export const PRESSURE_KINDS = [
 ] as const
 export type PressureKind = (typeof PRESSURE_KINDS)[number]
 
+/** Where something waits longer than the objective allows: as a thread that is due, an open case, or an unpublished record. */
+export const OVERDUE_AT = ['due', 'open', 'outbox'] as const
+export type OverdueAt = (typeof OVERDUE_AT)[number]
+
+/** How far a group is behind in one partition. */
+export interface PartitionLag {
+  readonly topic: string
+  readonly partition: number
+  readonly messages: number
+  /** For how long its end has been beyond what the group has committed, as far as it was watched. */
+  readonly seconds: number
+}
+
 /** The kinds of published records. */
 export const PUBLISHED_KINDS = ['verdict', 'dead-letter'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
+
+/** How many calls to a model this process may have in flight now, by what the model has been seen to bear. */
+export interface ModelCapacity {
+  readonly model: string
+  readonly limit: number
+}
+
+/** How much of a limit or a budget is used: 1 is all of it. `name` is empty for the budget of everything together. */
+export interface UsedShare {
+  readonly scope: 'model' | 'tenant' | 'total'
+  readonly name: string
+  readonly unit: 'calls' | 'tokens' | 'in-flight' | 'usd'
+  readonly share: number
+}
 
 /** Whether a model is called (`closed`), avoided (`open`), or tried by a few probes (`half-open`). */
 export type BreakerState = 'closed' | 'open' | 'half-open'
@@ -108,11 +135,12 @@ export interface Events {
   'breaker:changed': { model: string; to: BreakerState }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
-  'kafka:lag': { topic: string; messages: number; seconds: number }
+  /** How far the group is behind, by partition; null if this process does not export it, or can't know it now. */
+  'kafka:lag': { partitions: readonly PartitionLag[] | null }
   /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Asks of this process that hold a model slot, and asks that wait for one. */
-  'slots:counted': { busy: number; waiting: number }
+  'slots:counted': { busy: number; waiting: number; all: number; models: readonly ModelCapacity[] }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
   /** The share of its `maxmemory` that Redis uses, or of its machine if it has no limit; and whether it lost acknowledged data. */
@@ -125,8 +153,24 @@ export interface Events {
   'store:writable': Record<string, never>
   /** How long this process has had no working consumer. */
   'consumer:watched': { downSeconds: number }
-  /** Counts of shared state. `clockLagSeconds` is null while the stream's clock has not started. */
-  'state:counted': { openCases: number; outbox: number; due: number; clockLagSeconds: number | null }
+  /**
+   * Counts of shared state. `clockLagSeconds` is null while the stream's clock has not started; `overdue` is what has
+   * waited longer for its verdict than the objective allows.
+   */
+  'state:counted': {
+    openCases: number
+    outbox: number
+    due: number
+    clockLagSeconds: number | null
+    overdue: readonly { readonly protocol: string; readonly at: OverdueAt; readonly count: number }[]
+    tenants: ReadonlyMap<string, number>
+  }
+  /** What is used of limits and budgets, where there are any. */
+  'capacity:used': { limits: readonly UsedShare[]; budgets: readonly UsedShare[] }
+  /** Whether this process exports the shared state. Whatever it has exported before is not known any more if it does not. */
+  'state:exported': { here: boolean }
+  /** A loop of this process was started, or one of its runs has succeeded. */
+  'loop:succeeded': { loop: ErrorPlace }
   /** Records wait because the broker accepts none for their topic; or publication resumed. */
   'publication:held': { what: PublishedKind; held: boolean; why: string }
   /** An operation outside of any one message or ask failed, and will be retried. */

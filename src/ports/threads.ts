@@ -83,7 +83,7 @@ export interface ThreadState {
   readonly version: number
   /** Raised by each change of the post itself. */
   readonly postVersion: number
-  /** Raised by each deletion of comments. */
+  /** Raised by each deletion of comments, and again where they are erased from what revisions left to the next. */
   readonly deletions: number
   /** What revision numbers count from: 0, or a time if earlier ones may have been forgotten. */
   readonly base: number

@@ -62,7 +62,11 @@ export function eraseCarries(
     const carry = revision.carry === null ? null : (left.without(protocol, revision.carry) ?? null)
     return [protocol, { ...revision, carry }]
   })
-  return { thread: { ...thread, revisions: new Map(revisions) }, outcome: 'erased' }
+  const before = [...thread.revisions.values()]
+  const changed = revisions.some(([, { carry }], at) => JSON.stringify(carry) !== JSON.stringify(before[at]?.carry))
+  // No case opens with a carry that was read before.
+  const deletions = thread.deletions + (changed ? 1 : 0)
+  return { thread: { ...thread, revisions: new Map(revisions), deletions }, outcome: 'erased' }
 }
 
 function withRevision(thread: Thread, protocol: string, change: Partial<Revision>): Thread {

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { exposure, type HttpSettings, serveHttp } from '../../src/adapters/http.ts'
+import type { MetricsPage } from '../../src/adapters/prometheus/metrics.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
 
 const TOKEN = 'a-token-of-this-test-0123456789'
@@ -14,13 +15,13 @@ afterEach(async () => {
 
 async function served(
   change: Partial<HttpSettings> = {},
-  parts: { metrics?: () => Promise<string>; ok?: boolean } = {},
+  parts: { metrics?: (accept: string | undefined) => Promise<MetricsPage>; ok?: boolean } = {},
 ) {
-  const { metrics = async () => 'gavel_up 1\n', ok = true } = parts
+  const { metrics = async () => ({ type: 'text/plain', text: 'gavel_up 1\n' }), ok = true } = parts
   const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
   const server = await serveHttp(
     { host: '127.0.0.1', port: 0, hosts: [], token: '', ...change },
-    { metrics, metricsType: 'text/plain', live: () => health, ready: async () => health },
+    { metrics, live: () => health, ready: async () => health },
   )
   closing.push(server.close)
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
@@ -82,8 +83,7 @@ describe('the port', () => {
     const second = serveHttp(
       { host: '127.0.0.1', port, hosts: [], token: '' },
       {
-        metrics: async () => '',
-        metricsType: '',
+        metrics: async () => ({ type: 'text/plain', text: '' }),
         live: () => ({ ok: true, checks: {} }),
         ready: async () => ({ ok: true, checks: {} }),
       },

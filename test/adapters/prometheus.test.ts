@@ -1,23 +1,39 @@
 import { expect, it } from 'vitest'
 import { prometheusMetrics } from '../../src/adapters/prometheus/metrics.ts'
 import { CALL_OUTCOMES } from '../../src/domain/errors.ts'
-import { DECIDED_BY } from '../../src/domain/verdict.ts'
+import { DECIDED_BY, FAULTS } from '../../src/domain/verdict.ts'
 import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/ports/report.ts'
 
-const metrics = () =>
-  prometheusMetrics({
+const metrics = () => {
+  const { listen, page } = prometheusMetrics({
     protocols: [{ name: 'rumor', stages: ['stance'], labels: ['rumor'] }],
     topics: ['posts'],
     models: ['m'],
+    endpoint: 'https://models.example/v1',
+    objectiveSeconds: 60,
+    identity: { gavel: 'g', version: '1.2.3', settings: '0123abcd', host: 'pod-1', roles: ['intake', 'judge'] },
   })
+  const text = async () => (await page()).text
+  /** The values of a metric's series, without the label that all have. */
+  const valuesOf = async (name: string) =>
+    (await text()).split('\n').flatMap((line) => {
+      const [, series = '', value] = new RegExp(`^${name}({.*})? (.+)$`).exec(line) ?? []
+      const labels = series
+        .slice(1, -1)
+        .split(/,(?=\w+=")/)
+        .filter((label) => !/^(?:gavel="g"|\w+="")?$/.test(label))
+      return value === undefined ? [] : [`${labels.length === 0 ? '' : `{${labels.join(',')}}`} ${value}`]
+    })
+  return { listen, page, text, valuesOf }
+}
 
 it('counts an error by its source, every source from zero, and without what the log alone is told', async () => {
   const { listen, text } = metrics()
   const before = await text()
-  for (const where of ERROR_SOURCES) expect(before).toContain(`gavel_troubles_total{where="${where}"} 0`)
+  for (const where of ERROR_SOURCES) expect(before).toContain(`gavel_troubles_total{where="${where}",gavel="g"} 0`)
   listen('error', { where: 'worker rumor.stance', error: new Error('lost its lock') })
   listen('error', { where: 'worker', error: new Error('lost its lock') })
-  expect(await text()).toContain('gavel_troubles_total{where="worker"} 2')
+  expect(await text()).toContain('gavel_troubles_total{where="worker",gavel="g"} 2')
   expect(await text()).not.toContain('where="worker rumor')
   expect(sourceOf('kafka commit')).toBe('kafka')
 })
@@ -27,7 +43,7 @@ it('counts an event in its own series alone', async () => {
   const before = new Set((await text()).split('\n'))
   listen('budget:refused', { scope: 'tenant', unit: 'usd', why: 'spent' })
   const changed = (await text()).split('\n').filter((line) => line.startsWith('gavel_') && !before.has(line))
-  expect(changed).toEqual(['gavel_budget_refusals_total{scope="tenant",unit="usd",why="spent"} 1'])
+  expect(changed).toEqual(['gavel_budget_refusals_total{scope="tenant",unit="usd",why="spent",gavel="g"} 1'])
 })
 
 it('knows every series of a counter beforehand, at zero: an increase from nothing is seen by no alert', async () => {
@@ -36,7 +52,10 @@ it('knows every series of a counter beforehand, at zero: an increase from nothin
     const counters = [...page.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name)
     const lines = page.split('\n').filter((line) => counters.some((name) => line.startsWith(`${name}{`)))
     return new Map(
-      lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+      lines.flatMap((line) => {
+        const [series, value] = [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]
+        return series.startsWith('gavel_') ? [[series, value] as const] : []
+      }),
     )
   }
   const before = seriesOf(await text())
@@ -47,14 +66,122 @@ it('knows every series of a counter beforehand, at zero: an increase from nothin
   for (const reason of PRESSURE_KINDS) listen('intake:paused', { signals: [reason], reason })
   for (const decidedBy of DECIDED_BY)
     for (const label of ['rumor', null])
-      for (const degraded of [[], ['something']]) {
-        const verdict = { protocol: 'rumor', label, decidedBy, degraded, rounds: 1 }
-        listen('verdict:published', { verdict, latencySeconds: 1, overheadSeconds: 1 } as never)
-      }
+      for (const faults of [[], ...FAULTS.map((fault) => [fault])])
+        for (const degraded of faults.length > 0 ? [['something']] : [[], ['something']])
+          for (const latencySeconds of [1, 61]) {
+            const verdict = { protocol: 'rumor', label, decidedBy, degraded, faults, rounds: 1 }
+            listen('verdict:published', { verdict, latencySeconds, overheadSeconds: 1 } as never)
+          }
   const after = seriesOf(await text())
   expect([...after.keys()].filter((series) => !before.has(series))).toEqual([])
   const counted = [...after].filter(([, value]) => value > 0).map(([series]) => series.split('{')[0])
   expect(new Set(counted)).toEqual(
-    new Set(['gavel_llm_calls_total', 'gavel_llm_cost_usd_total', 'gavel_intake_pauses_total', 'gavel_verdicts_total']),
+    new Set([
+      ...['gavel_llm_calls_total', 'gavel_llm_cost_usd_total', 'gavel_intake_pauses_total', 'gavel_verdicts_total'],
+      'gavel_objective_verdicts_total',
+    ]),
   )
+})
+
+it('names every process, and the deployment on every series', async () => {
+  const { text, valuesOf } = metrics()
+  expect(await valuesOf('gavel_build_info')).toEqual([
+    '{version="1.2.3",settings="0123abcd",host="pod-1",roles="intake,judge"} 1',
+  ])
+  const series = (await text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  expect(series.filter((line) => !/[{,]gavel="g"[,}]/.test(line))).toEqual([])
+})
+
+it('counts a verdict as in time by the objective, and by the first of its faults', async () => {
+  const { listen, valuesOf } = metrics()
+  const verdict = { protocol: 'rumor', label: 'rumor', decidedBy: 'judge', degraded: ['a', 'b'], rounds: 1 }
+  const publish = (faults: string[], latencySeconds: number) =>
+    listen('verdict:published', { verdict: { ...verdict, faults }, latencySeconds, overheadSeconds: 0 } as never)
+  publish(['ours', 'model'], 60)
+  publish(['model'], 60.5)
+  publish(['model'], 1)
+  expect(await valuesOf('gavel_objective_verdicts_total')).toEqual([
+    '{protocol="rumor",in_time="true"} 2',
+    '{protocol="rumor",in_time="false"} 1',
+  ])
+  expect((await valuesOf('gavel_verdicts_total')).filter((line) => !line.endsWith(' 0'))).toEqual([
+    '{protocol="rumor",label="rumor",decided_by="judge",degraded="true",fault="ours"} 1',
+    '{protocol="rumor",label="rumor",decided_by="judge",degraded="true",fault="model"} 2',
+  ])
+})
+
+it('has no series of what is not known: before this process exports the shared state, and when it does no more', async () => {
+  const { listen, valuesOf } = metrics()
+  const shared = [
+    ...['gavel_backlog', 'gavel_stream_clock_lag_seconds', 'gavel_stage_jobs', 'gavel_stage_oldest_waiting_seconds'],
+    ...['gavel_protocol_paused', 'gavel_overdue_verdicts', 'gavel_tenant_open_cases'],
+    ...['gavel_kafka_lag_messages', 'gavel_kafka_lag_seconds', 'gavel_limit_used_ratio', 'gavel_budget_used_ratio'],
+  ]
+  const known = async () => {
+    const counts = await Promise.all(shared.map(async (name) => [name, (await valuesOf(name)).length] as const))
+    return counts.filter(([, count]) => count > 0).map(([name]) => name)
+  }
+  const exportAll = () => {
+    listen('state:exported', { here: true })
+    const states = { waiting: 1, active: 0, delayed: 0 }
+    listen('stage:backlog', { protocol: 'rumor', stage: 'stance', states, oldestWaitingSeconds: 2 })
+    listen('protocol:watched', { protocol: 'rumor', paused: false })
+    const overdue = [{ protocol: 'rumor', at: 'open', count: 1 }] as const
+    const tenants = new Map(Array.from({ length: 12 }, (_, at) => [`t${at}`, at]))
+    listen('state:counted', { openCases: 1, outbox: 0, due: 0, clockLagSeconds: 0, overdue, tenants })
+    const used = { scope: 'tenant', name: 't', unit: 'tokens', share: 0.5 } as const
+    listen('capacity:used', { limits: [used], budgets: [used] })
+    listen('kafka:lag', { partitions: [{ topic: 'posts', partition: 3, messages: 7, seconds: 5 }] })
+  }
+  expect(await known()).toEqual([])
+  expect(await valuesOf('gavel_state_exporter')).toEqual([' 0'])
+  exportAll()
+  expect(await known()).toEqual(shared)
+  expect(await valuesOf('gavel_state_exporter')).toEqual([' 1'])
+  expect(await valuesOf('gavel_kafka_lag_messages')).toEqual(['{topic="posts",partition="3"} 7'])
+  expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual(['{topic="posts",partition="3"} 5'])
+  expect(await valuesOf('gavel_overdue_verdicts')).toEqual(['{protocol="rumor",at="open"} 1'])
+  const tenants = await valuesOf('gavel_tenant_open_cases')
+  expect([tenants.length, tenants[0], tenants.at(-1)]).toEqual([10, '{tenant="t11"} 11', '{tenant="t2"} 2'])
+  listen('state:exported', { here: false })
+  listen('kafka:lag', { partitions: null })
+  expect(await known()).toEqual([])
+  expect(await valuesOf('gavel_state_exporter')).toEqual([' 0'])
+})
+
+it('knows when each loop last succeeded, under a name without spaces', async () => {
+  const { listen, valuesOf } = metrics()
+  const before = Date.now() / 1000
+  listen('loop:succeeded', { loop: 'store watch' })
+  const [line = ''] = await valuesOf('gavel_loop_last_success_timestamp_seconds')
+  expect(line).toMatch(/^{loop="store-watch"} /)
+  expect(Number(line.split(' ')[1])).toBeGreaterThanOrEqual(before)
+})
+
+it('tells a call to a model as the conventions for generative AI ask', async () => {
+  const { listen, valuesOf } = metrics()
+  const call = { protocol: 'rumor', stage: 'stance', model: 'm', promptTokens: 3, completionTokens: 0, costUsd: 0 }
+  for (const outcome of ['answered', 'unreadable', 'timeout'] as const)
+    listen('call:ended', { ...call, outcome, seconds: 1 } as never)
+  const labels =
+    'gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="m",server_address="models.example",server_port="443"'
+  const counts = await valuesOf('gen_ai_client_operation_duration_seconds_count')
+  expect(counts).toEqual([`{${labels}} 2`, `{${labels},error_type="timeout"} 1`])
+  expect(await valuesOf('gen_ai_client_token_usage_count')).toEqual([`{${labels},gen_ai_token_type="input"} 3`])
+})
+
+it('writes OpenMetrics for those who accept it, and Prometheus’ own form for all others, time after time', async () => {
+  const { page } = metrics()
+  const plain = await page('text/plain')
+  expect(plain.type).toBe('text/plain; version=0.0.4; charset=utf-8')
+  const open = await page('application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5')
+  expect(open.type).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+  const lines = open.text.split('\n')
+  expect(lines.slice(-2)).toEqual(['# EOF', ''])
+  expect(lines.indexOf('')).toBe(lines.length - 1)
+  expect(lines).toContain('# TYPE gavel_messages counter')
+  expect(open.text).not.toMatch(/^# TYPE \S+_total counter$/m)
+  const samples = (text: string) => text.split('\n').filter((line) => /^gavel_/.test(line))
+  expect(samples(open.text)).toEqual(samples(plain.text))
+  expect((await page()).text).toContain('# TYPE gavel_messages_total counter')
 })

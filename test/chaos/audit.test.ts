@@ -30,7 +30,7 @@ function verdictOf(subjectId: string, revision = 1, change: object = {}) {
     ...change,
   }
 }
-const RETRACTED = { label: null, decidedBy: 'none', degraded: ['deleted'] }
+const RETRACTED = { label: null, decidedBy: 'deleted', degraded: ['deleted'] }
 
 function transcriptOf(
   verdictId: string,

@@ -75,6 +75,19 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
       expect(await budgets.total()).toEqual({ used: { tokens: 450, usd: 0.1 }, inFlight: NOTHING })
     })
 
+    it('tell the account of a tenant that has a limit, of its own or of all, and of no other', async () => {
+      const { budgets } = await given({
+        tenants: { rich: UNLIMITED, poor: { tokens: 10, usd: null } },
+        tenant: { tokens: 100, usd: null, perMs: UNTIL_2286 },
+      })
+      for (const tenant of ['rich', 'poor', 'any']) await budgets.reserve(purchase({ tokens: 7 }, { tenant }))
+      expect((await budgets.tenant('poor'))?.used.tokens).toBe(7)
+      expect((await budgets.tenant('any'))?.used.tokens).toBe(7)
+      expect((await budgets.tenant('unseen'))?.used.tokens).toBe(0)
+      expect(await budgets.tenant('rich')).toBeNull()
+      expect(await budgets.total()).toBeNull()
+    })
+
     it('fill up to the limit and not one token further', async () => {
       const { budgets } = await given({ verdict: { tokens: 100, usd: null } })
       const first = purchase({ tokens: 60 })

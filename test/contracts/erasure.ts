@@ -1,7 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import type { CaseRestart, UnpublishedCase } from '../../src/ports/cases.ts'
-import { ARRIVAL, endOf, entryOf, postOf, RULES, recordOf, retractionOf, said, T0, thread, unsaid } from './samples.ts'
+import type { ThreadState } from '../../src/ports/threads.ts'
+import {
+  ARRIVAL,
+  endOf,
+  entryOf,
+  HOUR,
+  postOf,
+  RULES,
+  recordOf,
+  retractionOf,
+  said,
+  T0,
+  thread,
+  unsaid,
+} from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What the stores promise of words that were deleted while a verdict on them was on its way. */
@@ -222,6 +236,25 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(asked).toEqual([['rumor', { said: SECRET }]])
         await expectNoTrace()
         expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ carry: { scores: 3 } })
+      })
+
+      it('is in no case that was about to open when what revisions left behind was erased', async () => {
+        await concluded()
+        await publishAll(stores)
+        await deleteComment()
+        const read = await readThread(stores, p1)
+        const erase = (without: () => unknown) =>
+          stores.threads.eraseLeft(p1, { openIds: [], without, caseId: (_, revision) => `rumor~p1~r${revision}` })
+        await erase(() => null)
+        const opening = (state: ThreadState) => {
+          const record = recordOf(state, 'rumor', { carry: state.revisions.get('rumor')?.carry ?? null })
+          return { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: HOUR, final: false }
+        }
+        expect(await stores.threads.open(read, opening(read))).toEqual([])
+        await expectNoTrace()
+        const now = await readThread(stores, p1)
+        await erase(() => null)
+        expect(await stores.threads.open(now, opening(now)), 'nothing was left to erase').toEqual(['rumor~p1~r2'])
       })
 
       it('is unknown to cases that are published, or never were', async () => {

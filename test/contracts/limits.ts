@@ -68,6 +68,22 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted(hundred, 1)).toBe(false)
     })
 
+    it('tell what windows hold now', async () => {
+      const [model, tenant] = [scope({ callsPerMinute: 9 }), scope({ tokensPerMinute: 900 }, 'tenant:t')]
+      const ticket = await grant([model, tenant], 60)
+      await grant([model], 5)
+      await limits.settle(ticket, 40)
+      const names = ['model:m', 'tenant:t', 'tenant:unseen']
+      expect(await limits.usage(names)).toEqual([
+        { calls: 2, tokens: 45, inFlight: 1 },
+        { calls: 1, tokens: 40, inFlight: 0 },
+        { calls: 0, tokens: 0, inFlight: 0 },
+      ])
+      await pass(SHORT.windowMs + SLACK)
+      expect(await limits.usage(names)).toEqual(Array(3).fill({ calls: 0, tokens: 0, inFlight: 0 }))
+      expect(await limits.usage([])).toEqual([])
+    })
+
     it('slide: what was granted half a window ago still counts', async () => {
       const two = [scope({ callsPerMinute: 2 })]
       await limits.settle(await grant(two), 0)

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { groupReader } from '../../consumers/group-reader.ts'
+import { partitionLag } from '../../consumers/partition-lag.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { ensureTopics, kafkaClient } from '../../src/adapters/kafka/client.ts'
 import type { Batch, Compression, Incoming, TopicReader, TopicWriter } from '../../src/ports/topic.ts'
@@ -285,6 +286,39 @@ export function topicContract(
         reader.setPaused(false)
         await expect.poll(async () => [...(await lags()).values()], IN_TIME).toEqual([0, 0, 0, 0])
         expect(got.messages).toHaveLength(4)
+      })
+
+      it('tell how far a group is behind in every partition, whoever reads it', async ({ expect }) => {
+        const [topic, group, got] = [await broker.topic(), randomUUID(), collector()]
+        const time = { now: 1_000_000 }
+        const { kafka } = broker
+        const lag = partitionLag({ kafka, group, topics: [topic], clock: () => time.now })
+        const lags = async () => {
+          const all = (await lag.look()).sort((a, b) => a.partition - b.partition)
+          return all.map(({ messages, seconds }) => [messages, seconds])
+        }
+        await broker.produce(
+          topic,
+          [0, 2, 2, 3].map((partition) => ({ value: 'x', partition })),
+        )
+        // Nobody has ever read any of them.
+        const none = [0, 0]
+        // A group's coordinator is not ready at once.
+        await expect.poll(() => lags().catch(() => null), IN_TIME).toEqual([[1, 0], none, [2, 0], [1, 0]])
+        time.now += 5_000
+        expect(await lags()).toEqual([[1, 5], none, [2, 5], [1, 5]])
+        const reader = broker.reader([topic], group)
+        await reader.start(got.handle)
+        await expect.poll(lags, IN_TIME).toEqual([none, none, none, none])
+        await reader.close()
+        await broker.produce(topic, [{ value: 'y', partition: 1 }])
+        await lags()
+        time.now += 60_000
+        expect(await lags()).toEqual([none, [1, 60], none, none])
+        expect(await lag.look()).toContainEqual({ topic, partition: 1, messages: 1, seconds: 60 })
+        await lag.close()
+        expect(await lags()).toHaveLength(PARTITIONS)
+        await lag.close()
       })
 
       it('go on after a reader was closed where it had come to', async ({ expect }) => {

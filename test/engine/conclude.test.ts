@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/domain/ask.ts'
 import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import { noUsage, transcript } from '../../src/domain/verdict.ts'
+import { noUsage, type Ruling, transcript } from '../../src/domain/verdict.ts'
 import { type Ended, transcriptOf, verdictOf } from '../../src/engine/conclude.ts'
 import { HOUR, T0 } from '../contracts/samples.ts'
 
@@ -116,6 +116,55 @@ describe('the models of a verdict', () => {
       { role: 'curator', model: '' },
     ])
     expect(verdictOf(ended).models).toEqual({ scorer: 'small' })
+  })
+})
+
+describe('the faults of a degraded verdict', () => {
+  const failed = (code: string, ...outcomes: string[]): Said => ({
+    failed: { code, detail: '' },
+    calls: outcomes.map((outcome, at) => ({ id: `c${at}`, outcome, model: 'm', ms: 1, usage: noUsage() })),
+  })
+  const faultsOf = (ended: Ended, ruling: Partial<Ruling> = {}, comments: Partial<CaseRecord['comments']> = {}) =>
+    verdictOf({
+      ...ended,
+      ruling: { ...ended.ruling, degraded: ['a script says so'], ...ruling },
+      record: { ...ended.record, comments: { ...ended.record.comments, ...comments } },
+    }).faults
+  const weighed = { judged: 1, folded: 0, author: 0, cap: 0, load: 0 }
+
+  test.each([
+    [
+      'nothing was left out, whatever failed on the way',
+      endedAfter([failed('timeout', 'timeout')]),
+      { degraded: [] },
+      [],
+    ],
+    ['the subject was deleted', endedAfter(), { decidedBy: 'deleted' as const }, []],
+    ['a model refused', endedAfter([failed('refused', 'refused')]), {}, ['model']],
+    ['a budget was spent', endedAfter([failed('budget')]), {}, ['ours']],
+    ['an image can’t be read', endedAfter([failed('image')]), {}, ['evidence']],
+    ['the deadline came before any call', endedAfter([failed('deadline')]), {}, ['ours']],
+    ['a model failed until the deadline', endedAfter([failed('deadline', 'timeout', 'unavailable')]), {}, ['model']],
+    ['there is little evidence', endedAfter([{}]), {}, ['evidence']],
+    ['comments were left out under load', endedAfter([{}]), { comments: { ...weighed, load: 2 } }, ['ours']],
+    ['the script knows better', endedAfter([{}]), { faults: ['ours' as const] }, ['ours']],
+    [
+      'several things failed',
+      endedAfter([failed('image'), failed('refused'), failed('limited')]),
+      {},
+      ['ours', 'model', 'evidence'],
+    ],
+  ])('are told where %s', (_, ended, ruling, faults) => expect(faultsOf(ended, ruling)).toEqual(faults))
+
+  test('are a model’s where its call before the deadline brought no answer', () => {
+    const ended = endedAfter([failed('deadline')])
+    const lost = { key: '0.0', id: 'c', outcome: 'rate-limited', model: 'm', ms: 1, usage: noUsage() }
+    expect(faultsOf({ ...ended, lostCalls: [lost] })).toEqual(['model'])
+    expect(faultsOf({ ...ended, lostCalls: [{ ...lost, key: '0.1' }] })).toEqual(['ours'])
+  })
+
+  test('are ours where the key of the sample was changed', () => {
+    expect(faultsOf(endedAfter([{}]), { degraded: [] }, { redrawn: true })).toEqual(['ours'])
   })
 })
 

@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Snapshot } from '../../src/domain/thread.ts'
@@ -9,6 +10,7 @@ import { judge } from '../../src/engine/judge.ts'
 import { snapshotOf, versionSeenBy } from '../../src/engine/new-case.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
+import type { Memo } from '../../src/ports/memo.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
 import type { ThreadStore } from '../../src/ports/threads.ts'
 import { promptsOf } from '../../src/protocols/make.ts'
@@ -38,11 +40,16 @@ let clock: { now: number }
 let stores: ReturnType<typeof memoryStores>
 let requests: ModelRequest[]
 let pushed: string[]
+let memo: Memo
+/** The model answers after this. */
+let answering: Promise<unknown>
 
 beforeEach(async () => {
   clock = { now: T0 }
   stores = memoryStores(() => clock.now)
   ;[requests, pushed] = [[], []]
+  memo = memoryMemo(() => clock.now)
+  answering = Promise.resolve()
   await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
   const words = (nth: number) => (nth === 1 ? SECRET : `words of number ${nth}`)
   const comments = Array.from({ length: 10 }, (_, at) =>
@@ -67,8 +74,9 @@ function answerTo({ messages, stage }: ModelRequest & { stage?: string }): Model
   return { text: JSON.stringify(said), finish: 'stop', model: `m ${stage ?? ''}`.trim(), ...tokens }
 }
 
-function workerOf(protocol: Protocol | null, maxTakeovers = 20) {
+function workerOf(protocol: Protocol | null, maxTakeovers = 20, remembers = false) {
   const report = () => {}
+  const memoSettings = { keepMs: HOUR, leaseMs: MINUTE, patienceMs: MINUTE, maxBytes: 10_000 }
   return judge({
     protocols: new Map(protocol === null ? [] : [[protocol.name, protocol]]),
     cases: stores.cases,
@@ -76,12 +84,14 @@ function workerOf(protocol: Protocol | null, maxTakeovers = 20) {
       model: {
         async complete(request: ModelRequest) {
           requests.push(request)
+          await answering
           return answerTo(request)
         },
       },
       loadImage: noImages,
       ...memoryParts(() => clock.now),
-      settings: GATEWAY,
+      memo,
+      settings: { ...GATEWAY, memo: remembers ? memoSettings : null },
       clock: () => clock.now,
       report,
     }),
@@ -127,11 +137,21 @@ async function stateOf() {
 }
 
 /** A comment goes, as intake has it go. */
-async function remove(id = GONE, protocols: readonly Protocol[] = [made()], threads: ThreadStore = stores.threads) {
+async function remove(
+  id = GONE,
+  protocols: readonly Protocol[] = [made()],
+  threads: ThreadStore = stores.threads,
+  restarted: (caseId: string) => Promise<void> = async () => {},
+) {
   await stores.threads.putComments(ref, [unsaid(id)], clock.now, RULES)
   await commentEraser({
-    ...{ threads, cases: stores.cases, protocols },
-    queues: { push: async (ids) => void pushed.push(...ids) },
+    ...{ threads, cases: stores.cases, memo, protocols },
+    queues: {
+      async push(ids) {
+        pushed.push(...ids)
+        for (const caseId of ids) await restarted(caseId)
+      },
+    },
     clock: () => clock.now,
     settings: { checkpoints: CHECKPOINTS, caseDeadlineMs: DEADLINE },
   })(ref, new Set([id]))
@@ -184,6 +204,31 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect(transcript).not.toContain(SECRET)
     expect(given).toMatchObject({ id, counts: { accepted: 9, judged: 9 }, usage: { calls: 6 + requests.length } })
     expect([...given.evidence.support, ...given.evidence.oppose]).not.toContain(GONE)
+  })
+
+  it('learns no words from the memo, however soon it asks again', async () => {
+    const id = await open()
+    const worker = workerOf(made(), 20, true)
+    await advance(id, 2, worker)
+    await remove(GONE, [made()], stores.threads, (caseId) => advance(caseId, 1, worker))
+    await expectNoWords(id)
+    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
+  })
+
+  it('learns no words from a call that was under way', async () => {
+    const id = await open()
+    const worker = workerOf(made(), 20, true)
+    const model = Promise.withResolvers<void>()
+    answering = model.promise
+    const first = advance(id, 1, worker)
+    await vi.waitFor(() => expect(requests).not.toEqual([]))
+    await remove()
+    const asked = advance(id, 1, worker)
+    await vi.waitFor(async () => expect((await unpublished(id)).epoch).toBe(3))
+    model.resolve()
+    await Promise.all([first, asked])
+    await expectNoWords(id)
+    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
   })
 
   it('takes what else has come to its thread meanwhile, and so no other revision follows', async () => {

@@ -29,6 +29,7 @@ function verdictOf(change: Partial<Verdict> & { crossKind?: boolean; decidedAt?:
     rounds: 1,
     evidence: { support: [], oppose: [], precedents: [] },
     degraded: [],
+    faults: [],
     counts: noComments(),
     usage: noUsage(),
     models: {},

@@ -97,7 +97,13 @@ function verdictOn(postId: string, decidedAt: number): Verdict {
   return {
     ...{ schema: 1, id: `rumor~${postId}~r1`, subjectId: postId, tenant: 'default', protocol: 'rumor', revision: 1 },
     ...{ final: true, supersedes: null, label: 'good', scores: {}, rationale: '', decidedBy: 'judge', rounds: 1 },
-    ...{ evidence: { support: [], oppose: [], precedents: [] }, degraded: [], counts: noComments(), usage: noUsage() },
+    ...{
+      evidence: { support: [], oppose: [], precedents: [] },
+      degraded: [],
+      faults: [],
+      counts: noComments(),
+      usage: noUsage(),
+    },
     ...{ models: {}, versions: { script: 1, prompts: '', settings: '' } },
     timing: {
       ...{ createdAt: at(T0), receivedAt: at(T0), openedAt: at(decidedAt), decidedAt: at(decidedAt) },

@@ -7,6 +7,7 @@ import {
   booked,
   type Refused,
   ROOM_SOON_MS,
+  sharedAccount,
 } from '../../ports/budgets.ts'
 import type { Clock } from '../../ports/clock.ts'
 
@@ -59,6 +60,12 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
     return balance !== undefined && balance.closesAt > now ? balance : undefined
   }
 
+  function balanceOf(account: Account | undefined) {
+    if (account === undefined) return null
+    const balance = balanceAt(account, clock())
+    return { used: amountOf(balance?.used ?? NONE), inFlight: amountOf(balance?.out ?? NONE) }
+  }
+
   return {
     async reserve({ ticket: id, caseId, tenant, atMost, leaseMs }) {
       const now = clock()
@@ -99,12 +106,8 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
       return 'settled'
     },
 
-    async total() {
-      const [everything] = accountsOf(settings, { caseId: '', tenant: '' }).filter(({ scope }) => scope === 'total')
-      if (everything === undefined) return null
-      const balance = balanceAt(everything, clock())
-      return { used: amountOf(balance?.used ?? NONE), inFlight: amountOf(balance?.out ?? NONE) }
-    },
+    total: async () => balanceOf(sharedAccount(settings, null)),
+    tenant: async (name) => balanceOf(sharedAccount(settings, name)),
   }
 }
 

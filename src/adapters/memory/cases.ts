@@ -91,6 +91,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
         .map(([id]) => id)
     },
     countOpen: async () => [...cases.values()].filter(isWorked).length,
+    openIds: async () => [...cases.values()].filter(isWorked).map(({ record }) => record.id),
     async partitionByProtocol(worked) {
       const back: string[] = []
       for (const [id, kept] of cases) {

@@ -123,6 +123,11 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     async refund(ticket) {
       end(ticket, 0, 1)
     },
+    usage: async (names) =>
+      names.map((name) => {
+        const { entries, places } = scopeNow(name)
+        return { calls: sum(entries, 'calls'), tokens: sum(entries, 'tokens'), inFlight: places.size }
+      }),
     async keep(tickets) {
       for (const { id } of tickets) {
         const taken = granted.get(id)

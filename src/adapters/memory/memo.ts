@@ -78,11 +78,12 @@ export function memoryMemo(clock: Clock): Memo {
       return answers.map((answer) => keep(answer, asker, keepMs, nameOf(ref)))
     },
     async share(keys, ref) {
-      if (isQuiet(nameOf(ref))) return
+      if (isQuiet(nameOf(ref))) return false
       for (const key of keys) {
         const question = find(key)
         if (question?.answer != null) note(key, question, nameOf(ref))
       }
+      return true
     },
     async giveUp(keys, asker) {
       for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)

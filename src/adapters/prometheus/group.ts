@@ -11,6 +11,10 @@ export interface Measured {
   readonly topics: readonly string[]
   /** Names under which models are called. */
   readonly models: readonly string[]
+  /** The base URL under which models are called. */
+  readonly endpoint: string
+  /** The longest that a verdict should take, in seconds. */
+  readonly objectiveSeconds: number
 }
 
 /** By event: how it changes the series of a group. */

@@ -20,14 +20,14 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
   })
   const lagMessages = new Gauge({
     name: 'gavel_kafka_lag_messages',
-    help: 'Messages not yet read in the partitions of this process. Sum over replicas.',
-    labelNames: ['topic'],
+    help: 'Messages beyond what the group has committed; absent while unknown. Shared.',
+    labelNames: ['topic', 'partition'],
     registers,
   })
   const lagSeconds = new Gauge({
     name: 'gavel_kafka_lag_seconds',
-    help: 'Age of the last message read while more is waiting, else 0.',
-    labelNames: ['topic'],
+    help: "For how long a partition's end has been beyond what the group has committed; absent while unknown. Shared.",
+    labelNames: ['topic', 'partition'],
     registers,
   })
   const consumerDown = new Gauge({
@@ -55,9 +55,12 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
       for (const reason of signals) pauses.inc({ reason })
     },
     'intake:resumed': () => paused.set(0),
-    'kafka:lag': ({ topic, messages: behind, seconds: age }) => {
-      lagMessages.set({ topic }, behind)
-      lagSeconds.set({ topic }, age)
+    'kafka:lag': ({ partitions }) => {
+      for (const gauge of [lagMessages, lagSeconds]) gauge.reset()
+      for (const { topic, partition, messages: behind, seconds } of partitions ?? []) {
+        lagMessages.set({ topic, partition }, behind)
+        lagSeconds.set({ topic, partition }, seconds)
+      }
     },
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
   }

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
 import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
+import { openMetricsOf } from './open-metrics.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
@@ -10,14 +11,49 @@ import { verdictMetrics } from './verdicts.ts'
 /** In the order in which data passes through what they measure. */
 const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, verdictMetrics, stateMetrics]
 
-/** Prometheus series from events. Series that alerts use are zero from the start. */
-export function prometheusMetrics(measured: Measured) {
+/** Which process of which deployment is measured. */
+interface Identity {
+  readonly gavel: string
+  readonly version: string
+  readonly settings: string
+  readonly host: string
+  readonly roles: readonly string[]
+}
+
+/** The metrics as text, in the form that a scraper accepts. */
+export interface MetricsPage {
+  readonly type: string
+  readonly text: string
+}
+
+/**
+ * Prometheus series from events, each with the deployment's name as its label `gavel`. Series that alerts use are zero
+ * from the start.
+ */
+export function prometheusMetrics({ identity, ...measured }: Measured & { readonly identity: Identity }) {
   const registry = new Registry()
+  registry.setDefaultLabels({ gavel: identity.gavel })
   // Memory, CPU and the event loop, under prom-client's usual names.
   collectDefaultMetrics({ register: registry })
+  const { version, settings, host, roles } = identity
+  new Gauge({
+    name: 'gavel_build_info',
+    help: 'Always 1; by its labels the version, the roles, the host, and a fingerprint of the settings without secrets.',
+    labelNames: ['version', 'settings', 'host', 'roles'],
+    registers: [registry],
+  }).set({ version, settings, host, roles: roles.join(',') }, 1)
   const groups = GROUPS.map((group): Handlers => group(registry, measured))
   const listen: Listener = (name, event) => {
     for (const handlers of groups) handlers[name]?.(event)
   }
-  return { listen, text: () => registry.metrics(), contentType: registry.contentType }
+  return {
+    listen,
+    /** In OpenMetrics' form if the `Accept` header names it, otherwise in Prometheus' own. */
+    async page(accept = ''): Promise<MetricsPage> {
+      const text = await registry.metrics()
+      return accept.includes('application/openmetrics-text')
+        ? { type: Registry.OPENMETRICS_CONTENT_TYPE, text: openMetricsOf(text) }
+        : { type: registry.contentType, text }
+    },
+  }
 }

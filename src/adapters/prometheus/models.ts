@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { CALL_OUTCOMES } from '../../domain/errors.ts'
+import { CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { LIMIT_KINDS } from '../../ports/limits.ts'
 import type { BreakerState } from '../../ports/report.ts'
@@ -43,8 +43,27 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
   })
   const modelSlots = new Gauge({
     name: 'gavel_model_slots',
-    help: 'Asks that hold a model slot of this process (busy), and asks that wait for one. Sum over replicas.',
+    help: 'Asks that have a model slot of this process (busy), asks that wait for one, and all slots. Sum over replicas.',
     labelNames: ['state'],
+    registers,
+  })
+  const adaptiveLimit = new Gauge({
+    name: 'gavel_model_adaptive_limit',
+    help: 'Calls to a model that this process may have in flight, by what the model has been seen to bear. Sum over replicas.',
+    labelNames: ['model'],
+    registers,
+  })
+
+  const limitUsed = new Gauge({
+    name: 'gavel_limit_used_ratio',
+    help: 'Share of a limit of a model or a tenant that the last minute has used; of the tenants the ten fullest. Shared.',
+    labelNames: ['scope', 'name', 'unit'],
+    registers,
+  })
+  const budgetUsed = new Gauge({
+    name: 'gavel_budget_used_ratio',
+    help: 'Share of a budget that is used in its present period; of the tenants the ten fullest. Shared.',
+    labelNames: ['scope', 'name', 'unit'],
     registers,
   })
 
@@ -59,6 +78,15 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
 
   return {
+    'capacity:used': ({ limits, budgets }) => {
+      for (const [gauge, all] of [[limitUsed, limits] as const, [budgetUsed, budgets] as const]) {
+        gauge.reset()
+        for (const { scope, name, unit, share } of all) gauge.set({ scope, name, unit }, share)
+      }
+    },
+    'state:exported': ({ here }) => {
+      if (!here) for (const gauge of [limitUsed, budgetUsed]) gauge.reset()
+    },
     'memo:hit': ({ stage, protocol, hits, promptTokens, completionTokens }) => {
       memoHits.inc({ stage, protocol }, hits)
       memoTokens.inc({ stage, protocol }, promptTokens + completionTokens)
@@ -66,15 +94,35 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
     'call:limited': ({ scope }) => limited.inc({ scope }),
     'budget:refused': ({ scope, unit, why }) => refusals.inc({ scope, unit, why }),
     'breaker:changed': ({ model, to }) => breakerState.set({ model }, BREAKER[to]),
-    'slots:counted': ({ busy, waiting }) => {
+    'slots:counted': ({ busy, waiting, all, models: asked }) => {
       modelSlots.set({ state: 'busy' }, busy)
       modelSlots.set({ state: 'waiting' }, waiting)
+      modelSlots.set({ state: 'all' }, all)
+      for (const model of models) adaptiveLimit.set({ model }, all)
+      for (const { model, limit } of asked) adaptiveLimit.set({ model }, limit)
     },
   }
 }
 
+/** Attributes that the OpenTelemetry conventions ask for; the provider is whoever speaks OpenAI's interface there. */
+const GEN_AI_LABELS = [
+  'gen_ai_operation_name',
+  'gen_ai_provider_name',
+  'gen_ai_request_model',
+  'server_address',
+  'server_port',
+] as const
+/** The endpoint answered; what Gavel made of the answer is no error of the operation. */
+const ANSWERED: ReadonlySet<CallOutcome> = new Set<CallOutcome>(['answered', 'unreadable', 'refused'])
+
+function serverOf(endpoint: string): { server_address: string; server_port: string } {
+  if (!URL.canParse(endpoint)) return { server_address: '', server_port: '' }
+  const { hostname, port, protocol } = new URL(endpoint)
+  return { server_address: hostname, server_port: port || (protocol === 'https:' ? '443' : '80') }
+}
+
 /** Calls to models: how they ended, how long they took, what they cost. */
-export const callMetrics: MetricGroup = (registry, { protocols, models }) => {
+export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint }) => {
   const registers = [registry]
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
@@ -91,23 +139,27 @@ export const callMetrics: MetricGroup = (registry, { protocols, models }) => {
   const seconds = new Histogram({
     name: 'gen_ai_client_operation_duration_seconds',
     help: 'Duration of calls to models.',
-    labelNames: ['gen_ai_operation_name', 'gen_ai_request_model'],
+    labelNames: [...GEN_AI_LABELS, 'error_type'],
     buckets: GEN_AI_SECONDS,
     registers,
   })
   const tokens = new Histogram({
     name: 'gen_ai_client_token_usage',
     help: 'Tokens of calls to models.',
-    labelNames: ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_token_type'],
+    labelNames: [...GEN_AI_LABELS, 'gen_ai_token_type'],
     buckets: GEN_AI_TOKENS,
     registers,
   })
 
-  const operationOf = (model: string) => ({ gen_ai_operation_name: 'chat', gen_ai_request_model: model })
+  const server = serverOf(endpoint)
+  const operationOf = (model: string) => ({
+    ...{ gen_ai_operation_name: 'chat', gen_ai_provider_name: 'openai', gen_ai_request_model: model },
+    ...server,
+  })
 
   for (const model of models) {
     cost.inc({ model }, 0)
-    seconds.zero(operationOf(model))
+    seconds.zero({ ...operationOf(model), error_type: '' })
     for (const { name: protocol, stages } of protocols)
       for (const stage of stages) for (const outcome of CALL_OUTCOMES) calls.inc({ stage, model, outcome, protocol }, 0)
   }
@@ -117,7 +169,8 @@ export const callMetrics: MetricGroup = (registry, { protocols, models }) => {
       const operation = operationOf(model)
       calls.inc({ stage, model, outcome, protocol })
       cost.inc({ model }, call.costUsd)
-      seconds.observe(operation, duration(call.seconds))
+      // A label that is empty counts as absent: an operation without an error has no type of error.
+      seconds.observe({ ...operation, error_type: ANSWERED.has(outcome) ? '' : outcome }, duration(call.seconds))
       if (call.promptTokens > 0) tokens.observe({ ...operation, gen_ai_token_type: 'input' }, call.promptTokens)
       if (call.completionTokens > 0)
         tokens.observe({ ...operation, gen_ai_token_type: 'output' }, call.completionTokens)

@@ -22,13 +22,13 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
   })
   const stageJobs = new Gauge({
     name: 'gavel_stage_jobs',
-    help: 'Jobs in each stage queue by state. Shared: take the maximum over replicas.',
+    help: 'Asks in each stage queue by state. Shared.',
     labelNames: ['stage', 'protocol', 'state'],
     registers,
   })
   const stageOldest = new Gauge({
     name: 'gavel_stage_oldest_waiting_seconds',
-    help: 'Age of the oldest waiting job in each stage queue; grows while a stage is stuck. Shared.',
+    help: 'For how long the oldest waiting ask of each stage could have been taken; grows while a stage is stuck. Shared.',
     labelNames: ['stage', 'protocol'],
     registers,
   })
@@ -58,6 +58,9 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, duration(waitSeconds)),
     'ask:ended': ({ stage, protocol, outcome, seconds }) =>
       stageRun.observe({ stage, protocol, outcome }, duration(seconds)),
+    'state:exported': ({ here }) => {
+      if (!here) for (const gauge of [stageJobs, stageOldest]) gauge.reset()
+    },
     'job:stalled': ({ queue }) => stalled.inc({ queue }),
     'job:lapsed': ({ queue, jobs }) => lapsed.inc({ queue }, jobs),
     'stage:backlog': ({ stage, protocol, states, oldestWaitingSeconds }) => {

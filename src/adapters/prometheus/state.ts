@@ -2,18 +2,44 @@ import { Counter, Gauge } from 'prom-client'
 import { ERROR_SOURCES, sourceOf } from '../../ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
+/** Most tenants that have a series of their own: there may be any number of them. */
+const MOST_TENANTS = 10
+
 /** State shared by all processes, and errors outside any one message or ask. */
 export const stateMetrics: MetricGroup = (registry) => {
   const registers = [registry]
   const backlog = new Gauge({
     name: 'gavel_backlog',
-    help: 'Open cases, threads with a due time, and outbox entries. Shared: take the maximum over replicas.',
+    help: 'Open cases, threads that are due, and outbox entries. Shared.',
     labelNames: ['what'],
     registers,
   })
   const clockLag = new Gauge({
     name: 'gavel_stream_clock_lag_seconds',
     help: "How far the stream's clock is behind the wall clock. Shared.",
+    registers,
+  })
+  const overdue = new Gauge({
+    name: 'gavel_overdue_verdicts',
+    help: 'What has waited longer than objectives.latency: open cases by protocol; due threads and outbox entries all together. Shared.',
+    labelNames: ['protocol', 'at'],
+    registers,
+  })
+  const tenants = new Gauge({
+    name: 'gavel_tenant_open_cases',
+    help: 'Open cases of the ten tenants that have most. Shared.',
+    labelNames: ['tenant'],
+    registers,
+  })
+  const exporter = new Gauge({
+    name: 'gavel_state_exporter',
+    help: '1 in the process that exports the state that all share; the others export no series of it.',
+    registers,
+  })
+  const succeeded = new Gauge({
+    name: 'gavel_loop_last_success_timestamp_seconds',
+    help: 'When each loop of this process last succeeded, or was started.',
+    labelNames: ['loop'],
     registers,
   })
   const memory = new Gauge({
@@ -40,13 +66,27 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
 
   for (const where of ERROR_SOURCES) errors.inc({ where }, 0)
+  // A gauge without labels is 0 from its creation; unknown is no number.
+  const withdraw = () => {
+    for (const gauge of [backlog, overdue, tenants, protocolPaused]) gauge.reset()
+    clockLag.remove()
+  }
+  withdraw()
 
   return {
-    'state:counted': ({ openCases, outbox, due, clockLagSeconds }) => {
+    'loop:succeeded': ({ loop }) => succeeded.set({ loop: loop.replaceAll(' ', '-') }, Date.now() / 1000),
+    'state:exported': ({ here }) => {
+      exporter.set(here ? 1 : 0)
+      if (!here) withdraw()
+    },
+    'state:counted': ({ openCases, outbox, due, clockLagSeconds, overdue: late, tenants: open }) => {
       backlog.set({ what: 'open-cases' }, openCases)
       backlog.set({ what: 'outbox' }, outbox)
       backlog.set({ what: 'due-threads' }, due)
       clockLag.set(clockLagSeconds ?? Number.NaN)
+      for (const { protocol, at, count } of late) overdue.set({ protocol, at }, count)
+      tenants.reset()
+      for (const [tenant, cases] of fullest(open)) tenants.set({ tenant }, cases)
     },
     'store:watched': ({ memoryShare, lost: isLost }) => {
       memory.set(memoryShare)
@@ -55,4 +95,8 @@ export const stateMetrics: MetricGroup = (registry) => {
     'protocol:watched': ({ protocol, paused }) => protocolPaused.set({ protocol }, paused ? 1 : 0),
     error: ({ where }) => errors.inc({ where: sourceOf(where) }),
   }
+}
+
+function fullest(open: ReadonlyMap<string, number>): [string, number][] {
+  return [...open].sort(([, a], [, b]) => b - a).slice(0, MOST_TENANTS)
 }

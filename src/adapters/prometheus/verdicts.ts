@@ -1,13 +1,16 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { DECIDED_BY } from '../../domain/verdict.ts'
+import { DECIDED_BY, FAULTS, scopeOf } from '../../domain/verdict.ts'
 import { PUBLISHED_KINDS } from '../../ports/report.ts'
 import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
 
+/** Values of `degraded` and `fault` that occur together. A retraction, and a verdict of an earlier version, is degraded by nobody's fault. */
+const DEGRADED = [['false', 'none'], ['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
+
 const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const
 
 /** Cases and their verdicts, up to their acknowledged publication. */
-export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
+export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeconds }) => {
   const registers = [registry]
   const cases = new Counter({
     name: 'gavel_cases_total',
@@ -17,8 +20,14 @@ export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
   })
   const verdicts = new Counter({
     name: 'gavel_verdicts_total',
-    help: 'Published verdicts. degraded is true if something was left out.',
-    labelNames: ['protocol', 'label', 'decided_by', 'degraded'],
+    help: "Published verdicts. degraded is true if something was left out, and fault says whose fault that was: Gavel's or its operator's (ours), a model's, the evidence's, or none.",
+    labelNames: ['protocol', 'label', 'decided_by', 'degraded', 'fault'],
+    registers,
+  })
+  const objective = new Counter({
+    name: 'gavel_objective_verdicts_total',
+    help: 'Published verdicts by whether they were published within objectives.latency.',
+    labelNames: ['protocol', 'in_time'],
     registers,
   })
   const latency = new Histogram({
@@ -57,27 +66,28 @@ export const verdictMetrics: MetricGroup = (registry, { protocols }) => {
     for (const event of CASE_EVENTS) cases.inc({ protocol, event }, 0)
     for (const label of [...labels, 'none'])
       for (const decided_by of DECIDED_BY)
-        for (const degraded of ['false', 'true']) verdicts.inc({ protocol, label, decided_by, degraded }, 0)
+        for (const [degraded, fault] of DEGRADED) verdicts.inc({ protocol, label, decided_by, degraded, fault }, 0)
+    for (const in_time of ['true', 'false']) objective.inc({ protocol, in_time }, 0)
   }
 
   const count = (protocol: string, event: (typeof CASE_EVENTS)[number]) => cases.inc({ protocol, event })
   return {
     'case:opened': ({ protocol }) => count(protocol, 'opened'),
     'case:concluded': ({ protocol }) => count(protocol, 'concluded'),
-    'case:fenced': ({ caseId }) => count(protocolOf(caseId), 'fenced'),
-    'case:revived': ({ caseId }) => count(protocolOf(caseId), 'revived'),
+    'case:fenced': ({ caseId }) => count(scopeOf(caseId).protocol, 'fenced'),
+    'case:revived': ({ caseId }) => count(scopeOf(caseId).protocol, 'revived'),
     'verdict:published': ({ verdict, latencySeconds, overheadSeconds }) => {
-      const { protocol, label, decidedBy, degraded } = verdict
-      verdicts.inc({ protocol, label: label ?? 'none', decided_by: decidedBy, degraded: String(degraded.length > 0) })
+      const { protocol, label, decidedBy, degraded, faults } = verdict
+      const [fault = 'none'] = faults
+      verdicts.inc({
+        ...{ protocol, label: label ?? 'none', decided_by: decidedBy },
+        ...{ degraded: String(degraded.length > 0), fault },
+      })
+      objective.inc({ protocol, in_time: String(latencySeconds <= objectiveSeconds) })
       latency.observe({ protocol }, duration(latencySeconds))
       overhead.observe({ protocol }, duration(overheadSeconds))
       rounds.observe({ protocol }, verdict.rounds)
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
   }
-}
-
-/** A case's id begins with its protocol's name. */
-function protocolOf(caseId: string): string {
-  return caseId.split(/[~@/]/, 1)[0] ?? ''
 }

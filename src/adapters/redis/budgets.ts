@@ -4,10 +4,12 @@ import {
   type Account,
   accountsOf,
   amountOf,
+  type Balance,
   type BudgetSettings,
   type Budgets,
   booked,
   ROOM_SOON_MS,
+  sharedAccount,
 } from '../../ports/budgets.ts'
 import { script } from './script.ts'
 
@@ -27,7 +29,7 @@ const reserve = script('budgets/reserve', {
   ],
 })
 const settle = script('budgets/settle', { keys: ['open', 'ticket'], args: ['id', 'tokens', 'nanos', 'keep'] })
-const total = script('budgets/total', { keys: ['root'], args: ['name', 'period'] })
+const balance = script('budgets/balance', { keys: ['root'], args: ['name', 'period'] })
 
 const refusedReply = z.tuple([
   z.literal('refused'),
@@ -38,7 +40,7 @@ const refusedReply = z.tuple([
 ])
 const reservedReply = z.union([z.tuple([z.literal('granted')]), refusedReply])
 const settledReply = z.enum(['settled', 'unknown'])
-const totalReply = z.array(z.coerce.number()).length(4)
+const balanceReply = z.array(z.coerce.number()).length(4)
 
 /** A settled ticket is remembered this long, so that a reservation that was sent twice is not booked after it. */
 const KEEP_SETTLED_MS = 60_000
@@ -47,7 +49,14 @@ const KEEP_SETTLED_MS = 60_000
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
   const [open, root] = [under('budget:open'), under('budget:')]
   const ticketKey = (ticket: string) => under(`budget:ticket:${ticket}`)
-  const [everything] = accountsOf(settings, { caseId: '', tenant: '' }).filter(({ scope }) => scope === 'total')
+
+  async function balanceOf(account: Account | undefined): Promise<Balance | null> {
+    if (account === undefined) return null
+    const [tokens = 0, nanoUsd = 0, tokensOut = 0, nanoUsdOut = 0] = balanceReply.parse(
+      await balance(client, { root, name: account.name, period: account.perMs ?? 0 }),
+    )
+    return { used: amountOf({ tokens, nanoUsd }), inFlight: amountOf({ tokens: tokensOut, nanoUsd: nanoUsdOut }) }
+  }
 
   return {
     async reserve({ ticket, caseId, tenant, atMost, leaseMs }) {
@@ -84,16 +93,8 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
       return settledReply.parse(await settle(client, { open, ticket: ticketKey(ticket), ...given }))
     },
 
-    async total() {
-      if (everything === undefined) return null
-      const [tokens = 0, nanoUsd = 0, tokensOut = 0, nanoUsdOut = 0] = totalReply.parse(
-        await total(client, { root, name: everything.name, period: everything.perMs ?? 0 }),
-      )
-      return {
-        used: amountOf({ tokens, nanoUsd }),
-        inFlight: amountOf({ tokens: tokensOut, nanoUsd: nanoUsdOut }),
-      }
-    },
+    total: () => balanceOf(sharedAccount(settings, null)),
+    tenant: (name) => balanceOf(sharedAccount(settings, name)),
   }
 }
 

@@ -162,6 +162,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
     },
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
     countOpen: () => client.zcard(keys.open),
+    openIds: () => client.zrange(keys.open, '0', '-1'),
     async partitionByProtocol(worked) {
       const given = { open: keys.open, unworked: keys.unworked, protocols: worked }
       const [back, unworked] = partitionReply.parse(await partition(client, given))

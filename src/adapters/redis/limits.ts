@@ -24,9 +24,11 @@ const settle = script('limits/settle', {
   keys: ['ticket', 'scopes[].window', 'scopes[].inFlight'],
   args: ['id', 'used', 'callsBack', 'width', 'span'],
 })
+const usage = script('limits/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
 const keep = script('limits/keep', { keys: ['ticket', 'inFlight[]'], args: ['id', 'lease', 'window', 'width'] })
 
 const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
+const usageReply = z.array(z.tuple([z.number(), z.number(), z.number()]))
 const BUCKETS = 600
 
 /**
@@ -75,6 +77,12 @@ export function redisLimits(
     },
     settle: (ticket, tokens) => end(ticket, tokens, false),
     refund: (ticket) => end(ticket, 0, true),
+    async usage(scopes) {
+      if (scopes.length === 0) return []
+      const windows = scopes.map(keysOf).map(({ window, inFlight }) => ({ window, inFlight }))
+      const used = usageReply.parse(await usage(client, { scopes: windows, width, span }))
+      return used.map(([calls, tokens, inFlight]) => ({ calls, tokens, inFlight }))
+    },
     async keep(tickets) {
       const times = { lease: leaseMs, window: settings.windowMs, width }
       await Promise.all(

@@ -59,7 +59,7 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       return flags.parse(reply).map((flag) => flag === 1)
     },
     async share(keys, subject) {
-      await share(client, { ...subjectKeys(subject), questions: keys.map(question) })
+      return (await share(client, { ...subjectKeys(subject), questions: keys.map(question) })) === 1
     },
     async giveUp(keys, asker) {
       await giveUp(client, { leases: keys.map(leaseAt), asker })

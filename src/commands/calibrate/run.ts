@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { openAiModel } from '../../adapters/openai/model.ts'
 import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
@@ -12,6 +10,7 @@ import type { Parts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
 import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
 import { askingFor, type Scorer } from '../../composition/calibration.ts'
+import { version } from '../../composition/identity.ts'
 import { metered } from '../../composition/metered.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -218,7 +217,6 @@ async function written(
   gain: Gain | null,
 ): Promise<string> {
   const { name, lowest, highest } = calibration.aspect
-  const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string }
   const provenance = {
     ...{
       aspect: name,
@@ -227,7 +225,7 @@ async function written(
       answeredAs,
       ratings: ratings.digest,
     },
-    ...{ seed, date: new Date().toISOString(), version },
+    ...{ seed, date: new Date().toISOString(), version: version() },
   }
   await mkdir(folder, { recursive: true })
   const file = join(folder, `${name}.md`)

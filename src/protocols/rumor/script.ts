@@ -113,6 +113,7 @@ export function* s2mad(
       ruling: {
         ...rulingOf(decision, sides, weighed),
         degraded: [...degraded, ...wrong],
+        ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
         comments: countsOf(weighed, sides, unasked, settings),
       },
       carry: {

@@ -46,7 +46,7 @@ export interface Published {
 const TICK_MS = 100
 const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
 
-const lags = new Map<string, number>()
+let lag = 0
 let tick = empty()
 function empty() {
   const counts = { settled: 0, opened: 0, troubles: 0, stalled: 0, lapsed: 0, breaks: 0 }
@@ -68,8 +68,8 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
         const { stage, seconds } = event as Events['ask:ended']
         tick.hops.push({ stage, part: 'work', ms: seconds * 1000 })
       } else if (name === 'kafka:lag') {
-        const { topic, messages } = event as Events['kafka:lag']
-        lags.set(topic, messages)
+        const { partitions } = event as Events['kafka:lag']
+        lag = (partitions ?? []).reduce((total, { messages }) => total + messages, 0)
       } else if (name === 'job:stalled') tick.stalled++
       else if (name === 'breaker:changed') tick.breaks += (event as Events['breaker:changed']).to === 'open' ? 1 : 0
       else if (name === 'verdict:published') {
@@ -108,7 +108,7 @@ const timer = setInterval(() => {
     rssMiB: memory.rss / 2 ** 20,
     heapMiB: memory.heapUsed / 2 ** 20,
     handles: process.getActiveResourcesInfo().length,
-    lag: [...lags.values()].reduce((total, messages) => total + messages, 0),
+    lag,
   } satisfies Tick)
 }, TICK_MS)
 

@@ -1,10 +1,11 @@
--- Links known answers to another subject as well, so that its deletion erases them.
+-- Links known answers to another subject as well, so that its deletion erases them; returns 0 while the subject's answers are
+-- being erased.
 --@include memo-index
 --@key index
 --@key gone
 --@key questions[].answer
 --@arg questions[].name
-if redis.call('EXISTS', gone) == 1 then return 1 end
+if redis.call('EXISTS', gone) == 1 then return 0 end
 local names, kept_ms = {}, {}
 for _, question in ipairs(questions) do
   local left = redis.call('PTTL', question.answer)

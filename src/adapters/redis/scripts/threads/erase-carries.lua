@@ -22,4 +22,6 @@ for _, change in ipairs(changes) do
   if change.after == '' then redis.call('HDEL', thread, 'carry:' .. change.protocol)
   else redis.call('HSET', thread, 'carry:' .. change.protocol, change.after) end
 end
+-- No case opens with a carry that was read before.
+if #changes > 0 then redis.call('HINCRBY', thread, 'dels', 1) end
 return 'erased'

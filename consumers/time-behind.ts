@@ -1,0 +1,23 @@
+import type { Clock } from '../src/ports/clock.ts'
+import type { PartitionEnd } from './partition-ends.ts'
+
+/** Most ends that are remembered of one partition; beyond that every second one is forgotten. */
+const MOST_ENDS = 1_000
+
+/**
+ * For how long a partition has been behind: the time, in seconds, since its end was first seen beyond what is committed;
+ * 0 if all is committed. Exact to the time between two calls, and never more than since the first one.
+ */
+export function timeBehind(clock: Clock): (now: PartitionEnd) => number {
+  const ends = new Map<string, readonly { readonly end: number; readonly seenAt: number }[]>()
+  return ({ topic, partition, next, end }) => {
+    const now = clock()
+    const key = `${topic}/${partition}`
+    // Of a topic that was recreated the ends from before are larger.
+    const ahead = (ends.get(key) ?? []).filter((one) => one.end > next && one.end <= end)
+    if (end > next && (ahead.at(-1)?.end ?? next) < end) ahead.push({ end, seenAt: now })
+    ends.set(key, ahead.length > MOST_ENDS ? ahead.filter((_, at) => at % 2 === 0) : ahead)
+    const [first] = ahead
+    return first === undefined ? 0 : Math.max(0, now - first.seenAt) / 1000
+  }
+}

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { redisExporter } from '../../src/adapters/redis/exporter.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import type { Exporter } from '../../src/ports/exporter.ts'
+import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+
+const LEASE_MS = 300
+let server: RestartableServer
+let client: Redis
+let [one, two]: [Exporter, Exporter] = [] as never
+
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
+})
+beforeEach(() => {
+  const keys = keysUnder(`test-${randomUUID()}`)
+  one = redisExporter(client, keys, LEASE_MS)
+  two = redisExporter(client, keys, LEASE_MS)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+describe('the lease of the one that exports shared state, in Redis', () => {
+  it('is one process’s as long as it looks, and the others are given what it shares', async () => {
+    expect(await one.look()).toBeNull()
+    expect(await two.look()).toBe('')
+    await one.share('{"a":1}')
+    for (let look = 0; look < 5; look++) {
+      expect(await one.look()).toBeNull()
+      expect(await two.look()).toBe('{"a":1}')
+      await sleep(LEASE_MS / 3)
+    }
+  })
+
+  it('ends by itself, and what was shared with it a while later', async () => {
+    await one.look()
+    await one.share('old')
+    await sleep(LEASE_MS * 1.2)
+    expect(await two.look()).toBeNull()
+    expect(await one.look()).toBe('old')
+    await sleep(LEASE_MS)
+    await two.look()
+    expect(await one.look()).toBe('')
+  })
+
+  it('is given up by its holder alone', async () => {
+    await one.look()
+    await two.leave()
+    expect(await two.look()).toBe('')
+    await one.leave()
+    expect(await two.look()).toBeNull()
+  })
+})
