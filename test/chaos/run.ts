@@ -13,6 +13,7 @@ import { freePort, UnavailableError } from '../../src/tools/stack/servers/local-
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import type { CallRecord } from '../../src/tools/understudy/call-log.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { samplesOf } from '../support/samples.ts'
 import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
 import { dice } from './dice.ts'
@@ -509,9 +510,9 @@ async function backlogOf(workers: readonly Worker[]): Promise<{ sum: number; tex
       return response.text()
     }),
   )
-  const found = texts.flatMap((text) => [...text.matchAll(/^gavel_backlog\{what="([^"]+)"\} (\d+)/gm)])
   const most = new Map<string, number>()
-  for (const [, what = '', number] of found) most.set(what, Math.max(most.get(what) ?? 0, Number(number)))
+  for (const { labels, value } of texts.flatMap((text) => samplesOf(text, 'gavel_backlog')))
+    most.set(labels.what ?? '', Math.max(most.get(labels.what ?? '') ?? 0, value))
   if (most.size < 3) throw new Error('the backlog is not told yet')
   return {
     sum: [...most.values()].reduce((sum, number) => sum + number, 0),

@@ -28,6 +28,7 @@ import {
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { samplesOf } from '../support/samples.ts'
 
 const { CompressionTypes } = kafkajs
 const CODECS = ['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const
@@ -136,10 +137,9 @@ async function metricsOf({ httpPort }: Service): Promise<string> {
 
 /** `posts judged` → count, without what is 0. */
 function outcomesIn(metrics: string): Record<string, number> {
-  const found = metrics.matchAll(/^gavel_messages_total\{topic="[^"]*?(\w+)",outcome="([^"]+)"\} (\d+)$/gm)
   return Object.fromEntries(
-    [...found].flatMap(([, topic, outcome, count]) =>
-      Number(count) === 0 ? [] : [[`${topic} ${outcome}`, Number(count)]],
+    samplesOf(metrics, 'gavel_messages_total').flatMap(({ labels, value }) =>
+      value === 0 ? [] : [[`${labels.topic?.split('.').at(-1)} ${labels.outcome}`, value]],
     ),
   )
 }
@@ -349,10 +349,10 @@ it('gives every message of a hostile stream its outcome, and every good post its
 
   const metrics = await metricsOf(service)
   expect(outcomesIn(metrics)).toEqual(countBy(sent.map(({ to, outcome }) => `${to} ${outcome}`)))
-  const deaths = [...metrics.matchAll(/^gavel_dead_letters_total\{reason="([^"]+)"\} (\d+)$/gm)]
-  expect(Object.fromEntries(deaths.flatMap(([, reason, n]) => (n === '0' ? [] : [[reason, Number(n)]])))).toEqual(
-    countBy(dead.map(({ reason }) => reason ?? '')),
-  )
+  const deaths = samplesOf(metrics, 'gavel_dead_letters_total')
+  expect(
+    Object.fromEntries(deaths.flatMap(({ labels, value }) => (value === 0 ? [] : [[labels.reason, value]]))),
+  ).toEqual(countBy(dead.map(({ reason }) => reason ?? '')))
   expect((await fetch(`http://127.0.0.1:${service.httpPort}/health/live`)).status).toBe(200)
   expect((await fetch(`http://127.0.0.1:${service.httpPort}/health/ready`)).status).toBe(200)
 

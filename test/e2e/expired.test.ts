@@ -18,6 +18,7 @@ import {
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { samplesOf } from '../support/samples.ts'
 
 const COMMENTS = 300
 
@@ -82,15 +83,10 @@ it('an edit after a thread has expired is judged by who reads the post alone, an
     expect(await recordsOf(environment, 'deadLetters')).toEqual([])
     const metrics = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
     const count = (topic: string, outcome: string) =>
-      metrics
-        .split('\n')
-        .find(
-          (line) =>
-            line.startsWith('gavel_messages_total') && line.includes(`outcome="${outcome}"`) && line.includes(topic),
-        )
-        ?.split(' ')
-        .at(-1)
-    expect([count('posts', 'updated'), count('comments', 'late')]).toEqual(['1', '1'])
+      samplesOf(metrics, 'gavel_messages_total').find(
+        ({ labels }) => labels.outcome === outcome && labels.topic?.endsWith(`.${topic}`),
+      )?.value
+    expect([count('posts', 'updated'), count('comments', 'late')]).toEqual([1, 1])
   } finally {
     redis.disconnect()
   }

@@ -16,6 +16,7 @@ import {
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { sumOf } from '../support/samples.ts'
 
 /** All that a platform writes for a protocol of its own: one folder… */
 const FOLDER = `
@@ -100,15 +101,14 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
     expect(usage.calls).toBe(1)
   }
 
+  const stage = { stage: 'listen', protocol: 'volume' }
   await eventually(async () => {
     const metrics = await (await fetch(`http://127.0.0.1:${service?.httpPort}/metrics`)).text()
     return (
-      /^gavel_stage_jobs\{stage="listen",protocol="volume",state="waiting"\} 0$/m.test(metrics) &&
-      /^gavel_verdict_latency_seconds_count\{protocol="volume"\} 5$/m.test(metrics) &&
-      /^gavel_stage_run_seconds_count\{stage="listen",protocol="volume",outcome="answered"\} 5$/m.test(metrics) &&
-      /^gavel_llm_calls_total\{stage="listen",model="gpt-4o-mini",outcome="answered",protocol="volume"\} 5$/m.test(
-        metrics,
-      )
+      sumOf(metrics, 'gavel_stage_jobs', { ...stage, state: 'waiting' }) === 0 &&
+      sumOf(metrics, 'gavel_verdict_latency_seconds_count', { protocol: 'volume' }) === 5 &&
+      sumOf(metrics, 'gavel_stage_run_seconds_count', { ...stage, outcome: 'answered' }) === 5 &&
+      sumOf(metrics, 'gavel_llm_calls_total', { ...stage, model: 'gpt-4o-mini', outcome: 'answered' }) === 5
     )
   }, 10_000)
   const redis = connect(environment.REDIS_URL ?? '', () => {}, 'fail-fast')

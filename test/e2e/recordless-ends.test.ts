@@ -23,6 +23,7 @@ import {
   startService,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { samplesOf } from '../support/samples.ts'
 
 // Partitions whose last offsets hold no record, topics that were made anew, and marks of topics that nobody reads any more: the
 // stream's clock goes on for everybody.
@@ -144,7 +145,7 @@ async function untilFinal(id: string, revision = 1): Promise<void> {
 
 async function metric(name: string): Promise<number[]> {
   const text = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
-  return text.split('\n').flatMap((line) => (line.startsWith(`${name}{`) ? [Number(line.split(' ').at(-1))] : []))
+  return samplesOf(text, name).map(({ value }) => value)
 }
 
 it('threads are judged, and no lag is left, behind what was aborted and before what is open', {

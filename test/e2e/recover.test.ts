@@ -23,6 +23,7 @@ import {
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { sumOf } from '../support/samples.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-recover-'))
 const data = join(folder, 'redis')
@@ -207,15 +208,13 @@ it('goes on where the topics are after Redis was emptied in mid-stream, and a se
 
 async function outcomes(service: Service, outcome: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
-  const series = [...text.matchAll(new RegExp(`^gavel_messages_total{.*outcome="${outcome}".*} (.+)$`, 'gm'))]
-  return series.reduce((sum, [, value]) => sum + Number(value), 0)
+  return sumOf(text, 'gavel_messages_total', { outcome }) ?? 0
 }
 
 /** The sum of a metric's series. */
 async function metric(service: Service, name: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
-  const series = [...text.matchAll(new RegExp(`^${name}(?:{.*})? (.+)$`, 'gm'))]
-  return series.reduce((sum, [, value]) => sum + Number(value), 0)
+  return sumOf(text, name) ?? 0
 }
 
 /** Puts an earlier copy of its data in place of Redis' own, as a replica that was behind would, or a restored backup. */
