@@ -160,7 +160,11 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     async forget(idleMs) {
       await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: idleMs, only: '' })
     },
-    size: () => client.xlen(keys.outbox),
+    async size() {
+      // What waits for an erased entry to be released has left the stream, and is not done.
+      const [waiting, erasedWhileSent] = await Promise.all([client.xlen(keys.outbox), client.hlen(keys.erased)])
+      return waiting + erasedWhileSent
+    },
     async oldest() {
       const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
       // An entry's id begins with its creation time.
