@@ -194,8 +194,11 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const held = await unpublished(id)
         await stores.cases.restartUnpublished(held, await over(held))
+        // Nobody will send it, and what follows it still waits.
+        expect(await stores.outbox.size()).toBe(1)
         await stores.pass(7 * IDLE)
         await stores.outbox.adopt('two', 10, IDLE)
+        expect(await stores.outbox.size()).toBe(0)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
       })
 

@@ -141,7 +141,7 @@ export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: 
     // Nothing is stored for a publisher except its entries.
     async leave() {},
     async forget() {},
-    size: async () => waiting.length + [...inHand.values()].filter(({ erased }) => erased === null).length,
+    size: async () => waiting.length + inHand.size,
     async oldest() {
       const times = [...inHand.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
       return times.length === 0 ? null : Math.min(...times)
