@@ -7,12 +7,14 @@ import { OperatorError } from '../domain/errors.ts'
 export interface Health {
   readonly ok: boolean
   readonly checks: Readonly<Record<string, string>>
+  /** Which process answers. */
+  readonly process?: object
 }
 
 export interface HttpParts {
   /** The metrics in a form that this `Accept` header names. */
   readonly metrics: (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>
-  readonly live: () => Health
+  readonly live: () => Promise<Health>
   readonly ready: () => Promise<Health>
 }
 
@@ -45,8 +47,8 @@ export async function serveHttp(
   const server = createServer(limits, (request, response) => {
     const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
       response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
-    const health = ({ ok, checks }: Health) =>
-      send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`)
+    const health = ({ ok, ...said }: Health) =>
+      send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', ...said })}\n`)
     const metrics = ({ type, text }: { type: string; text: string }) => send(200, type, text)
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -59,7 +61,7 @@ export async function serveHttp(
             return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
           return metrics(await parts.metrics(request.headers.accept))
         case '/health/live':
-          return health(parts.live())
+          return health(await parts.live())
         case '/health/ready':
           return health(await parts.ready())
         default:

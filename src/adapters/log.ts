@@ -20,6 +20,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'key:unset': 'warn',
   'key:changed': 'warn',
   'service:exposed': 'warn',
+  'service:waiting': 'warn',
+  'service:short-drain': 'info',
   'service:stopping': 'info',
   'service:stopped': 'info',
 }
@@ -33,12 +35,12 @@ const MAX_ID_CHARS = 128
 
 /**
  * JSON lines on standard error, in which no id can control a terminal. They contain ids, but never content or secrets:
- * of an error its name, code and first line, without what a parser quotes.
+ * of an error its name, code and first line, without what a parser quotes. Each line says in `process` which process wrote it.
  */
-export function logListener(level: string, now: () => number): Listener {
+export function logListener(level: string, now: () => number, process?: object): Listener {
   const standardError = pino.destination({ dest: 2, sync: true })
   const log = pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { level, base: process === undefined ? null : { process }, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line) => standardError.write(printableJson(line)) },
   )
   const told = new Map<string, { at: number; silent: number }>()

@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { dependenciesAnswer } from '../composition/dependencies.ts'
 import { ROLES, type Role, startApp } from '../composition/service.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Command } from './command.ts'
@@ -7,21 +8,28 @@ import { listOf } from './options.ts'
 /** Time beyond the drain after which a stop is forced, in ms. */
 const FORCE_AFTER_MS = 1_000
 
+interface Options {
+  readonly roles: readonly Role[]
+  readonly waitForDependencies?: true
+}
+
 /** `gavel run`: the service, until the signal; resolves when everything is closed. */
-export const command: Command<{ readonly roles: readonly Role[] }, void> = {
+export const command: Command<Options, void> = {
   options: [
     new Option('--roles <roles>', `comma-separated: ${ROLES.join(', ')}`)
       .argParser(listOf(ROLES, 'roles'))
       .default([...ROLES]),
+    new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
-  async run({ options: { roles }, settings: read, stopped }) {
+  async run({ options: { roles, waitForDependencies }, settings: read, stopped }) {
     const settings = read()
     if (roles.includes('judge') && settings.openai.apiKey === '')
       throw new OperatorError(
         'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
       )
+    if (waitForDependencies && !(await dependenciesAnswer(settings, roles, stopped))) return
     const app = await startApp(settings, roles)
     await stopped
     const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)

@@ -53,6 +53,8 @@ function every(
 export interface Loops {
   /** Runs `task` every `ms` until all loops are closed; a failed run is reported under the name. */
   start(name: ErrorPlace, ms: number, task: () => Promise<unknown>): Loop
+  /** The loop whose current run has lasted longest, and for how many ms; null if none is in a run. */
+  longestRun(): { readonly loop: string; readonly ms: number } | null
   /** Stops all loops. A run that hangs delays no one else's shutdown: it is reported and abandoned. */
   close(): Promise<void>
 }
@@ -62,8 +64,18 @@ const LOOP_ENDS_MS = 500
 
 export function namedLoops(report: Report): Loops {
   const loops = new Map<ErrorPlace, Loop>()
+  /** By loop: when its current run began, ms on a clock that never jumps. */
+  const began = new Map<ErrorPlace, number>()
   return {
-    start(name, ms, task) {
+    start(name, ms, given) {
+      const task = async () => {
+        began.set(name, performance.now())
+        try {
+          await given()
+        } finally {
+          began.delete(name)
+        }
+      }
       // A loop that never succeeds is as old as its start.
       report('loop:succeeded', { loop: name })
       const started = every(
@@ -74,6 +86,10 @@ export function namedLoops(report: Report): Loops {
       )
       loops.set(name, started)
       return started
+    },
+    longestRun() {
+      const [first] = [...began].sort(([, a], [, b]) => a - b)
+      return first === undefined ? null : { loop: first[0], ms: performance.now() - first[1] }
     },
     async close() {
       const running = new Set(loops.keys())

@@ -14,7 +14,7 @@ import { broadcast, type Listener, type Report } from '../ports/report.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
 import { budgetSettings, gatewayOf, gatewaySettings, redisGatewayStores } from './gateway.ts'
-import { liveness, readiness } from './health.ts'
+import { healthOf } from './health.ts'
 import { identityOf } from './identity.ts'
 import { intakePart } from './intake.ts'
 import { queuesPart, startJudging } from './judging.ts'
@@ -49,7 +49,7 @@ export interface App {
  * left open, if Kafka or Redis is not reachable.
  */
 export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
-  const log = logListener(settings.log.level, Date.now)
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
@@ -58,6 +58,13 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   )
   const exposed = exposure(settings.http)
   if (exposed !== null) report('service:exposed', exposed)
+  const { drain: drainMs, models } = settings
+  if (roles.includes('judge') && drainMs < models.callTimeout)
+    report('service:short-drain', {
+      ...{ drainMs, callTimeoutMs: models.callTimeout },
+      advice:
+        'a stop may cut off calls in flight, which are then asked again: drain is shorter than models.callTimeout',
+    })
   report('service:started', { roles, httpPort })
   return {
     httpPort,
@@ -151,8 +158,11 @@ async function assemble(
   const http = keep(
     await serveHttp(settings.http, {
       metrics: metrics.page,
-      live: () => liveness(downSince(), clock()),
-      ready: () => readiness(redis.failFast, downSince(), watch.problem),
+      ...healthOf({
+        ...{ redis: redis.failFast, loops, clock, process: identityOf(settings, roles) },
+        downSince: () => downSince(),
+        problem: () => watch.problem,
+      }),
     }),
   )
   return { httpPort: http.port, gateway }

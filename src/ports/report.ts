@@ -181,6 +181,10 @@ export interface Events {
   'key:changed': { advice: string }
   /** The port can be reached from other machines without a token. */
   'service:exposed': { host: string; advice: string }
+  /** What does not answer is waited for, by name with what it said. */
+  'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
+  /** At a stop, calls in flight are cut off before they would time out: their answers are paid and lost. */
+  'service:short-drain': { drainMs: number; callTimeoutMs: number; advice: string }
   'service:stopping': { reason: string }
   'service:stopped': Record<string, never>
 }

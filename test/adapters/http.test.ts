@@ -21,7 +21,7 @@ async function served(
   const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
   const server = await serveHttp(
     { host: '127.0.0.1', port: 0, hosts: [], token: '', ...change },
-    { metrics, live: () => health, ready: async () => health },
+    { metrics, live: async () => health, ready: async () => health },
   )
   closing.push(server.close)
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
@@ -84,7 +84,7 @@ describe('the port', () => {
       { host: '127.0.0.1', port, hosts: [], token: '' },
       {
         metrics: async () => ({ type: 'text/plain', text: '' }),
-        live: () => ({ ok: true, checks: {} }),
+        live: async () => ({ ok: true, checks: {} }),
         ready: async () => ({ ok: true, checks: {} }),
       },
     )

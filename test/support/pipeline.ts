@@ -71,19 +71,23 @@ export async function startService(
   environment: Record<string, string>,
   roles = 'intake,judge,publish',
   project = PROJECT,
+  more: readonly string[] = [],
+  spawned: (child: ChildProcess) => void = () => {},
 ): Promise<Service> {
+  const main = join(project, 'src', 'main.ts')
   const child = spawn(
     process.execPath,
-    ['--disable-warning=TimeoutNegativeWarning', join(project, 'src', 'main.ts'), 'run', '--roles', roles],
+    ['--disable-warning=TimeoutNegativeWarning', main, 'run', '--roles', roles, ...more],
     { env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
   )
+  spawned(child)
   const log: string[] = []
   const httpPort = await new Promise<number>((resolve, reject) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
       log.push(line)
       if (line.includes('"service:started"')) resolve(Number((JSON.parse(line) as { httpPort: number }).httpPort))
     })
-    child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${log.join('\n')}`)))
+    child.once('close', (code) => reject(new Error(`the service ended with ${code}:\n${log.join('\n')}`)))
   })
   return {
     process: child,

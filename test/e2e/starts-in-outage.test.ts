@@ -1,0 +1,82 @@
+import { afterEach, expect, it } from 'vitest'
+import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
+import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import { startStack } from '../../src/tools/stack/stack.ts'
+import { environmentOn, eventually, type Service, startService } from '../support/pipeline.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function health(port: number, page: 'live' | 'ready') {
+  const response = await fetch(`http://127.0.0.1:${port}/health/${page}`)
+  const said = (await response.json()) as { checks: Record<string, string>; process?: object }
+  return { ...said, status: response.status }
+}
+
+async function isListening(port: number): Promise<boolean> {
+  return health(port, 'live').then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Everything but Redis, which would have to be on `redisPort`. */
+async function withoutRedis() {
+  const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy: {} })
+  closing.push(() => stack.close())
+  const [port, redisPort] = [await freePort(), await freePort()]
+  const environment = environmentOn(stack, {
+    REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+    GAVEL_HTTP_PORT: String(port),
+  })
+  return { environment, port, redisPort }
+}
+
+it('a process that is told to waits for its dependencies: live and not ready, then at work; an outage later restarts nobody', {
+  timeout: 90_000,
+}, async () => {
+  const { environment, port, redisPort } = await withoutRedis()
+  const starting = startService(environment, 'intake,judge,publish', undefined, ['--wait-for-dependencies'])
+  await eventually(() => isListening(port), 20_000)
+  expect((await health(port, 'live')).status).toBe(200)
+  const waiting = await health(port, 'ready')
+  expect(waiting.status).toBe(503)
+  expect(Object.keys(waiting.checks)).toEqual(['redis'])
+  expect(waiting.checks.redis).toContain(`127.0.0.1:${redisPort}`)
+  expect(waiting.process).toMatchObject({ gavel: 'gavel', roles: ['intake', 'judge', 'publish'] })
+
+  const redis: RestartableServer = await startRedis({ say: () => {}, port: redisPort })
+  closing.push(() => redis.close())
+  const service: Service = await starting
+  closing.push(() => service.kill('SIGKILL'))
+  await eventually(async () => (await health(port, 'ready')).status === 200, 20_000)
+  const said = service.log.map((line) => JSON.parse(line) as { event: string; process?: object; for?: object })
+  expect(said.find(({ event }) => event === 'service:waiting')?.for).toHaveProperty('redis')
+  for (const line of said) expect(line.process).toMatchObject({ gavel: 'gavel', version: expect.any(String) })
+
+  await redis.kill()
+  await eventually(async () => (await health(port, 'ready')).status === 503, 20_000)
+  expect((await health(port, 'live')).status).toBe(200)
+})
+
+it('a process that waits for its dependencies ends when it is told to', { timeout: 60_000 }, async () => {
+  const { environment, port } = await withoutRedis()
+  let ended: unknown
+  const service = startService(environment, 'judge', undefined, ['--wait-for-dependencies'], (child) => {
+    closing.push(async () => child.kill('SIGKILL'))
+    void eventually(() => isListening(port), 20_000).then(() => child.kill('SIGTERM'))
+  }).catch((error: unknown) => {
+    ended = error
+  })
+  await service
+  expect(String(ended)).toContain('the service ended with')
+  expect(String(ended)).toContain('service:waiting')
+  expect(await isListening(port)).toBe(false)
+})
+
+it('a process that is not told to wait says at once what is missing', { timeout: 60_000 }, async () => {
+  const { environment, redisPort } = await withoutRedis()
+  await expect(startService(environment)).rejects.toThrow(`Redis does not answer at redis://127.0.0.1:${redisPort}`)
+})
