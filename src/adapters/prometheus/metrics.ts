@@ -42,6 +42,14 @@ export function prometheusMetrics({ identity, ...measured }: Measured & { readon
     labelNames: ['version', 'settings', 'host', 'roles'],
     registers: [registry],
   }).set({ version, settings, host, roles: roles.join(',') }, 1)
+  new Gauge({
+    name: 'gavel_host_time_seconds',
+    help: "This host's clock at the scrape, by which ages of its timestamps are counted; how wrong it is shows beside the scrape's own time.",
+    registers: [registry],
+    collect() {
+      this.set(Date.now() / 1000)
+    },
+  })
   const groups = GROUPS.map((group): Handlers => group(registry, measured))
   const listen: Listener = (name, event) => {
     for (const handlers of groups) handlers[name]?.(event)
