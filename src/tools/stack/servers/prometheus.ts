@@ -11,6 +11,8 @@ export interface PrometheusOptions {
   readonly scrapeIntervalSeconds?: number
   /** Files of recording and alerting rules. Default: none. */
   readonly ruleFiles?: readonly string[]
+  /** Whom to tell of alerts: `host:port` each. Default: nobody. */
+  readonly alertmanagers?: readonly string[]
   /** May prometheus be installed with apt-get where it is missing (as root on Debian or Ubuntu)? Default: yes. */
   readonly aptAllowed?: boolean
 }
@@ -20,7 +22,7 @@ export interface PrometheusOptions {
  * which lists the ways to get one, where none can be had; and with Prometheus's own words when a rule file is faulty.
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<RestartableServer> {
-  const { say, scrape, scrapeIntervalSeconds = 1, ruleFiles = [], aptAllowed = true } = options
+  const { say, scrape, scrapeIntervalSeconds = 1, ruleFiles = [], alertmanagers = [], aptAllowed = true } = options
   const program = await findOrInstall(PROMETHEUS, aptAllowed, say)
   const folder = await temporaryFolder('prometheus')
   const configFile = join(folder, 'prometheus.yml')
@@ -28,6 +30,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Resta
   const config = {
     global: { scrape_interval: every, scrape_timeout: every, evaluation_interval: every },
     rule_files: ruleFiles.map((file) => resolve(file)),
+    alerting: { alertmanagers: [{ static_configs: [{ targets: alertmanagers }] }] },
     scrape_configs: [{ job_name: 'gavel', static_configs: [{ targets: scrape }] }],
   }
   await writeFile(configFile, JSON.stringify(config, undefined, 2)) // JSON is YAML
