@@ -237,7 +237,8 @@ describe('on a real Prometheus, after the demo event', () => {
       metricsOf(expr).filter((name) => !known(name)),
       'metrics that /metrics does not have',
     ).toEqual([])
-    for (const [selector] of expr.matchAll(/\w+{[^}]*}/g))
+    // What fires elsewhere does not fire here.
+    for (const [selector] of expr.matchAll(/(?!ALERTS{)\b\w+{[^}]*}/g))
       expect(await ask('query', { query: selector }), `series of ${selector}`).not.toEqual([])
   }
 
