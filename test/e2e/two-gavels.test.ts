@@ -10,6 +10,8 @@ import { clientOf, environmentOn, eventually, settingsOf, tell, verdictsOf } fro
 /** Two deployments on the same servers; the north has two processes. */
 const POSTS = { north: 3, south: 2 }
 type Name = keyof typeof POSTS
+/** How long Prometheus may take to have scraped what is asked for. */
+const ANSWER_MS = 30_000
 const NAMES = Object.keys(POSTS) as Name[]
 
 let stack: Stack
@@ -53,7 +55,17 @@ async function ask(expr: string, label: string): Promise<string[]> {
   return result.map(({ metric, value }) => `${metric[label]} ${value[1]}`).sort()
 }
 
-it('two deployments on one Kafka, one Redis and one Prometheus never mix', { timeout: 90_000 }, async () => {
+/** Asked until it answers just this: a scrape that a busy machine misses leaves a series stale for a moment. */
+async function answers(expr: string, label: string, expected: string[]): Promise<void> {
+  let last: string[] = []
+  await eventually(async () => {
+    last = await ask(expr, label)
+    return last.join() === expected.join()
+  }, ANSWER_MS).catch(() => undefined)
+  expect(last, expr).toEqual(expected)
+}
+
+it('two deployments on one Kafka, one Redis and one Prometheus never mix', { timeout: 240_000 }, async () => {
   for (const name of NAMES) {
     const settings = settingsOf(environments[name])
     const writer = await kafkaWriter(clientOf(environments[name]), settings.kafka.compression)
@@ -78,39 +90,46 @@ it('two deployments on one Kafka, one Redis and one Prometheus never mix', { tim
       Array.from({ length: POSTS[name] }, (_, at) => `p${at}`),
     )
 
-  const counts = NAMES.map((name) => `${name} ${POSTS[name]}`)
-  const judged = 'sum by (gavel) (gavel_messages_total{outcome="judged"})'
-  await eventually(async () => (await ask(judged, 'gavel')).join() === counts.join(), 20_000)
-  expect(await ask('count by (gavel) (gavel_build_info)', 'gavel')).toEqual(['north 2', 'south 1'])
-  expect(await ask('count by (gavel) (up * on (instance) group_left (gavel) gavel_build_info)', 'gavel')).toEqual([
+  await answers('sum by (gavel) (gavel_messages_total{outcome="judged"})', 'gavel', [
+    `north ${POSTS.north}`,
+    `south ${POSTS.south}`,
+  ])
+  await answers('count by (gavel) (gavel_build_info)', 'gavel', ['north 2', 'south 1'])
+  await answers('count by (gavel) (up * on (instance) group_left (gavel) gavel_build_info)', 'gavel', [
     'north 2',
     'south 1',
   ])
   expect(await ask('count({__name__=~"gavel_.+", gavel!~"north|south"})', 'gavel')).toEqual([])
   for (const name of NAMES) {
-    const topics = [
+    const lag = async () => [
       ...new Set((await ask(`gavel_kafka_lag_messages{gavel="${name}"}`, 'topic')).map((one) => one.split(' ')[0])),
     ]
     const { posts, comments, counterspeech } = topicsOf(settingsOf(environments[name]))
-    expect(topics).toEqual(expect.arrayContaining([posts, comments, counterspeech]))
-    expect(topics.every((topic) => topic?.startsWith(environments[name].GAVEL_KAFKA_TOPIC_PREFIX ?? '!'))).toBe(true)
+    await eventually(async () => {
+      const topics = await lag()
+      return [posts, comments, counterspeech].every((topic) => topics.includes(topic))
+    }, ANSWER_MS)
+    const prefix = environments[name].GAVEL_KAFKA_TOPIC_PREFIX ?? '!'
+    expect((await lag()).filter((topic) => !topic?.startsWith(prefix))).toEqual([])
   }
 })
 
 it('what the processes of one deployment share is exported by one of them, and by the other when it ends', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
-  const exporters = 'sum by (gavel) (gavel_state_exporter)'
   const open = 'count by (gavel) (gavel_backlog{what="open-cases"})'
-  expect(await ask(exporters, 'gavel')).toEqual(['north 1', 'south 1'])
-  expect(await ask(open, 'gavel')).toEqual(['north 1', 'south 1'])
-  const [instance = ''] = (await ask('gavel_state_exporter{gavel="north"} == 1', 'instance')).map(
-    (one) => one.split(' ')[0],
-  )
+  await answers('sum by (gavel) (gavel_state_exporter)', 'gavel', ['north 1', 'south 1'])
+  await answers(open, 'gavel', ['north 1', 'south 1'])
+  const exporter = async () => {
+    const [one = ''] = await ask('gavel_state_exporter{gavel="north"} == 1', 'instance')
+    return one.split(' ')[0]
+  }
+  await eventually(async () => (await exporter()) !== '', ANSWER_MS)
+  const instance = await exporter()
   const at = apps.findIndex(({ app }) => instance === `127.0.0.1:${app.httpPort}`)
+  expect(at).not.toBe(-1)
   const [ending] = apps.splice(at, 1)
   await ending?.app.stop()
-  const other = `gavel_state_exporter{gavel="north", instance!="${instance}"} == 1`
-  await eventually(async () => (await ask(other, 'gavel')).length === 1, 20_000)
-  await eventually(async () => (await ask(open, 'gavel')).join() === 'north 1,south 1', 20_000)
+  await answers(`gavel_state_exporter{gavel="north", instance!="${instance}"} == 1`, 'gavel', ['north 1'])
+  await answers(open, 'gavel', ['north 1', 'south 1'])
 })
