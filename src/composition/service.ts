@@ -103,7 +103,8 @@ async function assemble(
   const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
   const models = [...new Set(Object.values(settings.models.roles).flat())]
   const metrics = prometheusMetrics({
-    ...{ protocols, topics: inputsOf(topics), models, identity: identityOf(settings, roles) },
+    ...{ protocols, topics: inputsOf(topics), models, roles: settings.models.roles },
+    identity: identityOf(settings, roles),
     objectiveSeconds: settings.objectives.latency / 1000,
     endpoint: settings.openai.baseUrl,
   })

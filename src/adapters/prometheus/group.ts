@@ -11,6 +11,8 @@ export interface Measured {
   readonly topics: readonly string[]
   /** Names under which models are called. */
   readonly models: readonly string[]
+  /** The chains of models as the settings name them, by ROLE or PROTOCOL.ROLE. */
+  readonly roles: Readonly<Record<string, readonly string[]>>
   /** The base URL under which models are called. */
   readonly endpoint: string
   /** The longest that a verdict should take, in seconds. */

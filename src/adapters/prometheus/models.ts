@@ -9,7 +9,7 @@ import { duration, type MetricGroup } from './group.ts'
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 
 /** The checks between asks and models: memo, limits, budgets, breakers, slots. */
-export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => {
+export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles }) => {
   const registers = [registry]
   const memoHits = new Counter({
     name: 'gavel_memo_hits_total',
@@ -39,6 +39,12 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
     name: 'gavel_breaker_state',
     help: 'Whether this process calls a model: 0 closed (it does), 1 half-open (it tries), 2 open (it does not).',
     labelNames: ['model'],
+    registers,
+  })
+  const roleModel = new Gauge({
+    name: 'gavel_role_model',
+    help: 'Always 1: the models of each chain of models.roles, to join with the state of their breakers.',
+    labelNames: ['role', 'model'],
     registers,
   })
   const modelSlots = new Gauge({
@@ -76,6 +82,7 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models }) => 
   for (const scope of BUDGET_SCOPES)
     for (const unit of BUDGET_UNITS) for (const why of REFUSAL_REASONS) refusals.inc({ scope, unit, why }, 0)
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
+  for (const [role, chain] of Object.entries(roles)) for (const model of chain) roleModel.set({ role, model }, 1)
 
   return {
     'capacity:used': ({ limits, budgets }) => {
