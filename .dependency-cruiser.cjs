@@ -131,6 +131,11 @@ module.exports = {
       ],
       'Takes messages as intake does, over ports: it can be tried without Kafka and Redis.',
     ),
+    only(
+      'src/inspection',
+      ['src/domain/', 'src/ports/', 'src/engine/', 'consumers/(intake|read-message)\\.ts'],
+      'Looks at a subject over ports, and prints nothing.',
+    ),
     {
       name: 'composition-is-asked-by-commands',
       comment: 'Parts are handed what they need; only who starts something wires it.',

@@ -15,6 +15,13 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { path: 'verdicts', description: 'reads the verdicts topic', load: () => import('./verdicts.ts') },
   {
+    path: 'show',
+    argument: '<id>',
+    argumentIs: 'the id of a post, or with --kind reply of a reply',
+    description: 'what became of one post: messages, thread, cases, what waits for what, verdicts, debates',
+    load: () => import('./show/show.ts'),
+  },
+  {
     path: 'judge',
     argument: '<file>',
     description: 'judges the subjects of a file in this process, without Kafka or Redis',

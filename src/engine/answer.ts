@@ -72,7 +72,8 @@ export function answerer(deps: {
 
   return async function answer(staged, attempt) {
     const id = `${staged.caseId}/${staged.run}/${staged.key}`
-    if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS }
+    if (answering.has(id))
+      return { end: 'held', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
     answering.add(id)
     try {
       return await answerOnce(staged, attempt)
@@ -92,7 +93,8 @@ export function answerer(deps: {
       ended('retry')
       // For a while a process with the case's own versions may answer it; then the case restarts here.
       const waits = isLeftToOthers(located.record, located.protocol, clock(), settings.handBackMs)
-      return waits ? { end: 'held', delayMs: OTHER_VERSION_MS } : { end: 'done', advance: true }
+      const why = 'its case has other versions than the process that took it'
+      return waits ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', advance: true }
     }
     if (located.at === 'stale') {
       ended('stale')

@@ -24,8 +24,10 @@ export function failedAttempt(
     const detail = `the case's deadline passes before the next try; last: ${retry.code}`
     return { next: 'fail', settled: failed('deadline', detail) }
   }
-  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'held', delayMs } }
-  return last ? { next: 'fail', settled: failed(retry.code, retry.message) } : { next: 'retry', end: { end: 'again' } }
+  const why = `${retry.code}: ${retry.message}`
+  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'held', delayMs, why } }
+  if (last) return { next: 'fail', settled: failed(retry.code, retry.message) }
+  return { next: 'retry', end: { end: 'again', why } }
 }
 
 function failed(code: FailureCode, detail: string): Settled {

@@ -43,14 +43,32 @@ export interface Attempt {
 export type AttemptEnd =
   /** `advance`: nothing of the case's round is open any more, or the case has restarted; it must be advanced now. */
   | { readonly end: 'done'; readonly advance: boolean }
-  | { readonly end: 'again' }
-  | { readonly end: 'held'; readonly delayMs: number }
+  | { readonly end: 'again'; readonly why?: string }
+  | { readonly end: 'held'; readonly delayMs: number; readonly why?: string }
 
 export interface Work {
   /** Advances a case to its next round or its end. */
   advance(caseId: string): Promise<Advance>
   /** Answers one ask. `again` costs an attempt, `held` does not. */
   answer(ask: StagedAsk, attempt: Attempt): Promise<AttemptEnd>
+}
+
+/**
+ * What an ask without an answer waits for. `active`: a worker has its job; `waiting`: it can be started since `readyAt`, and
+ * waits for a worker; `deferred`: it can't be started before `readyAt`; `none`: it has no job, and the reconciler will give
+ * its case one.
+ */
+export interface AskWait {
+  readonly key: string
+  readonly state: 'active' | 'waiting' | 'deferred' | 'none'
+  /** ms since 1970; null without a job. */
+  readonly readyAt: number | null
+  /** Attempts made and paid for. */
+  readonly tries: number
+  /** Total time for which it has been deferred at no attempt's cost, in ms. */
+  readonly heldMs: number
+  /** What ended its last attempt without an answer; null if nothing is known of one. */
+  readonly why: string | null
 }
 
 /** Asks at a stage, or cases to be advanced. Where more than a few jobs wait, the asks in them are estimated. */

@@ -63,6 +63,12 @@ export interface Arrival {
   readonly place?: Place
 }
 
+/**
+ * `threaded`: some protocol reads the comments, or nobody knows yet. `post-only`: the post is judged by itself, and comments
+ * are not kept. `unrouted`: nobody judges the post. `deleted`: a tombstone.
+ */
+export type ThreadStatus = 'threaded' | 'post-only' | 'unrouted' | 'deleted'
+
 export interface ThreadState {
   readonly ref: ThreadRef
   /** Null while only comments have arrived. */
@@ -181,6 +187,8 @@ export interface ThreadStore {
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
+  /** Null for a thread that was never written to, or was forgotten. */
+  statusOf(ref: ThreadRef): Promise<ThreadStatus | null>
   /**
    * Opens cases on a thread as `state` shows it, one per protocol. A protocol with an open case (`waiting`) becomes due
    * again when that case is published, a paused one (`parked`) when it is resumed, and one that has judged the thread

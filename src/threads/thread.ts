@@ -1,5 +1,5 @@
 import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../domain/thread.ts'
-import type { Origin, Place, ThreadState } from '../ports/threads.ts'
+import type { Origin, Place, ThreadState, ThreadStatus } from '../ports/threads.ts'
 
 /**
  * A thread as its rules see it. Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files
@@ -44,12 +44,6 @@ export interface Thread {
   readonly postPlace: Place | undefined
   readonly commentPlace: Place | undefined
 }
-
-/**
- * `threaded`: some protocol reads the comments, or nobody knows yet. `post-only`: the post is judged by itself, and comments
- * are not kept. `unrouted`: nobody judges the post. `deleted`: a tombstone.
- */
-export type ThreadStatus = 'threaded' | 'post-only' | 'unrouted' | 'deleted'
 
 /** What a protocol has done with the thread so far. */
 export interface Revision {

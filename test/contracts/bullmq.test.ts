@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { askWaits } from '../../src/adapters/bullmq/ask-waits.ts'
+import { closeJobQueues, openJobQueues } from '../../src/adapters/bullmq/job-queues.ts'
 import { caseJobId } from '../../src/adapters/bullmq/jobs.ts'
 import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
@@ -278,6 +280,33 @@ describe('in BullMQ', () => {
     await expect.poll(() => noted.timesAdvanced('lost'), SOON).toBeGreaterThanOrEqual(2)
     await expect.poll(() => noted.stranded(queues, ['lost']), SOON).toEqual(['lost'])
     expect(noted.answered.filter(({ ask }) => ask.caseId === 'lost')).toHaveLength(1)
+  })
+
+  it('each ask that has no answer is seen to wait: for a worker, for its time and why, or for a job', async () => {
+    const queues = queuesHere()
+    const asks = [askOf('c1', '0.0'), askOf('c1', '0.1'), askOf('c1', '0.2', 'judge')]
+    const noted = notedWork(() => asks, {
+      groups: together,
+      answer: async ({ key, stage }, { signal, number }) => {
+        if (stage === 'judge') return { end: 'held', delayMs: 3_600_000, why: 'limited: the limit of m is reached' }
+        if (key === '0.0' && number === 1) return { end: 'again', why: 'timeout: no answer' }
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'done' })))
+      },
+    })
+    queues.work(noted.work)
+    await queues.push(['c1'])
+    const seen = openJobQueues({ connection: client, prefix, stages: STAGES, report: () => {} })
+    const waits = () => askWaits(seen, [...together(asks), ...alone([askOf('c2')])], Date.now())
+    await expect
+      .poll(async () => (await waits()).map(({ state }) => state), SOON)
+      .toEqual([...['active', 'active', 'deferred', 'none']])
+    const [first, second, judged, none] = await waits()
+    expect(first).toMatchObject({ key: '0.0', tries: 1, heldMs: 0, why: 'timeout: no answer' })
+    expect(second).toMatchObject({ key: '0.1', tries: 0, why: null })
+    expect(judged).toMatchObject({ heldMs: 3_600_000, tries: 0, why: 'limited: the limit of m is reached' })
+    expect((judged?.readyAt ?? 0) - Date.now()).toBeGreaterThan(3_500_000)
+    expect(none).toEqual({ key: '0.0', state: 'none', readyAt: null, tries: 0, heldMs: 0, why: null })
+    await closeJobQueues(seen)
   })
 
   it('a case whose asks’ jobs were all lost is found stranded, and goes on when it is pushed', async () => {

@@ -864,6 +864,24 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
       })
 
+      it('has a status of its own, as have those that are judged, deleted or unknown', async () => {
+        const [p2, p3, p4] = ['p2', 'p3', 'p4'].map((postId) => ({ ...p1, postId })) as [
+          ThreadRef,
+          ThreadRef,
+          ThreadRef,
+        ]
+        await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
+        await stores.threads.putPost(p2, postOf(p2), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        await stores.threads.putPost(p3, postOf(p3), { ...nobody, atOnce: true }, RULES)
+        await stores.threads.putPost(p4, postOf(p4), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        await stores.threads.deletePost(p4, retractionOf(p4))
+        const all = [p1, p2, p3, p4, { ...p1, tenant: 'another' }]
+        expect(await Promise.all(all.map((ref) => stores.threads.statusOf(ref)))).toEqual([
+          ...['unrouted', 'threaded', 'post-only', 'deleted'],
+          null,
+        ])
+      })
+
       it('is judged when an edit routes it', async () => {
         await stores.threads.putPost(p1, postOf(p1), nobody, RULES)
         expect(await putPost(p1, { text: 'corrected' })).toBe('judged')

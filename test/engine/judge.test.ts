@@ -309,7 +309,7 @@ describe('a case on its way', () => {
     const [one, other] = await Promise.all([work.answer(first, attempt()), work.answer(first, attempt())])
     expect([one, other]).toEqual([
       { end: 'done', advance: false },
-      { end: 'held', delayMs: 1_000 },
+      { end: 'held', delayMs: 1_000, why: expect.any(String) },
     ])
     expect(await work.answer(first, attempt())).toEqual({ end: 'done', advance: false })
     expect(requests).toHaveLength(1)
@@ -359,7 +359,7 @@ describe('a case on its way', () => {
     const work = worker()
     const [first, second] = await asksOf(work, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'again' })
+    expect(await work.answer(first, attempt())).toEqual({ end: 'again', why: 'unavailable: status 500' })
     await work.answer(first, attempt({ number: 2 }))
     await work.answer(second, attempt())
     await workOff(work, id)
@@ -383,7 +383,7 @@ describe('a case on its way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'again' })
+    expect(await work.answer(first, attempt())).toEqual({ end: 'again', why: expect.any(String) })
     await workOff(work, id)
     const { verdict: decided, transcript: argued } = await only(published)
     expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 400, cachedTokens: 160, completionTokens: 40 })
@@ -568,7 +568,11 @@ describe('a case of other versions', () => {
     const [first] = await asksOf(worker(), id)
     if (first === undefined) throw new Error('no ask')
     const other = worker({ protocol: protocolOf({ version: 2 }) })
-    expect(await other.answer(first, attempt({ last: true }))).toEqual({ end: 'held', delayMs: expect.any(Number) })
+    expect(await other.answer(first, attempt({ last: true }))).toEqual({
+      end: 'held',
+      delayMs: expect.any(Number),
+      why: expect.stringMatching(/other versions/),
+    })
     expect(await other.pending(id)).toEqual([])
     expect(requests).toEqual([])
   })
@@ -616,7 +620,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt({ number: 5, last: true }))).toEqual({ end: 'held', delayMs: 7_000 })
+    expect(await work.answer(first, attempt({ number: 5, last: true }))).toMatchObject({ end: 'held', delayMs: 7_000 })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 
@@ -644,7 +648,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt({ heldMs: 60_000 }))).toEqual({ end: 'held', delayMs: 5 })
+    expect(await work.answer(first, attempt({ heldMs: 60_000 }))).toMatchObject({ end: 'held', delayMs: 5 })
   })
 
   test.each([
@@ -667,7 +671,7 @@ describe('what goes wrong on the way', () => {
     })
     const work = worker()
     for (const staged of await asksOf(work, id)) {
-      expect(await work.answer(staged, attempt())).toEqual({ end: 'again' })
+      expect(await work.answer(staged, attempt())).toEqual({ end: 'again', why: expect.any(String) })
       expect(await work.answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
     }
     await workOff(work, id)
@@ -704,7 +708,7 @@ describe('what goes wrong on the way', () => {
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
     const end = await work.answer(first, attempt({ last: true, signal: stopping.signal }))
-    expect(end).toEqual({ end: 'held', delayMs: 0 })
+    expect(end).toMatchObject({ end: 'held', delayMs: 0 })
     expect((await cases.peek(id))?.lostCalls).toMatchObject([{ key: '0.0', outcome: 'aborted' }])
   })
 
@@ -948,7 +952,7 @@ describe('a look into the library', () => {
     const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: looking }), library })
     const [staged] = await asksOf(worker(), id)
     if (staged === undefined) throw new Error('nothing was asked')
-    expect(await worker().answer(staged, attempt())).toEqual({ end: 'again' })
+    expect(await worker().answer(staged, attempt())).toEqual({ end: 'again', why: expect.any(String) })
     expect(await worker().answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
     await workOff(worker(), id)
     const { verdict: decided } = await only(published)

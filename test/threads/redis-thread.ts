@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Keys, memberOf } from '../../src/adapters/redis/keys.ts'
 import type { Comment, ThreadRef } from '../../src/domain/thread.ts'
-import type { Place } from '../../src/ports/threads.ts'
-import type { Thread, ThreadStatus } from '../../src/threads/thread.ts'
+import type { Place, ThreadStatus } from '../../src/ports/threads.ts'
+import type { Thread } from '../../src/threads/thread.ts'
 
 type Plain = Record<string, unknown>
 

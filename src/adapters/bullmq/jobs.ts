@@ -23,6 +23,8 @@ export interface OpenAsk {
   readonly tries: number
   /** Since when it could have been started, ms since 1970. */
   readonly readyAt: number
+  /** What ended its last attempt without an answer; absent before, and if that is not known. */
+  readonly why?: string
 }
 
 /** States of a job that will run. */

@@ -68,7 +68,7 @@ export async function runAsks(
       return await work.answer({ ...of, key }, { number: tries + 1, last, waitSeconds, heldMs, signal: stopping })
     } catch (error) {
       report('error', { where: `worker ${stageName(of)}`, error })
-      return last ? { end: 'done', advance: false } : { end: 'again' }
+      return last ? { end: 'done', advance: false } : { end: 'again', why: 'an unexpected error, which is in the log' }
     }
   }
 
@@ -101,7 +101,8 @@ export async function runAsks(
       // BullMQ would measure the pause between attempts by this machine's clock, which may be wrong by hours.
       const pauseMs = end.end === 'again' ? jittered(backoffMs * 2 ** ask.tries) : end.delayMs
       const paid = end.end === 'again' ? { tries: ask.tries + 1 } : { heldMs: ask.heldMs + pauseMs }
-      ask = { ...ask, ...paid, readyAt: clock() + pauseMs }
+      const { why: _, ...before } = ask
+      ask = { ...before, ...paid, readyAt: clock() + pauseMs, ...(end.why === undefined ? {} : { why: end.why }) }
       open.set(ask.key, ask)
       changed = true
       stop()

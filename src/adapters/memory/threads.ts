@@ -75,6 +75,7 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
+    statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {
       const change = { read: state, opening, paused }
       const { opened, parkedFor } = threads.step(state.ref, (thread) => openCases(thread, change))

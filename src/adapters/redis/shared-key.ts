@@ -25,6 +25,11 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
   return secret
 }
 
+/** The same for a command that only reads: nothing is written. Without any key there are no threads that it could be for. */
+export async function knownSecretOf(redis: Redis, keys: Keys, set: string): Promise<string> {
+  return set || ((await redis.get(keys.fence)) ?? 'no service has started yet')
+}
+
 async function sharedKey(redis: Redis, name: string): Promise<string> {
   const fresh = randomBytes(32).toString('hex')
   await redis.set(name, fresh, 'NX')

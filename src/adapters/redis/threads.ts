@@ -28,5 +28,15 @@ export function redisThreads(
       ])
       return stateOf(ref, fields, said)
     },
+    async statusOf(ref) {
+      const thread = keys.thread(memberOf(ref))
+      const [there, [gone, unrouted, solo]] = await Promise.all([
+        client.exists(thread),
+        client.hmget(thread, 'gone', 'unrouted', 'solo'),
+      ])
+      if (there === 0) return null
+      const has = (field: string | null | undefined) => (field ?? null) !== null
+      return has(gone) ? 'deleted' : has(unrouted) ? 'unrouted' : has(solo) ? 'post-only' : 'threaded'
+    },
   }
 }

@@ -1,0 +1,130 @@
+import type { ShownCase, ShownWait } from '../../inspection/cases.ts'
+import type { Inspection } from '../../inspection/inspection.ts'
+import type { Shown } from '../../inspection/standing.ts'
+import { counted, printable, type Terminal, table } from '../terminal.ts'
+import { verdictLine } from '../verdict-line.ts'
+import { printDebates } from './transcript.ts'
+
+/** Most messages that are listed one by one; of more, the first and the last of them. */
+const MOST_LISTED = 40
+const MOST_TEXT = 280
+
+/** Everything that is known of a subject, for a person: the answer first, then what it rests on. */
+export function printInspection(
+  shown: Shown,
+  { transcript = false, prompts = false }: { readonly transcript?: boolean; readonly prompts?: boolean },
+  terminal: Terminal,
+): void {
+  const { subject, standing, thread, cases, verdicts } = shown
+  const out = (line: string) => terminal.out(line)
+  out(`${subject.kind} ${printable(subject.postId, 200)} of tenant ${subject.tenant}`)
+  out(printable(standing, 2_000))
+  section('Messages', messagesIn(shown), out)
+  if (thread !== null) section('Thread', threadIn(shown), out)
+  for (const one of cases) section(`Case ${printable(one.id, 200)}`, caseIn(one, shown.at), out)
+  if (verdicts.length > 0)
+    section(
+      'Verdicts',
+      verdicts.flatMap(({ verdict, publishedAt, partition, offset, records }) => [
+        verdictLine(verdict),
+        `  published ${iso(publishedAt)} as ${partition}@${offset}${records > 1 ? `, ${records} times` : ''}; $${verdict.usage.costUsd.toFixed(4)}; overhead ${verdict.timing.overheadMs} ms, models ${verdict.timing.modelMs} ms`,
+        ...(verdict.rationale === '' ? [] : [`  ${printable(verdict.rationale, 1_000)}`]),
+      ]),
+      out,
+    )
+  if (transcript) printDebates(shown, prompts, terminal)
+}
+
+function section(title: string, lines: readonly string[], out: (line: string) => void): void {
+  out('')
+  out(title)
+  for (const line of lines) out(`  ${line}`)
+}
+
+function messagesIn({ messages, read }: Inspection): string[] {
+  const rows = messages.map(({ topic, partition, offset, receivedAt, what, id, deletes, outcome, detail }) => [
+    iso(receivedAt),
+    `${topic}/${partition}@${offset}`,
+    `${deletes ? 'deletion of ' : ''}${what}`,
+    printable(id ?? '?', 40),
+    `${outcome ?? 'not known'}${detail === null ? '' : ` (${printable(detail, 200)})`}`,
+  ])
+  const listed =
+    rows.length <= MOST_LISTED ? rows : [...rows.slice(0, MOST_LISTED / 2), ...rows.slice(-MOST_LISTED / 2)]
+  const left = rows.length - listed.length
+  return [
+    ...(rows.length === 0
+      ? ['none']
+      : table(['received', 'topic/partition@offset', 'what', 'id', 'outcome'], listed).split('\n')),
+    ...(left === 0 ? [] : [`and ${counted(left, 'message')} between these (--json has them all)`]),
+    `read: ${read.map(({ topic, partition, records, fromBeginning }) => `${records} of ${topic}/${partition}${fromBeginning ? '' : ' (its newest)'}`).join(', ')}`,
+  ]
+}
+
+function threadIn({ thread, deleted, paused }: Inspection): string[] {
+  if (thread === null) return []
+  const { status, text, createdAt, comments, version, final, nextAge, dueSince, streamNow } = thread
+  if (deleted || status === 'deleted') return ['deleted: nothing is kept but that']
+  const { accepted, kept, late, overAuthor } = comments
+  return [
+    ...(text === null ? [] : [`"${printable(text, MOST_TEXT)}"`]),
+    `${status}, version ${version}${createdAt === null ? '' : `, posted ${iso(createdAt)}`}${final ? ', final' : ''}`,
+    `comments: ${accepted} accepted, ${kept} kept, ${late} late, ${overAuthor} above their author's share`,
+    `due: ${dueSince === null ? 'not at once' : `since ${iso(dueSince)}`}; next checkpoint by age: ${nextAge === null ? 'none' : iso(nextAge)}; the stream's clock: ${streamClock(streamNow)}`,
+    ...(paused.length === 0 ? [] : [`paused: ${paused.join(', ')}`]),
+  ]
+}
+
+function caseIn(
+  { state, openedAt, deadline, takeovers, round, answers, waits, usage, note }: ShownCase,
+  at: number,
+): string[] {
+  return [
+    `${state}, opened ${iso(openedAt)} (${ago(at - openedAt)}), deadline ${iso(deadline)}, taken up ${counted(takeovers, 'time')}`,
+    `${answers.length} answered, ${waits.length} not yet${round === null ? '' : `, in round ${round}`}; ${counted(usage.calls, 'call')}, $${usage.costUsd.toFixed(4)}`,
+    ...(note === null ? [] : [printable(note, 300)]),
+    ...(answers.length === 0
+      ? []
+      : table(
+          ['ask', 'stage', 'role', 'model', 'ms', 'calls', '$', ''],
+          answers.map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
+            ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
+            ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
+          ]),
+        ).split('\n')),
+    ...(waits.length === 0
+      ? []
+      : table(
+          ['ask', 'stage', 'role', 'waits', 'tries', 'deferred in all'],
+          waits.map((wait) => [
+            ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
+            ago(wait.heldMs),
+          ]),
+        ).split('\n')),
+  ]
+}
+
+function waitIn({ state, readyAt, why }: ShownWait, at: number): string {
+  const because = why === null ? '' : `: ${printable(why, 200)}`
+  if (readyAt === null) return 'has no job; the reconciler gives it one'
+  if (state === 'deferred') return `until ${iso(readyAt)}, ${ago(readyAt - at)} more${because}`
+  if (state === 'active') return `a worker has it, since ${ago(at - readyAt)}${because}`
+  return `for a worker, since ${ago(at - readyAt)}${because}`
+}
+
+function named(role: string, label: string | null): string {
+  return label === null ? role : `${role} (${printable(label, 40)})`
+}
+
+function ago(ms: number): string {
+  return ms < 10_000 ? `${(Math.max(0, ms) / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function streamClock(now: NonNullable<Inspection['thread']>['streamNow']): string {
+  if (now === 'ended') return 'at the end of the stream'
+  return now === 'unread' ? 'not known, for some partition has not been read' : iso(now)
+}

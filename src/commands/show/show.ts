@@ -1,0 +1,69 @@
+import { Option } from 'commander'
+import { inspectionParts } from '../../composition/inspection.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { TENANT_RULE, tenantName } from '../../domain/messages.ts'
+import { SUBJECT_KINDS, type SubjectKind } from '../../domain/thread.ts'
+import { inspect } from '../../inspection/inspection.ts'
+import { type Shown, standingOf } from '../../inspection/standing.ts'
+import type { Command } from '../command.ts'
+import { positiveWhole, time } from '../options.ts'
+import { readingClient } from '../reading-client.ts'
+import { printInspection } from './print.ts'
+
+export interface ShowOptions {
+  readonly tenant: string
+  readonly kind: SubjectKind
+  readonly transcript?: boolean
+  readonly prompts?: boolean
+  readonly since?: number
+  readonly most: number
+  readonly allPartitions?: boolean
+}
+
+/** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
+export const command: Command<ShowOptions, Shown> = {
+  options: [
+    new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
+    new Option('--kind <kind>', 'a post with its comments, or a reply on the counterspeech topic')
+      .choices(SUBJECT_KINDS)
+      .default('post'),
+    new Option('--transcript', 'the debates too: who said what, also in an open case'),
+    new Option('--prompts', 'with --transcript: what each was asked, too'),
+    new Option('--since <time>', 'read only records sent at or after this time (ISO 8601)').argParser(time),
+    new Option('--most <records>', 'read at most so many records of each partition, the newest')
+      .argParser(positiveWhole)
+      .default(200_000),
+    new Option('--all-partitions', 'read all partitions: for producers that do not key their records by the post’s id'),
+  ],
+  json: true,
+  help: 'It changes nothing. Nothing is shown of what a deleted post said. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --json | jq .standing',
+  async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
+    const { tenant, kind, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
+    if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
+    if (prompts && !transcript) misused('--prompts goes with --transcript.')
+    const settings = read()
+    let records = 0
+    const progress = (topic: string, more: number) => {
+      records += more
+      terminal.progress(`${records} records read (${topic})`)
+    }
+    const waiting = { signal, say: terminal.say, progress }
+    try {
+      const parts = await inspectionParts(settings, () => readingClient(settings, terminal), waiting)
+      try {
+        const bound = { since, most, everywhere: allPartitions }
+        const found = await inspect(parts, { tenant, postId: id, kind }, { bound, transcripts: transcript })
+        return { standing: standingOf(found), ...found }
+      } finally {
+        await parts.close()
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+      throw new OperatorError('Stopped before everything was read; nothing was changed.', { cause: error })
+    }
+  },
+  print(shown, { options, json, terminal }) {
+    if (json) terminal.out(JSON.stringify(shown))
+    else printInspection(shown, options, terminal)
+  },
+}

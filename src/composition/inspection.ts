@@ -1,0 +1,62 @@
+import type { Settings } from '../../config/schema.ts'
+import { askWaits } from '../adapters/bullmq/ask-waits.ts'
+import { closeJobQueues, openJobQueues } from '../adapters/bullmq/job-queues.ts'
+import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
+import { groupProgress } from '../adapters/kafka/offsets.ts'
+import { partitionOf } from '../adapters/kafka/own-partition.ts'
+import { memoryStores } from '../adapters/memory/stores.ts'
+import { knownSecretOf } from '../adapters/redis/shared-key.ts'
+import type { InspectionParts } from '../inspection/inspection.ts'
+import type { Clock } from '../ports/clock.ts'
+import { streamTime } from '../threads/stream-clock.ts'
+import { closable } from './closable.ts'
+import { memoryGatewayStores } from './gateway.ts'
+import { intakesOf, readLimits } from './intakes.ts'
+import { stagesOf } from './judging.ts'
+import type { KafkaClient } from './kafka.ts'
+import { protocolsOf } from './protocols.ts'
+import { commandRedis } from './redis.ts'
+import { inputsOf, topicsOf } from './topics.ts'
+
+/** The parts of an inspection, which only reads. Throws an `OperatorError` if Redis or Kafka is not reachable. */
+export function inspectionParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  { progress, ...waiting }: Waiting & { readonly progress: InspectionParts['progress'] },
+) {
+  return closable(async (keep): Promise<InspectionParts> => {
+    const clock = Date.now
+    const topics = topicsOf(settings)
+    const { client, keys, threads, cases, marks } = keep(await commandRedis(settings))
+    const kafka = await connectKafka()
+    const secret = await knownSecretOf(client, keys, settings.fences.key)
+    const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const queues = openJobQueues({
+      ...{ connection: client, prefix: keys.queues, stages: stagesOf(protocols) },
+      report: () => {},
+    })
+    keep({ close: () => closeJobQueues(queues) })
+    const again = (now: Clock) => {
+      const stores = memoryStores(now)
+      const { memo } = memoryGatewayStores(settings, now)
+      const library = { forget: async () => 0 }
+      return intakesOf(settings, topics, {
+        ...{ threads: stores.threads, cases: stores.cases, queues: null, library, memo },
+        ...{ protocols, routes, samplingRank, clock: now },
+      })
+    }
+    return {
+      ...{ topics, threads, again, clock, partitionOf, progress },
+      history: topicHistory(kafka, waiting),
+      limits: readLimits(settings),
+      groupProgress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
+      streamNow: async () => streamTime([...(await marks.read()).values()], clock(), settings.clock),
+      ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
+      cases: {
+        cases,
+        protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
+        waits: (groups) => askWaits(queues, groups, clock()),
+      },
+    }
+  })
+}

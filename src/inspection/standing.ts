@@ -1,0 +1,106 @@
+import type { Inspection } from './inspection.ts'
+
+/** What is known of a subject, and what that comes to. */
+export interface Shown extends Inspection {
+  readonly standing: string
+}
+
+/** How a subject stands, in one sentence: the answer to "what became of it?". */
+export function standingOf(one: Inspection): string {
+  const { cases, deleted, thread } = one
+  if (deleted) return deletedStanding(one)
+  if (cases.length > 0) return cases.map((each) => openStanding(each, one.at)).join(' ')
+  const unread = one.messages.filter(({ outcome }) => outcome === 'unread').length
+  const behind =
+    unread === 0
+      ? ''
+      : ` ${unread === 1 ? 'A message' : `${unread} messages`} of it, though, ${unread === 1 ? 'is' : 'are'} in Kafka and not read yet.`
+  if (thread === null) return `${forgottenStanding(one)}${behind}`
+  return `${storedStanding(one, thread)}${behind}`
+}
+
+function deletedStanding({ verdicts }: Inspection): string {
+  if (verdicts.length === 0) return 'Its post was deleted before any verdict on it was published.'
+  return verdicts.at(-1)?.verdict.decidedBy === 'deleted'
+    ? 'Its post was deleted, and its verdicts were retracted.'
+    : 'Its post was deleted; the retraction of its verdicts is not published yet.'
+}
+
+function openStanding(
+  { id, state, round, waits, answers, deadline, note }: Inspection['cases'][number],
+  at: number,
+): string {
+  if (state === 'decided') return `${id} is decided, and waits for Kafka.`
+  if (note !== null) return `${id} is open: ${note}.`
+  if (waits.length === 0) return `${id} is open, and waits for a worker to advance it.`
+  const deferred = waits.filter((wait) => wait.state === 'deferred')
+  const lost = waits.filter((wait) => wait.state === 'none').length
+  const until = Math.min(...deferred.map(({ readyAt }) => readyAt ?? at))
+  const why = [...new Set(deferred.flatMap((wait) => wait.why ?? []))]
+  const details = [
+    ...(deferred.length === 0
+      ? []
+      : [
+          `${deferred.length} can't be asked before ${clockTime(until)}${why.length === 0 ? '' : ` (${why.join('; ')})`}`,
+        ]),
+    ...(lost === 0 ? [] : [`${lost} ${lost === 1 ? 'has' : 'have'} no job, and will get one`]),
+    ...(deadline < at ? ['its deadline has passed'] : []),
+  ]
+  const first = `${id} is being judged: round ${round}, ${answers.length} answered, ${waits.length} not yet`
+  return `${[first, ...details].join('; ')}.`
+}
+
+/** The store knows nothing: what the topics still say. */
+function forgottenStanding({ verdicts, messages, read, subject }: Inspection): string {
+  const last = verdicts.at(-1)
+  if (last !== undefined)
+    return `Judged, and since forgotten by Redis: the last verdict is ${last.verdict.id}${last.verdict.final ? ', a final one' : ''}.`
+  const dead = messages.filter(({ outcome }) => outcome === 'dead-letter')
+  if (dead.length > 0 && dead.length === messages.length)
+    return `Nothing of it could be read: ${dead.at(-1)?.detail ?? 'see the dead letters'}.`
+  if (messages.some(({ outcome }) => outcome === 'unread')) return 'It has arrived in Kafka.'
+  if (messages.length > 0)
+    return 'It came, and Redis knows nothing of it: it was forgotten, or Redis lost it ("gavel recover").'
+  const parts = read.filter(({ topic }) => !/(verdicts|transcripts|dead-letters)$/.test(topic))
+  const records = parts.reduce((sum, part) => sum + part.records, 0)
+  const more = parts.every(({ fromBeginning }) => fromBeginning)
+    ? 'everything that these keep was read'
+    : 'older ones were not read: --most, --since'
+  return `It never came, as far as can be seen: there is no ${subject.kind} with this id of tenant ${subject.tenant} among ${records} records of its partitions (${more}; --all-partitions looks into the others).`
+}
+
+function storedStanding({ paused, verdicts, at }: Inspection, thread: NonNullable<Inspection['thread']>): string {
+  if (thread.status === 'unrouted') return 'No protocol judges it: see the settings’ protocols and routes.'
+  if (!thread.post)
+    return `Its post has not arrived: ${thread.comments.accepted} comments wait for it, and become dead letters after threads.orphanWait.`
+  const said = verdicts.at(-1)
+  const numbers = Object.values(thread.revisions)
+  const judged =
+    said === undefined
+      ? numbers.length === 0
+        ? ''
+        : 'Judged before; the verdict is not among the records read. '
+      : `Judged: ${said.verdict.id} says ${said.verdict.label ?? `no label (${said.verdict.decidedBy})`}. `
+  if (thread.dueSince !== null) {
+    const waiting = Math.max(0, Math.round((at - thread.dueSince) / 1000))
+    const because = paused.length === 0 ? '' : ` (paused: ${paused.join(', ')})`
+    return `${judged}It is due since ${clockTime(thread.dueSince)} (${waiting} s), and waits for a case to be opened${because}.`
+  }
+  if (thread.final)
+    return `${judged}That was for good${numbers.every(({ final }) => final) ? '' : ', but for what is still open'}.`
+  if (thread.nextAge !== null) {
+    const { streamNow } = thread
+    const now =
+      typeof streamNow === 'number'
+        ? `at ${clockTime(streamNow)}`
+        : streamNow === 'ended'
+          ? 'at its end'
+          : 'not known (some partition has not been read)'
+    return `${judged}It is looked at next when the stream's clock, ${now} now, reaches ${clockTime(thread.nextAge)}.`
+  }
+  return judged === '' ? 'It has arrived, and nothing is due.' : `${judged}Nothing more is due.`
+}
+
+function clockTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,213 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import type { Shown } from '../../src/inspection/standing.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { commandIn } from '../support/command-in.ts'
+import {
+  environmentOn,
+  eventually,
+  protocolsOn,
+  type Service,
+  send,
+  startServers,
+  startService,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gavel-show-'))
+let stack: Stack
+let service: Service | undefined
+let environment: Record<string, string>
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 5 })
+  environment = environmentOn(stack, {
+    ...protocolsOn('rumor', 'hate'),
+    GAVEL_CLOCK_IDLE_AFTER: '1s',
+    GAVEL_CASES_RECONCILE_AFTER: '5s',
+    GAVEL_BREAKER_WINDOW: '1000',
+    GAVEL_BREAKER_MIN_CALLS: '1000',
+  })
+  service = await startService(environment)
+})
+afterAll(async () => {
+  await service?.kill('SIGKILL')
+  await stack?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const post = (id: string, more: object = {}) => ({
+  ...{ type: 'post', id, text: `The mast of ${id} has fallen.`, author: 'x', createdAt: '2025-03-01T10:00:00Z' },
+  ...more,
+})
+const comment = (postId: string, at: number, more: object = {}) => ({
+  ...{ type: 'comment', id: `${postId}-c${at}`, postId, author: `a${at}` },
+  text: at % 2 === 0 ? `It is true, I saw it (${at}).` : `Fake, this is an old picture (${at}).`,
+  createdAt: new Date(Date.UTC(2025, 2, 1, 10, 1, 0, at)).toISOString(),
+  ...more,
+})
+
+async function say(name: string, lines: readonly object[], to = environment): Promise<void> {
+  const file = join(folder, name)
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  await send(to, file, 'gavel', { kind: 'flat-out' })
+}
+
+async function show(id: string, ...more: string[]): Promise<Shown> {
+  const { code, out, said } = await commandIn(folder, ['show', id, '--json', ...more], environment)
+  if (code !== 0) throw new Error(said)
+  return JSON.parse(out) as Shown
+}
+
+async function printed(id: string, ...more: string[]): Promise<string> {
+  const { code, out, said } = await commandIn(folder, ['show', id, ...more], environment)
+  if (code !== 0) throw new Error(said)
+  return out
+}
+
+const finals = async (id: string) =>
+  new Set((await verdictsOf(environment)).filter((one) => one.subjectId === id && one.final).map(({ id }) => id)).size
+
+describe('gavel show', () => {
+  it('of a post that was judged: its messages with their outcomes, its thread, its verdicts and their debates', {
+    timeout: 120_000,
+  }, async () => {
+    const twice = comment('judged', 3)
+    await say('judged', [post('judged'), ...[0, 1, 2, 3].map((at) => comment('judged', at)), twice])
+    await eventually(async () => (await finals('judged')) === 2, 60_000)
+    const shown = await show('judged', '--transcript')
+    expect(shown.messages.map(({ what, id, outcome }) => [what, id, outcome])).toEqual([
+      ['post', 'judged', 'judged'],
+      ...[0, 1, 2, 3].map((at) => ['comment', `judged-c${at}`, 'judged']),
+      ['comment', 'judged-c3', 'duplicate'],
+    ])
+    expect(shown.thread).toMatchObject({
+      status: 'threaded',
+      post: true,
+      final: true,
+      comments: { accepted: 4, kept: 4 },
+    })
+    expect(shown.cases).toEqual([])
+    expect(shown.verdicts.map(({ verdict }) => verdict.id).sort()).toEqual(['hate~judged~r1', 'rumor~judged~r1'])
+    expect(shown.standing).toMatch(/^Judged: (rumor|hate)~judged~r1 says .*for good/)
+    expect(shown.transcripts.map(({ transcript }) => transcript.verdictId).sort()).toEqual([
+      'hate~judged~r1',
+      'rumor~judged~r1',
+    ])
+    // One partition of each topic, and not one record of another.
+    expect(shown.read.map(({ topic }) => topic.split('.').at(-1)).sort()).toEqual(
+      ['comments', 'dead-letters', 'posts', 'transcripts', 'verdicts'].sort(),
+    )
+    const text = await printed('judged', '--transcript')
+    expect(text).toContain('hate~judged~r1')
+    expect(text).toMatch(/Round 0, stance: scorer/)
+    const said = shown.transcripts.flatMap(({ transcript }) => transcript.turns).filter(({ role }) => role === 'judge')
+    for (const { raw } of said) expect(raw).not.toBeNull()
+  })
+
+  it('of a post in mid-debate: the asks that are answered, those that are not, and until when each waits for what', {
+    timeout: 120_000,
+  }, async () => {
+    stack.understudy?.behave({ faults: { rate: 1, kinds: ['429'], retryAfterSeconds: 30 } })
+    try {
+      await say('waits', [post('waits'), ...[0, 1, 2].map((at) => comment('waits', at))])
+      let shown = await show('waits')
+      await eventually(
+        async () => {
+          shown = await show('waits')
+          return shown.cases.some(({ id, waits }) => id === 'hate~waits~r1' && waits.some(({ why }) => why !== null))
+        },
+        60_000,
+        () => JSON.stringify(shown.cases),
+      )
+      const open = shown.cases.find(({ id }) => id === 'hate~waits~r1')
+      const deferred = open?.waits.find(({ why }) => why !== null)
+      // The shelves have answered, the model has not.
+      expect(open).toMatchObject({ state: 'open', round: 1, note: null, answers: [{ key: '0.0', stage: 'retrieve' }] })
+      expect(deferred).toMatchObject({ state: 'deferred', why: expect.stringContaining('429') })
+      expect(deferred?.readyAt).toBeGreaterThan(shown.at)
+      expect(deferred?.readyAt).toBeLessThan(shown.at + 31_000)
+      expect(shown.standing).toMatch(
+        /hate~waits~r1 is being judged: round 1, 1 answered, \d+ not yet; \d+ can't be asked before .*429/,
+      )
+      expect(shown.verdicts).toEqual([])
+      expect(await printed('waits')).toMatch(/until 2\d\d\d-.* more: .*429/)
+    } finally {
+      stack.understudy?.behave({ faults: { rate: 0 } })
+    }
+  })
+
+  it('of one that never came: says so, and what was read', { timeout: 60_000 }, async () => {
+    const shown = await show('nobody')
+    expect(shown).toMatchObject({ thread: null, cases: [], verdicts: [], messages: [] })
+    expect(shown.standing).toMatch(
+      /^It never came, as far as can be seen: there is no post .*everything that these keep was read/,
+    )
+  })
+
+  it('of one that could not be read: the dead letter and its reason', { timeout: 60_000 }, async () => {
+    await say('broken', [post('broken', { createdAt: 'yesterday' })])
+    await eventually(async () => (await show('broken')).messages[0]?.outcome === 'dead-letter', 30_000)
+    const shown = await show('broken')
+    expect(shown.messages).toMatchObject([
+      { what: 'post', id: null, detail: expect.stringMatching(/^invalid: createdAt/) },
+    ])
+    expect(shown.standing).toMatch(/^Nothing of it could be read: invalid: createdAt/)
+  })
+
+  it('of one of another tenant: only where that tenant is named', { timeout: 60_000 }, async () => {
+    await say('theirs', [post('theirs', { tenant: 'acme' })])
+    await eventually(async () => (await show('theirs', '--tenant', 'acme')).thread !== null, 30_000)
+    expect(await show('theirs')).toMatchObject({ thread: null, messages: [], verdicts: [] })
+    expect((await show('theirs', '--tenant', 'acme')).messages).toMatchObject([{ id: 'theirs', outcome: 'judged' }])
+  })
+
+  it('of one that was deleted: that it was, and not a word of it', { timeout: 120_000 }, async () => {
+    await say('gone', [post('gone'), comment('gone', 1)])
+    await eventually(async () => (await finals('gone')) === 2, 60_000)
+    await say('goes', [post('gone', { deleted: true })])
+    await eventually(async () => (await show('gone')).deleted, 30_000)
+    await eventually(
+      async () => (await show('gone')).verdicts.filter(({ verdict }) => verdict.decidedBy === 'deleted').length === 2,
+      30_000,
+    )
+    const shown = await show('gone', '--transcript')
+    expect(shown.standing).toBe('Its post was deleted, and its verdicts were retracted.')
+    expect(shown.thread).toMatchObject({ status: 'deleted', text: null })
+    for (const words of ['mast', 'old picture']) {
+      expect(JSON.stringify(shown)).not.toContain(words)
+      expect(await printed('gone', '--transcript', '--prompts')).not.toContain(words)
+    }
+  })
+
+  it('of one that Redis has forgotten: from the topics alone', { timeout: 60_000 }, async () => {
+    const redis = new Redis(environment.REDIS_URL ?? '')
+    const keys = keysUnder(environment.GAVEL_REDIS_PREFIX ?? '')
+    const member = memberOf({ tenant: 'default', kind: 'post', postId: 'judged' })
+    try {
+      await redis.del(keys.thread(member), keys.comments(member), keys.sample(member), keys.authors(member))
+    } finally {
+      redis.disconnect()
+    }
+    const shown = await show('judged', '--transcript')
+    expect(shown.thread).toBeNull()
+    expect(shown.standing).toMatch(
+      /^Judged, and since forgotten by Redis: the last verdict is .*~judged~r1, a final one/,
+    )
+    expect(shown.messages).toHaveLength(6)
+    expect(shown.verdicts).toHaveLength(2)
+    expect(shown.transcripts).toHaveLength(2)
+  })
+
+  it('reads no more than it is told', { timeout: 60_000 }, async () => {
+    const shown = await show('judged', '--most', '1')
+    expect(shown.read.every(({ records }) => records <= 1)).toBe(true)
+    const later = await show('judged', '--since', '2999-01-01T00:00:00Z')
+    expect(later.read.every(({ records }) => records === 0)).toBe(true)
+    expect(later.messages).toEqual([])
+  })
+})
