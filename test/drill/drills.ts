@@ -4,6 +4,9 @@ import type { LocalKafka } from '../../src/tools/stack/servers/kafka.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import type { Understudy } from '../../src/tools/understudy/server.ts'
 
+/** The chain of models in every drill. */
+export const MODELS = ['small', 'spare'] as const
+
 /** What a drill can break. */
 export interface World {
   readonly redis: RestartableServer & { readonly url: string }
@@ -14,6 +17,12 @@ export interface World {
   restart(replica: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   end(replica: number): Promise<void>
   start(replica: number): Promise<void>
+  /** Sends these posts' JSON, as their producer would. */
+  send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
+  /** A post that fits into the stream now. */
+  post(id: string): string
+  /** Joins the service's group as one that is given partitions, sends heartbeats and reads nothing; ends when called. */
+  idleMember(): Promise<() => Promise<void>>
 }
 
 export interface Drill {
@@ -38,6 +47,15 @@ async function maxmemory({ redis }: World, choose: (used: number) => number): Pr
     client.disconnect()
   }
 }
+
+/** Does something again and again until it is told to stop. */
+function repeat(everyMs: number, act: () => Promise<unknown>): () => Promise<void> {
+  const timer = setInterval(() => void act().catch(() => undefined), everyMs)
+  return async () => clearInterval(timer)
+}
+
+/** How a drill that goes on is ended. */
+const ending = new Map<string, () => Promise<void>>()
 
 export const DRILLS: readonly Drill[] = [
   {
@@ -73,6 +91,37 @@ export const DRILLS: readonly Drill[] = [
     },
   },
   {
+    name: 'partition-stuck',
+    says: 'a member of the consumer group is given partitions, and reads none of them',
+    expects: { alert: 'GavelPartitionStuck', to: 'page' },
+    async stage({ idleMember }) {
+      ending.set('partition-stuck', await idleMember())
+    },
+    heal: async () => ending.get('partition-stuck')?.(),
+  },
+  {
+    name: 'model-down',
+    says: 'the first model of a chain fails, and the next answers',
+    expects: { alert: 'GavelModelKeptAway', to: 'ticket' },
+    async stage({ understudy }) {
+      understudy.behave({ faults: { rate: 1, kinds: ['503'], models: [MODELS[0]] } })
+    },
+    async heal({ understudy }) {
+      understudy.behave({ faults: { rate: 0 } })
+    },
+  },
+  {
+    name: 'dead-letters',
+    says: 'a producer sends a message every second that can not be read',
+    expects: { alert: 'GavelDeadLetters', to: 'ticket' },
+    async stage({ send }) {
+      let count = 0
+      const broken = () => send([{ id: `broken-${count++}`, value: '{"id":' }])
+      ending.set('dead-letters', repeat(1_000, broken))
+    },
+    heal: async () => ending.get('dead-letters')?.(),
+  },
+  {
     name: 'service-down',
     says: 'every replica ends',
     expects: { alert: 'GavelDown', to: 'page' },
@@ -100,6 +149,21 @@ export const DRILLS: readonly Drill[] = [
         await world.restart(replica, 'SIGTERM')
         await sleep(20_000)
       }),
+    heal: async () => {},
+  },
+  {
+    name: 'scale-in',
+    says: 'one of the replicas ends, and stays away',
+    expects: null,
+    stage: (world) => world.end(world.replicas - 1),
+    heal: (world) => world.start(world.replicas - 1),
+  },
+  {
+    name: 'burst',
+    says: '500 posts come at once',
+    expects: null,
+    stage: ({ send, post }) =>
+      send(Array.from({ length: 500 }, (_, at) => ({ id: `burst-${at}`, value: post(`burst-${at}`) }))),
     heal: async () => {},
   },
 ]

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import Table from 'cli-table3'
 import { PROJECT } from '../../config/load.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
+import { inputsOf, topicsOf } from '../../src/composition/topics.ts'
 import { startAlertmanager } from '../../src/tools/stack/servers/alertmanager.ts'
 import { startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import { freePort, temporaryFolder } from '../../src/tools/stack/servers/local-server.ts'
@@ -13,7 +13,7 @@ import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
 import { clientOf, environmentOn, eventually, type Service, settingsOf, startService } from '../support/pipeline.ts'
-import { DRILLS, type Drill, type World } from './drills.ts'
+import { DRILLS, type Drill, MODELS, type World } from './drills.ts'
 import { type Notification, startWebhook } from './webhook.ts'
 
 const HELP = `Usage: npm run drill -- [options]
@@ -31,10 +31,12 @@ const REPLICAS = 2
 const RULES = join(PROJECT, 'config', 'prometheus')
 /** A page must come within this after its fault, in s. */
 const PAGE_WITHIN_S = 180
+/** A ticket must come within this, in s: its alert waits for five minutes. */
+const TICKET_WITHIN_S = 480
 /** How long nothing may come where nothing should, and what follows an alert is waited for, in s. */
 const QUIET_S = 90
 /** An alert must have ended, and its end been told, within this after the fault, in s. */
-const RESOLVED_WITHIN_S = 600
+const RESOLVED_WITHIN_S = 1_500
 /** Posts are this far apart in the stream's time, so that the next makes the last due, in ms. */
 const APART_MS = 20 * 60_000
 
@@ -45,6 +47,8 @@ export interface Outcome {
   /** How many notifications of something that fires came, and of which alerts. */
   readonly notifications: number
   readonly alerts: readonly string[]
+  /** Each of them as it came. */
+  readonly told: readonly { readonly afterS: number; readonly to: string; readonly alerts: readonly string[] }[]
   readonly resolvedAfterS: number | null
   readonly ok: boolean
 }
@@ -61,7 +65,10 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
   if (kafka.kind !== 'apache') throw new Error('The drills need Apache Kafka, which can be killed: install Java 17.')
   const understudy = keep(await startUnderstudy({ latencyMs: 50 }))
   const stack = { settings: { ...redis.settings, ...kafka.settings, ...understudy.settings }, kafka, understudy }
-  const shared = environmentOn({ ...stack, close: async () => {} }, { GAVEL_LOG_LEVEL: 'info' })
+  const shared = environmentOn(
+    { ...stack, close: async () => {} },
+    { GAVEL_LOG_LEVEL: 'info', GAVEL_MODELS_ROLES_DEFAULT: MODELS.join() },
+  )
   const ports = await Promise.all(Array.from({ length: REPLICAS }, () => freePort()))
   const services: Service[] = []
   const start = async (replica: number) => {
@@ -86,7 +93,10 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
       alertmanagers: [alertmanager.settings.ALERTMANAGER_ADDRESS ?? ''],
     }),
   )
+  const { send, post, start: startPosts } = keep(await producer(shared))
+  startPosts()
   const world: World = {
+    ...{ send, post, idleMember: () => idleMember(shared) },
     redis: Object.assign(redis, { url: redis.settings.REDIS_URL ?? '' }),
     ...{ kafka, understudy, replicas: REPLICAS, start, end },
     async restart(replica, signal) {
@@ -94,34 +104,64 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
       await start(replica)
     },
   }
-  return { world, webhook, shared }
+  return { world, webhook }
 }
 
-/** Posts, two a second, for as long as it is not stopped; what Kafka does not take is not sent again. */
-async function sendPosts(environment: Record<string, string>, closing: Closing): Promise<void> {
+/** The platform: posts, two a second in the stream's own time; what Kafka does not take is not sent again. */
+async function producer(environment: Record<string, string>) {
   const settings = settingsOf(environment)
   const writer = await kafkaWriter(clientOf(environment), settings.kafka.compression)
   const topic = topicsOf(settings).posts
+  const from = Date.now() - 120 * 24 * 3_600_000
   let count = 0
   let busy = false
-  const from = Date.now() - 120 * 24 * 3_600_000
-  const timer = setInterval(() => {
-    if (busy) return
-    busy = true
-    const id = `drill-${count}`
-    const createdAt = new Date(from + count++ * APART_MS).toISOString()
-    const post = { type: 'post', id, text: `The bridge is closed, says sign ${id}.`, createdAt }
-    void writer
-      .send([{ topic, key: id, value: JSON.stringify(post) }])
-      .catch(() => undefined)
-      .finally(() => {
-        busy = false
-      })
-  }, 500)
-  closing.push(async () => {
-    clearInterval(timer)
-    await writer.close()
+  let timer: NodeJS.Timeout | undefined
+  const send: World['send'] = (posts) => writer.send(posts.map(({ id, value }) => ({ topic, key: id, value })))
+  const post = (id: string) => {
+    const createdAt = new Date(from + count * APART_MS).toISOString()
+    return JSON.stringify({ type: 'post', id, text: `The bridge is closed, says sign ${id}.`, createdAt })
+  }
+  return {
+    send,
+    post,
+    start() {
+      timer = setInterval(() => {
+        if (busy) return
+        busy = true
+        const id = `drill-${count++}`
+        void send([{ id, value: post(id) }])
+          .catch(() => undefined)
+          .finally(() => {
+            busy = false
+          })
+      }, 500)
+    },
+    async close() {
+      clearInterval(timer)
+      await writer.close()
+    },
+  }
+}
+
+/** A member of the service's group that is given partitions, sends heartbeats and reads nothing. */
+async function idleMember(environment: Record<string, string>): Promise<() => Promise<void>> {
+  const settings = settingsOf(environment)
+  const consumer = clientOf(environment).consumer({ groupId: settings.kafka.group, sessionTimeout: 10_000 })
+  const ended = Promise.withResolvers<void>()
+  await consumer.connect()
+  await consumer.subscribe({ topics: inputsOf(topicsOf(settings)) })
+  await consumer.run({
+    autoCommit: false,
+    async eachBatch({ heartbeat }) {
+      const timer = setInterval(() => void heartbeat().catch(() => undefined), 2_000)
+      await ended.promise
+      clearInterval(timer)
+    },
   })
+  return async () => {
+    ended.resolve()
+    await consumer.disconnect()
+  }
 }
 
 async function run(drill: Drill, world: World, heard: readonly Notification[], signal: AbortSignal): Promise<Outcome> {
@@ -132,9 +172,9 @@ async function run(drill: Drill, world: World, heard: readonly Notification[], s
   const pause = (s: number) => sleep(s * 1000, undefined, { signal })
   const staged = drill.stage(world)
   const { expects } = drill
+  const withinS = expects?.to === 'ticket' ? TICKET_WITHIN_S : PAGE_WITHIN_S
   const isIt = ({ to, alerts }: Notification) => to === expects?.to && alerts.includes(expects.alert)
-  if (expects !== null)
-    await eventually(async () => firing().some(isIt), (PAGE_WITHIN_S + 120) * 1000).catch(() => undefined)
+  if (expects !== null) await eventually(async () => firing().some(isIt), (withinS + 120) * 1000).catch(() => undefined)
   await staged
   await pause(expects === null ? QUIET_S : 30)
   await drill.heal(world)
@@ -147,13 +187,14 @@ async function run(drill: Drill, world: World, heard: readonly Notification[], s
   await pause(QUIET_S)
   const told = firing().find(isIt)
   const mine = expects === null ? firing() : firing().filter(({ to }) => to === expects.to)
-  const inTime = told !== undefined && (expects?.to !== 'page' || (since(told.at) ?? Infinity) <= PAGE_WITHIN_S)
+  const inTime = told !== undefined && (since(told.at) ?? Infinity) <= withinS
   return {
     drill: drill.name,
     expected: expects === null ? 'silence' : `${expects.to}: ${expects.alert}`,
     toldAfterS: since(told?.at),
     notifications: firing().length,
     alerts: [...new Set(firing().flatMap(({ to, alerts }) => alerts.map((alert) => `${alert} (${to})`)))],
+    told: firing().map(({ at, to, alerts }) => ({ afterS: Math.round((at - began) / 1000), to, alerts })),
     resolvedAfterS: since(isOver()?.at),
     ok: expects === null ? firing().length === 0 : inTime && mine.length === 1 && isOver() !== undefined,
   }
@@ -178,8 +219,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop
 const closing: Closing = []
 const outcomes: Outcome[] = []
 try {
-  const { world, webhook, shared } = await startWorld(say, closing)
-  await sendPosts(shared, closing)
+  const { world, webhook } = await startWorld(say, closing)
   say('Two replicas run; a minute of quiet first.')
   await sleep(60_000, undefined, { signal: stop.signal })
   for (const drill of DRILLS.filter(({ name }) => names.includes(name))) {

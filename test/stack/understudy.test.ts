@@ -745,11 +745,19 @@ describe('over HTTP', () => {
     expect(await change.json()).toEqual({
       latencyMs: 0,
       seed: 1,
-      faults: { rate: 0, kinds: [], retryAfterSeconds: 1 },
+      faults: { rate: 0, kinds: [], models: [], retryAfterSeconds: 1 },
     })
     expect((await ask()).status).toBe(200)
     const calls = await (await fetch(new URL('/understudy/calls', url))).json()
     expect(calls).toEqual(understudy.calls())
+  })
+
+  test('lets only the calls to the models go wrong that are named', async () => {
+    const { post, understudy } = await start({ faults: { rate: 1, kinds: ['503'], models: ['large'] } })
+    const statusOf = async (model: string) => (await post('/v1/embeddings', { model, input: 'mill' })).status
+    expect(await Promise.all(['large', 'small'].map(statusOf))).toEqual([503, 200])
+    understudy.behave({ faults: { rate: 1, kinds: ['503'] } })
+    expect(await statusOf('small')).toBe(503)
   })
 
   test('refuses a behaviour that makes no sense, naming the field', async () => {

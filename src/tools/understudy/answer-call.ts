@@ -23,7 +23,7 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
     }
     const seq = log.arrived({ call: name, stage: asked.stage, promptTokens: asked.promptTokens })
     const current = behaviour()
-    const fault = faultOf(current, seq, asked.content)
+    const fault = faultOf(current, seq, asked)
     const { latencyMs, faults } = current
 
     let timer: NodeJS.Timeout | undefined

@@ -6,6 +6,8 @@ import { chatRequest, readQuestion, tokens } from './question.ts'
 
 /** A call as read from its body: what the log needs at once, and its answer once it is time. */
 export type Call = {
+  /** As the caller names it. */
+  readonly model: string
   readonly stage: string | null
   readonly promptTokens: number
   /** Whether the answer has text that a fault can spoil. */
@@ -15,8 +17,10 @@ export type Call = {
 
 /** A call for a chat completion. Throws BadRequest for a body that doesn't fit. */
 export function chatCall(body: string): Call {
-  const question = readQuestion(parsed(body, chatRequest))
+  const request = parsed(body, chatRequest)
+  const question = readQuestion(request)
   return {
+    model: request.model ?? '',
     stage: question.stage,
     promptTokens: question.promptTokens,
     content: true,
@@ -41,6 +45,7 @@ export function embeddingCall(body: string): Call {
   const request = parsed(body, embeddingRequest)
   const promptTokens = textsOf(request).reduce((sum, text) => sum + tokens(text.length), 0)
   return {
+    model: request.model ?? '',
     stage: 'embeddings',
     promptTokens,
     content: false,

@@ -3,6 +3,7 @@ import { DIMENSIONS, embed } from './embeddings.ts'
 
 /** What the understudy reads of an Embeddings request; everything else in one is accepted and ignored. */
 export const embeddingRequest = z.looseObject({
+  model: z.string().optional(),
   input: z.union([z.string(), z.array(z.string()).min(1).max(2048)], { error: 'must be a text or a list of texts' }),
   dimensions: z.int().min(1).max(4096).default(DIMENSIONS),
   // The openai package asks for base64 unless told otherwise.

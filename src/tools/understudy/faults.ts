@@ -26,6 +26,8 @@ const faults = z.strictObject({
   rate: z.number().min(0).max(1),
   /** What goes wrong, each kind as often; every kind when none is named. */
   kinds: z.array(z.enum(FAULTS)).default([]),
+  /** Only calls to these models go wrong; all calls when none is named. */
+  models: z.array(z.string()).default([]),
   /** What a 429 says in its Retry-After header. */
   retryAfterSeconds: z.int().min(0).max(3600).default(1),
 })
@@ -34,7 +36,7 @@ const faults = z.strictObject({
 export const behaviour = z.strictObject({
   /** Time from a question's arrival to its answer; the faults that are errors come at once. */
   latencyMs: z.number().min(0).max(600_000).default(0),
-  faults: faults.default({ rate: 0, kinds: [], retryAfterSeconds: 1 }),
+  faults: faults.default({ rate: 0, kinds: [], models: [], retryAfterSeconds: 1 }),
   /** Decides, with a call's sequence number, whether and how it goes wrong. */
   seed: z.int().default(1),
 })
@@ -49,8 +51,13 @@ export const behaviourChange = z.strictObject({
 export type Behaviour = z.infer<typeof behaviour>
 export type BehaviourChange = z.input<typeof behaviourChange>
 
-/** The fault that befalls a call, decided by the seed and the call's sequence number alone. */
-export function faultOf({ faults: { rate, kinds }, seed }: Behaviour, seq: number, content: boolean): Fault | null {
+/** The fault that befalls a call, decided by its model, the seed and its sequence number alone. */
+export function faultOf(
+  { faults: { rate, kinds, models }, seed }: Behaviour,
+  seq: number,
+  { content, model }: { readonly content: boolean; readonly model: string },
+): Fault | null {
+  if (models.length > 0 && !models.includes(model)) return null
   const chosen: readonly Fault[] = kinds.length > 0 ? kinds : FAULTS
   const possible = content ? chosen : chosen.filter((kind) => !CONTENT.some((name) => name === kind))
   const strikes = hash(`strike ${seq}`, seed) / 2 ** 32 < rate

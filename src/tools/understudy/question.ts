@@ -24,6 +24,7 @@ type Format = { readonly name: string; readonly schema?: JsonSchema | undefined 
 
 /** A Chat Completions request, as far as the understudy reads it. */
 export type ChatRequest = {
+  readonly model?: string | undefined
   readonly messages: readonly { readonly role: string; readonly content?: Content }[]
   readonly response_format?:
     | { readonly type: string; readonly json_schema?: Format | undefined }
