@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PROJECT } from '../config/load.ts'
+import { dashboardFiles } from '../grafana/code/all.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
 import { produce } from '../src/commands/produce.ts'
 import { startApp } from '../src/composition/service.ts'
@@ -24,7 +25,6 @@ const target = z.object({
   refId: z.string(),
   expr: z.string().min(1),
   legendFormat: z.string().default(''),
-  instant: z.boolean(),
 })
 const panel = z.object({
   id: z.int(),
@@ -33,10 +33,11 @@ const panel = z.object({
   description: z.string().default(''),
   gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }),
   targets: z.array(target).default([]),
+  links: z.array(z.object({ url: z.string() })).default([]),
 })
 const variable = z.object({
   name: z.string(),
-  type: z.enum(['datasource', 'query']),
+  type: z.enum(['datasource', 'query', 'textbox']),
   allValue: z.string().optional(),
   query: z.union([z.string(), z.object({ query: z.string() })]),
 })
@@ -76,11 +77,10 @@ const alerts = FILES.flatMap((file) => ruleFile.parse(parse(readFileSync(join(RU
 /** Every query of every panel, with its variables filled in as Grafana would with "All" chosen. */
 const queries = dashboards.flatMap((board) =>
   board.panels.flatMap(({ title, targets }) =>
-    targets.map(({ refId, expr, legendFormat, instant }) => ({
+    targets.map(({ refId, expr, legendFormat }) => ({
       name: `${board.title} / ${title} ${refId}`,
       expr: filledIn(expr, board),
       legend: [...legendFormat.matchAll(/{{\s*(\w+)\s*}}/g)].map(([, label]) => label ?? ''),
-      instant,
     })),
   ),
 )
@@ -106,6 +106,30 @@ function filledIn(expr: string, { templating }: Dashboard): string {
 }
 
 describe('every dashboard', () => {
+  it('is what grafana/code says', () => {
+    const committed = readdirSync(DASHBOARDS).map((file) => [file, readFileSync(join(DASHBOARDS, file), 'utf8')])
+    expect(new Map(committed as [string, string][]), 'npm run dashboards').toEqual(dashboardFiles())
+  })
+
+  it('shows one Gavel alone: every metric is restricted to it, but those that Prometheus makes by itself', () => {
+    const all = dashboards.flatMap(({ panels }) => panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)))
+    const loose = all.filter((expr) => {
+      const selectors =
+        expr.match(/(?<![\w:"$])(?:(?:gavel|gen_ai|process|nodejs)_\w+|gavel:[\w:]+|ALERTS)(?:{[^}]*})?/g) ?? []
+      const grouped = /\b(?:by|on) ?\(([^)]*)\)/g
+      const labels = new Set([...expr.matchAll(grouped)].flatMap(([, names]) => (names ?? '').split(/[ ,]+/)))
+      return selectors.some((one) => !one.includes('gavel=~"$gavel') && !labels.has(one))
+    })
+    expect(loose).toEqual([])
+  })
+
+  it('links only to runbooks that are there', () => {
+    const pages = new Set(readdirSync(RUNBOOKS).map((page) => `$runbooks/${page}`))
+    const urls = dashboards.flatMap(({ panels }) => panels.flatMap(({ links }) => links.map(({ url }) => url)))
+    expect(urls.length).toBeGreaterThan(30)
+    expect(urls.filter((url) => !pages.has(url))).toEqual([])
+  })
+
   it.each(dashboards)('$title says of each panel what it means and what to do', ({ panels }) => {
     const mute = panels.filter(({ type, description }) => type !== 'row' && description.length < 60)
     expect(mute.map(({ title }) => title)).toEqual([])
@@ -131,6 +155,18 @@ describe('every dashboard', () => {
         expect(expr.slice(0, index)).toMatch(/max(?: by \([\w, ]+\))? ?\($/)
   })
 })
+
+/** Bounds that nothing reaches, so that there is something to show of how much of them is used. */
+const BOUNDED = {
+  limits: { models: { default: { callsPerMinute: 100_000 } }, tenants: { default: { callsPerMinute: 100_000 } } },
+  budgets: {
+    whenSpent: 'hold' as const,
+    verdict: { tokens: null, usd: null },
+    tenant: { tokens: 1e9, usd: null, per: 3_600_000 },
+    tenants: {},
+    total: { tokens: 1e9, usd: null, per: 3_600_000 },
+  },
+}
 
 describe('on a real Prometheus, after the demo event', () => {
   const opened: (() => Promise<unknown>)[] = []
@@ -167,7 +203,7 @@ describe('on a real Prometheus, after the demo event', () => {
     const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy })
     opened.push(() => stack.close())
     const environment = environmentOn(stack, { GAVEL_LOG_LEVEL: 'silent', GAVEL_CLOCK_IDLE_AFTER: '2s' })
-    const settings = settingsOf(environment)
+    const settings = { ...settingsOf(environment), ...BOUNDED }
     const [finals, gone] = [new Set<string>(), new Set<string>()]
     const count = ({ verdict }: Events['verdict:published']) => {
       published++
@@ -230,6 +266,8 @@ describe('on a real Prometheus, after the demo event', () => {
     exported = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name ?? ''))
   }
 
+  const range = () => ({ start: String(startedAt), end: String(Date.now() / 1000), step: '1' })
+
   /** That its metrics are exported, and that each of its selectors finds something: no name or value is mistyped. */
   async function expectKnown(expr: string): Promise<void> {
     const known = (name: string) => exported.has(name) || exported.has(name.replace(OF_A_HISTOGRAM, ''))
@@ -238,13 +276,13 @@ describe('on a real Prometheus, after the demo event', () => {
       'metrics that /metrics does not have',
     ).toEqual([])
     // What fires elsewhere does not fire here.
-    for (const [selector] of expr.matchAll(/(?!ALERTS{)\b\w+{[^}]*}/g))
-      expect(await ask('query', { query: selector }), `series of ${selector}`).not.toEqual([])
+    for (const [selector] of expr.matchAll(/(?<![\w:])(?!ALERTS{)[\w:]+{[^}]*}/g))
+      expect(await ask('query_range', { query: selector, ...range() }), `series of ${selector}`).not.toEqual([])
   }
 
-  it.each(queries)('$name has data', async ({ expr, legend, instant }) => {
-    const range = { start: String(startedAt), end: String(Date.now() / 1000), step: '1' }
-    const found = await (instant ? ask('query', { query: expr }) : ask('query_range', { query: expr, ...range }))
+  it.each(queries)('$name has data', async ({ expr, legend }) => {
+    // A table shows what is now: at some moment of the event there was something to show.
+    const found = await ask('query_range', { query: expr, ...range() })
     expect(found.some(finite), `${expr} found nothing but ${JSON.stringify(found).slice(0, 500)}`).toBe(true)
     for (const { metric } of found) expect(Object.keys(metric), `of ${expr}`).toEqual(expect.arrayContaining(legend))
     await expectKnown(expr)
@@ -253,7 +291,7 @@ describe('on a real Prometheus, after the demo event', () => {
   it.each(variables)('$name has values', async ({ query }) => {
     const [, series, label] = /^label_values\((.+), (\w+)\)$/.exec(query) ?? []
     if (series === undefined || label === undefined) throw new Error(`${query} is not label_values(SERIES, LABEL)`)
-    const found = await ask('query', { query: `count by (${label}) (${series})` })
+    const found = await ask('query_range', { query: `count by (${label}) (${series})`, ...range() })
     expect(found.filter(({ metric }) => metric[label])).not.toEqual([])
   })
 
@@ -288,7 +326,10 @@ const ITS_OWN = new Set(['up', 'scrape_duration_seconds', 'ALERTS'])
 
 /** The names of metrics in a query: words with an underscore that are no function, outside of braces and grouping. */
 function metricsOf(expr: string): string[] {
-  const bare = expr.replace(/{[^}]*}|"[^"]*"|\b(?:by|on|without|ignoring|group_right) ?\([^)]*\)|\b[a-z_]+(?=\()/g, ' ')
+  const bare = expr.replace(
+    /{[^}]*}|"[^"]*"|\b(?:by|on|without|ignoring|group_(?:left|right)) ?\([^)]*\)|\bgroup_(?:left|right)\b|\b[a-z_]+(?=\()/g,
+    ' ',
+  )
   return [...new Set(bare.match(/\b[A-Za-z]\w*_\w+\b/g) ?? [])].filter((name) => !ITS_OWN.has(name))
 }
 

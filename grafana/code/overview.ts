@@ -1,0 +1,505 @@
+import { dashboardOf, PROTOCOL } from './dashboard.ts'
+import { heat, lines, stat, table } from './panels.ts'
+
+/** One look: do users wait, and is it Kafka, a stage, Redis, the model or a tenant? */
+export const overview = () =>
+  dashboardOf(
+    {
+      uid: 'gavel-overview',
+      title: 'Overview',
+      says: "Are verdicts on time and sound, and if not, where does it come from? Read it from top to bottom: each panel's description says what it means and what to do when it is bad.",
+    },
+    [PROTOCOL],
+    [
+      {
+        asks: null,
+        panels: [
+          stat(
+            {
+              title: 'Verdicts in time',
+              says: 'Share of the verdicts of an hour that came within objectives.latency; what waits longer counts as late already. The objective is 99 %. Below: "Where it waits" says where.',
+              unit: 'percentunit',
+              decimals: 2,
+              runbooks: ['GavelLatencyBudgetBurns', 'GavelLatencyBudgetLeaks'],
+            },
+            { from: 'red', green: 0.99 },
+            { 'in time': '1 - max(gavel:late:ratio1h{gavel=~"$gavel"})' },
+          ),
+          stat(
+            {
+              title: 'Verdicts sound',
+              says: 'Share of the verdicts of an hour that nothing of ours degraded: no deadline, budget, load or library. The objective is 99 %. Below: the dashboard Verdicts says which faults.',
+              unit: 'percentunit',
+              decimals: 2,
+              runbooks: ['GavelFaultBudgetBurns', 'GavelFaultBudgetLeaks'],
+            },
+            { from: 'red', green: 0.99 },
+            { sound: '1 - max(gavel:ours:ratio1h{gavel=~"$gavel"})' },
+          ),
+          stat(
+            {
+              title: 'Overdue',
+              says: 'What waits longer than objectives.latency now: open cases, due threads, and records that Kafka has not got. "Where it waits" says which.',
+              unit: 'short',
+              runbooks: ['GavelCasesStuck'],
+            },
+            { orange: 1, red: 100 },
+            { overdue: 'max(gavel:overdue{gavel=~"$gavel"})' },
+          ),
+          stat(
+            {
+              title: 'Alerts',
+              says: 'Alerts that fire now, tickets among them. Any: its runbook says what it means and what to do (docs/runbooks).',
+              unit: 'short',
+            },
+            { orange: 1, red: 3 },
+            { alerts: 'count(ALERTS{alertname=~"Gavel.*", alertstate="firing", gavel=~"$gavel|"}) or vector(0)' },
+          ),
+          stat(
+            {
+              title: 'Replicas',
+              says: 'Gavel processes that answer scrapes, of all that Prometheus knows. Fewer than all: read the end of the log of the one that is gone.',
+              unit: 'short',
+              decimals: 0,
+              runbooks: ['GavelReplicaDown', 'GavelDown'],
+            },
+            {},
+            { up: 'sum(up{job="gavel"})', of: 'count(up{job="gavel"})' },
+          ),
+          stat(
+            {
+              title: 'Intake',
+              says: 'Paused: the backlog in Redis is at its limit, and Kafka holds the rest. Goes on by itself; if not, see "Backlog" for what is deep, threads or outbox.',
+              unit: 'none',
+              runbooks: ['GavelIntakePaused'],
+            },
+            { orange: 1, texts: { '0': 'reading', '1': 'paused' } },
+            { intake: 'max(gavel_intake_paused)' },
+          ),
+          stat(
+            {
+              title: 'Verdicts per second',
+              says: 'Published verdicts a second, over the last 5 minutes. At 0 while messages come in: see "Stream clock behind", then "Open cases".',
+              unit: 'suffix:/s',
+              decimals: 2,
+            },
+            { from: 'blue' },
+            { 'verdicts/s': 'sum(rate(gavel_verdict_latency_seconds_count{protocol=~"$protocol"}[5m]))' },
+          ),
+          stat(
+            {
+              title: 'Verdict latency',
+              says: 'From the message, or the due time, that opened a revision to its acknowledged publication: median and 95th percentile of 5 minutes. Over 60 s: "Where the time goes" says whether models or Gavel itself are slow.',
+              unit: 's',
+              decimals: 2,
+              runbooks: ['GavelLatencyBudgetBurns', 'GavelVerdictsLate'],
+            },
+            { orange: 30, red: 60 },
+            {
+              p50: 'histogram_quantile(0.5, sum by (le) (rate(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[5m])))',
+              p95: 'histogram_quantile(0.95, sum by (le) (rate(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[5m])))',
+            },
+          ),
+          stat(
+            {
+              title: 'Overhead p95',
+              says: 'Latency less the critical path of model calls and less imposed holds: what Gavel itself took. Over a second something is queueing: see "Stages at a glance".',
+              unit: 's',
+              decimals: 3,
+            },
+            { orange: 0.25, red: 1 },
+            {
+              p95: 'histogram_quantile(0.95, sum by (le) (rate(gavel_verdict_overhead_seconds_bucket{protocol=~"$protocol"}[5m])))',
+            },
+          ),
+          stat(
+            {
+              title: 'Degraded',
+              says: 'Share of verdicts of 5 minutes that had to leave something out. High: read `degraded` in a few verdicts (gavel verdicts); mostly failed asks, see "Calls by outcome".',
+              unit: 'percentunit',
+              decimals: 1,
+              runbooks: ['GavelFaultBudgetBurns'],
+            },
+            { orange: 0.05, red: 0.2 },
+            {
+              degraded:
+                '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", degraded="true"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
+            },
+          ),
+          stat(
+            {
+              title: 'Without a label',
+              says: 'Share of verdicts of 5 minutes that could not be decided, deletions among them. High: unreadable or refused answers, or missed deadlines; each verdict says which.',
+              unit: 'percentunit',
+              decimals: 1,
+              runbooks: ['GavelVerdictsWithoutLabel'],
+            },
+            { orange: 0.01, red: 0.05 },
+            {
+              'no label':
+                '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", decided_by="none"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
+            },
+          ),
+          stat(
+            {
+              title: 'Dead letters',
+              says: 'Messages in the chosen time that could not be read or judged. Any: gavel dead-letters list says what was wrong with each; replay them once the cause is gone.',
+              unit: 'short',
+              decimals: 0,
+              runbooks: ['GavelDeadLetters'],
+            },
+            { orange: 1, red: 100 },
+            { 'dead letters': 'sum(increase(gavel_dead_letters_total[$__range]))' },
+          ),
+          stat(
+            {
+              title: 'Stream clock behind',
+              says: `How far event time is behind the wall clock. In a replay of old content this is that content's age. Growing on live content: a partition is not being read, and nothing falls due; see "Kafka lag".`,
+              unit: 's',
+              decimals: 0,
+            },
+            { orange: 60, red: 300 },
+            { behind: 'max(gavel_stream_clock_lag_seconds)' },
+          ),
+          stat(
+            {
+              title: 'Kafka lag',
+              says: 'Age of the last message read while more is waiting, in the topic that is furthest behind. High: intake is paused, too narrow, or stuck; see "Kafka lag, messages".',
+              unit: 's',
+              decimals: 0,
+              runbooks: ['GavelKafkaLag'],
+            },
+            { orange: 30, red: 120 },
+            { lag: 'max(gavel_kafka_lag_seconds)' },
+          ),
+          stat(
+            {
+              title: 'Open cases',
+              says: 'Cases that are being judged now. At cases.maxOpen (1000 by default) new ones wait in the thread store: widen the stage that waits.',
+              unit: 'short',
+              decimals: 0,
+            },
+            { orange: 900 },
+            { open: 'max(gavel_backlog{what="open-cases"})' },
+          ),
+          stat(
+            {
+              title: 'Model calls failing',
+              says: `Share of calls of 5 minutes that brought no usable answer; calls cut off by a stop don't count. High: "Calls by outcome" names the reason, "Errors by model" the model.`,
+              unit: 'percentunit',
+              decimals: 1,
+              runbooks: ['GavelModelCallsFailing'],
+            },
+            { orange: 0.05, red: 0.2 },
+            {
+              failing:
+                '(sum(rate(gavel_llm_calls_total{outcome!~"answered|aborted"}[5m])) or vector(0)) / sum(rate(gavel_llm_calls_total[5m]))',
+            },
+          ),
+        ],
+      },
+      {
+        asks: 'Are verdicts on time?',
+        panels: [
+          lines(
+            {
+              title: 'Verdict latency by protocol',
+              says: `Quantiles from message or due time to acknowledged publication; the red line is the alert's 60 s. p50 high: everything is slow, look at the models. Only p95 high: some cases wait, look at the stages.`,
+              unit: 's',
+              runbooks: ['GavelVerdictsLate', 'GavelLatencyBudgetBurns'],
+            },
+            {
+              '{{protocol}} p50':
+                'histogram_quantile(0.5, sum by (protocol, le) (rate(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+              '{{protocol}} p95':
+                'histogram_quantile(0.95, sum by (protocol, le) (rate(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+              '{{protocol}} p99':
+                'histogram_quantile(0.99, sum by (protocol, le) (rate(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+            },
+            { alertAt: 60 },
+          ),
+          heat(
+            {
+              title: 'Verdict latency, all',
+              says: 'How many verdicts took how long. Two bands: two kinds of cases, such as those with and without a judge. A band that climbs: a queue is building up.',
+              unit: 's',
+            },
+            'sum by (le) (increase(gavel_verdict_latency_seconds_bucket{protocol=~"$protocol"}[$__rate_interval]))',
+          ),
+          lines(
+            {
+              title: 'Where the time goes',
+              says: `Mean latency in two parts: Gavel's own (queueing, storage, publication), and models with imposed holds (Retry-After, budget). The larger one is where to look: "Stages at a glance" or "Call duration".`,
+              unit: 's',
+            },
+            {
+              'Gavel itself':
+                'sum(rate(gavel_verdict_overhead_seconds_sum{protocol=~"$protocol"}[$__rate_interval])) / sum(rate(gavel_verdict_overhead_seconds_count{protocol=~"$protocol"}[$__rate_interval]))',
+              'models and holds':
+                'clamp_min(sum(rate(gavel_verdict_latency_seconds_sum{protocol=~"$protocol"}[$__rate_interval])) - sum(rate(gavel_verdict_overhead_seconds_sum{protocol=~"$protocol"}[$__rate_interval])), 0) / sum(rate(gavel_verdict_latency_seconds_count{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Where it waits',
+              says: 'What waits longer than objectives.latency: as a due thread (cases.maxOpen or a pause), as an open case of a protocol (a stage or a model), or in the outbox (Kafka).',
+              unit: 'short',
+              runbooks: ['GavelCasesStuck'],
+            },
+            { '{{at}} {{protocol}}': 'max by (at, protocol) (gavel_overdue_verdicts)' },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Late, by window',
+              says: 'Share of verdicts that are late, over windows of 5 minutes to 6 hours. Short and long high: a page. Only the long one: it is over, and what it cost shows here.',
+              unit: 'percentunit',
+              runbooks: ['GavelLatencyBudgetBurns'],
+            },
+            {
+              '5 m': 'max(gavel:late:ratio5m{gavel=~"$gavel"})',
+              '1 h': 'max(gavel:late:ratio1h{gavel=~"$gavel"})',
+              '6 h': 'max(gavel:late:ratio6h{gavel=~"$gavel"})',
+            },
+          ),
+          lines(
+            {
+              title: 'Degraded by our fault, by window',
+              says: 'Share of verdicts that Gavel or its settings degraded, over windows of 5 minutes to 6 hours: deadlines, budgets, load, the library.',
+              unit: 'percentunit',
+              runbooks: ['GavelFaultBudgetBurns'],
+            },
+            {
+              '5 m': 'max(gavel:ours:ratio5m{gavel=~"$gavel"})',
+              '1 h': 'max(gavel:ours:ratio1h{gavel=~"$gavel"})',
+              '6 h': 'max(gavel:ours:ratio6h{gavel=~"$gavel"})',
+            },
+          ),
+        ],
+      },
+      {
+        asks: 'Is intake keeping up?',
+        panels: [
+          lines(
+            {
+              title: 'Kafka lag, messages',
+              says: 'Messages not yet read, by topic, over all replicas. Falling: it catches up. Growing while intake is not paused: add replicas with --roles intake, up to one for each partition.',
+              unit: 'short',
+              decimals: 0,
+              runbooks: ['GavelPartitionStuck'],
+            },
+            { '{{topic}}': 'sum by (topic) (gavel_kafka_lag_messages)' },
+          ),
+          lines(
+            {
+              title: 'Kafka lag, seconds',
+              says: `Age of the last message read while more is waiting; the red line is the alert's 120 s. Growing by a second a second: nobody reads; see "Intake" and "Troubles".`,
+              unit: 's',
+              runbooks: ['GavelKafkaLag'],
+            },
+            { '{{topic}}': 'max by (topic) (gavel_kafka_lag_seconds)' },
+            { alertAt: 120 },
+          ),
+          lines(
+            {
+              title: 'Stream clock',
+              says: 'How far event time is behind the wall clock, and whether intake is paused (1). Nothing falls due while the clock stands: one partition without a reader is enough.',
+              unit: 's',
+              runbooks: ['GavelIntakePaused'],
+            },
+            { behind: 'max(gavel_stream_clock_lag_seconds)', 'intake paused': 'max(gavel_intake_paused)' },
+            { yesOrNo: 'intake paused' },
+          ),
+          lines(
+            {
+              title: 'Messages by outcome',
+              says: 'Input messages a second by what became of them; each has exactly one outcome. Many duplicates: a producer or a rebalance sends again. Many late or orphans: topics are out of step. unrouted: no protocol wants them.',
+              unit: 'suffix:/s',
+              w: 12,
+            },
+            { '{{topic}} {{outcome}}': 'sum by (topic, outcome) (rate(gavel_messages_total[$__rate_interval]))' },
+            { stacked: true, values: true },
+          ),
+          lines(
+            {
+              title: 'Dead letters by reason',
+              says: 'Messages that could not be read or judged. not-json, invalid: a producer changed. future: its clock is ahead. orphan-expired: posts are missing. unjudgeable: a case was given up. gavel dead-letters list shows each.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelDeadLetters'],
+            },
+            { '{{reason}}': 'sum by (reason) (increase(gavel_dead_letters_total[$__rate_interval]))' },
+            { bars: true },
+          ),
+          lines(
+            {
+              title: 'Kafka lag by partition',
+              says: 'Messages not yet read, by partition, also while nobody reads them. One that only grows while others are read: a member of the group holds it and does nothing.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelPartitionStuck'],
+            },
+            { '{{topic}} {{partition}}': 'max by (topic, partition) (gavel_kafka_lag_messages)' },
+            { values: true },
+          ),
+          lines(
+            {
+              title: 'Intake pauses',
+              says: 'How often intake paused, by what was too deep, too old or too full. Often by one reason: that part is too narrow for the stream.',
+              unit: 'short',
+              w: 6,
+              runbooks: ['GavelIntakePaused'],
+            },
+            { '{{reason}}': 'sum by (reason) (increase(gavel_intake_pauses_total[5m]))' },
+            { bars: true },
+          ),
+          lines(
+            {
+              title: 'Consumer down',
+              says: 'How long each replica has been without a working Kafka consumer; it makes itself a new one. Climbing: Kafka, or the network to it.',
+              unit: 's',
+              w: 6,
+              runbooks: ['GavelConsumerDown', 'GavelKafkaUnreachable'],
+            },
+            { '{{instance}}': 'gavel_consumer_down_seconds' },
+          ),
+        ],
+      },
+      {
+        asks: 'Is the service itself well?',
+        panels: [
+          lines(
+            {
+              title: 'Backlog',
+              says: 'Open cases, threads with a due time (also one that is still to come), and the outbox: decided, not yet published. An outbox that grows: Kafka takes no verdicts, or no replica has the publish role.',
+              unit: 'short',
+              decimals: 0,
+              runbooks: ['GavelCasesStuck', 'GavelPublicationHeld'],
+            },
+            { '{{what}}': 'max by (what) (gavel_backlog)' },
+          ),
+          lines(
+            {
+              title: 'Memory',
+              says: 'Resident memory of each replica. It is flat under load; one that only grows is a leak: restart it, and file it with a heap snapshot.',
+              unit: 'bytes',
+            },
+            { '{{instance}}': 'process_resident_memory_bytes{job="gavel"}' },
+          ),
+          lines(
+            {
+              title: 'CPU',
+              says: 'Cores used by each replica. A Node process has one for its own code: near 1 it is the bottleneck, so add replicas.',
+              unit: 'short',
+            },
+            { '{{instance}}': 'rate(process_cpu_seconds_total{job="gavel"}[$__rate_interval])' },
+          ),
+          lines(
+            {
+              title: 'Event loop lag, p99',
+              says: 'How long work waits for the event loop. Over 0.1 s: a replica is starved; locks and heartbeats are missed at some seconds.',
+              unit: 's',
+            },
+            { '{{instance}}': 'nodejs_eventloop_lag_p99_seconds{job="gavel"}' },
+          ),
+          lines(
+            {
+              title: 'Troubles',
+              says: 'Errors outside of any one message or ask, by where: Redis, Kafka, publisher, a worker. They are tried again by themselves; a steady stream needs a look at the log, which has each with its name and code.',
+              unit: 'short',
+              runbooks: ['GavelTroubles'],
+            },
+            {
+              '{{where}}':
+                'sum by (where) (increase(gavel_troubles_total[$__rate_interval])) or on () label_replace(vector(0), "where", "none", "", "")',
+            },
+            { bars: true },
+          ),
+          lines(
+            {
+              title: 'Scrapes',
+              says: 'How long each replica takes to hand out its metrics, and 0 where it does not answer. Slow: its event loop is blocked or starved of CPU; spread the load over more replicas.',
+              unit: 's',
+            },
+            { '{{instance}}': 'scrape_duration_seconds{job="gavel"} * up{job="gavel"}' },
+          ),
+          lines(
+            {
+              title: 'Redis memory',
+              says: 'Share of its maxmemory that Redis uses; 0 where it has none. Intake pauses at intake.pauseAtMemory (0.9); at 1 nothing is judged: raise maxmemory, all goes on by itself.',
+              unit: 'percentunit',
+              w: 12,
+              runbooks: ['GavelRedisFull'],
+            },
+            { 'of maxmemory': 'max(gavel_redis_memory_share)' },
+          ),
+          lines(
+            {
+              title: 'Data lost',
+              says: '1 while Redis has lost what it had acknowledged (emptied, rolled back) and Gavel stands still: run gavel recover.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelStateLost'],
+            },
+            { lost: 'max(gavel_state_lost)' },
+          ),
+          lines(
+            {
+              title: 'Loops, time since the last success',
+              says: 'How long ago each loop of each replica last succeeded. Climbing second by second: it fails or hangs, and the log says why; kafka lag: Kafka is not reachable, store watch: Redis.',
+              unit: 's',
+              w: 12,
+              runbooks: ['GavelLoopFrozen', 'GavelRedisUnreachable', 'GavelKafkaUnreachable'],
+            },
+            {
+              '{{loop}}':
+                'max by (loop) (gavel_host_time_seconds - on (instance) group_right gavel_loop_last_success_timestamp_seconds)',
+            },
+          ),
+          lines(
+            {
+              title: 'Publication',
+              says: '1 while records wait in a replica because Kafka does not accept them, by kind. Nothing is lost: they stay in the outbox.',
+              unit: 'short',
+              w: 6,
+              runbooks: ['GavelPublicationHeld'],
+            },
+            { '{{what}} {{instance}}': 'gavel_publication_held' },
+            { max: 1 },
+          ),
+          lines(
+            {
+              title: 'Clocks',
+              says: 'How far the clock of each replica is off that of Prometheus. Minutes: deadlines of that replica are wrong, put its time service right.',
+              unit: 's',
+              w: 6,
+              runbooks: ['GavelClockOff'],
+            },
+            { '{{instance}}': 'abs(gavel_host_time_seconds - timestamp(gavel_host_time_seconds))' },
+          ),
+          lines(
+            {
+              title: 'Paused protocols',
+              says: '1 while somebody has paused a protocol with "gavel protocols pause". What comes due meanwhile is remembered.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelProtocolPaused'],
+            },
+            { '{{protocol}}': 'max by (protocol) (gavel_protocol_paused{protocol=~"$protocol"})' },
+          ),
+          table(
+            {
+              title: 'Builds',
+              says: 'The version, roles and settings of each replica. Two fingerprints outside a deployment: a replica runs with other settings than the rest.',
+              unit: 'short',
+              h: 8,
+            },
+            { instance: 'Replica', version: 'Version', roles: 'Roles', settings: 'Settings', host: 'Host' },
+            [{ name: 'Up', expr: 'max by (instance, version, roles, settings, host) (gavel_build_info)' }],
+            'Up',
+          ),
+        ],
+      },
+    ],
+  )

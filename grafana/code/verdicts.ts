@@ -1,0 +1,157 @@
+import { dashboardOf, PROTOCOL } from './dashboard.ts'
+import { lines, stat } from './panels.ts'
+
+/** What is decided, how, and how sound it is. */
+export const verdicts = () =>
+  dashboardOf(
+    {
+      uid: 'gavel-verdicts',
+      title: 'Verdicts',
+      says: 'What is decided, how it comes about, and what was left out of it, by whose fault.',
+    },
+    [PROTOCOL],
+    [
+      {
+        asks: 'What is decided?',
+        panels: [
+          stat(
+            {
+              title: 'Verdicts',
+              says: 'Published verdicts in the chosen time, revisions and retractions among them.',
+              unit: 'short',
+              w: 6,
+            },
+            { from: 'blue' },
+            { verdicts: 'sum(increase(gavel_verdicts_total{protocol=~"$protocol"}[$__range]))' },
+          ),
+          stat(
+            {
+              title: 'Deletions',
+              says: 'Verdicts that were retracted because their post was deleted, in the chosen time.',
+              unit: 'short',
+              w: 6,
+            },
+            { from: 'blue' },
+            {
+              deletions:
+                'sum(increase(gavel_verdicts_total{protocol=~"$protocol", decided_by="deleted"}[$__range])) or vector(0)',
+            },
+          ),
+          stat(
+            {
+              title: 'Degraded by our fault',
+              says: "Share of the verdicts of 5 minutes that Gavel or its settings degraded: deadlines, budgets, load, the library. Each verdict's `degraded` says what.",
+              unit: 'percentunit',
+              decimals: 1,
+              w: 6,
+              runbooks: ['GavelFaultBudgetBurns'],
+            },
+            { orange: 0.01, red: 0.05 },
+            {
+              ours: '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", fault="ours"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
+            },
+          ),
+          stat(
+            {
+              title: "Degraded by a model's fault",
+              says: 'Share of the verdicts of 5 minutes that an answer or an endpoint degraded: unreadable, refused, unavailable. "Calls by outcome" on Models and money says which.',
+              unit: 'percentunit',
+              decimals: 1,
+              w: 6,
+              runbooks: ['GavelModelCallsFailing'],
+            },
+            { orange: 0.05, red: 0.2 },
+            {
+              model:
+                '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", fault="model"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
+            },
+          ),
+          lines(
+            {
+              title: 'Verdicts by label',
+              says: `Published verdicts a second by protocol and label. A label's share that jumps without an event behind it: a prompt, a model or a setting was changed, or somebody floods the stream.`,
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{label}}':
+                'sum by (protocol, label) (rate(gavel_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Verdicts by how they were decided',
+              says: `Consensus, judge, arbiter, majority, scores, or none. Many by the judge: debaters do not agree, which costs calls. Many by none: answers can't be read or deadlines pass.`,
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{decided_by}}':
+                'sum by (protocol, decided_by) (rate(gavel_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
+        ],
+      },
+      {
+        asks: 'How do they come about?',
+        panels: [
+          lines(
+            {
+              title: 'Debate rounds',
+              says: 'Mean rounds of debate for a verdict, and the 95th percentile. At the set maximum all the time: debaters never agree; their model may be too weak, or the rounds a waste.',
+              unit: 'short',
+              decimals: 1,
+              w: 6,
+            },
+            {
+              '{{protocol}} mean':
+                'sum by (protocol) (rate(gavel_debate_rounds_sum{protocol=~"$protocol"}[$__rate_interval])) / sum by (protocol) (rate(gavel_debate_rounds_count{protocol=~"$protocol"}[$__rate_interval]))',
+              '{{protocol}} p95':
+                'histogram_quantile(0.95, sum by (protocol, le) (rate(gavel_debate_rounds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+            },
+          ),
+          lines(
+            {
+              title: 'Overhead by protocol',
+              says: 'What Gavel itself took for a verdict. Bad at high load only: the stages are too narrow. Bad at low load: Redis or Kafka is slow, or the process is starved of CPU.',
+              unit: 's',
+              w: 6,
+            },
+            {
+              '{{protocol}} p50':
+                'histogram_quantile(0.5, sum by (protocol, le) (rate(gavel_verdict_overhead_seconds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+              '{{protocol}} p95':
+                'histogram_quantile(0.95, sum by (protocol, le) (rate(gavel_verdict_overhead_seconds_bucket{protocol=~"$protocol"}[$__rate_interval])))',
+            },
+          ),
+          lines(
+            {
+              title: 'Degraded by fault',
+              says: "Verdicts a second by whose fault it was that something is missing: ours (Gavel's or its operator's), a model's, the evidence's (too few comments, too many), or none.",
+              unit: 'suffix:/s',
+              w: 12,
+              runbooks: ['GavelFaultBudgetBurns'],
+            },
+            { '{{fault}}': 'sum by (fault) (rate(gavel_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))' },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'In time, by protocol',
+              says: 'Share of each protocol’s verdicts of 5 minutes that came within objectives.latency.',
+              unit: 'percentunit',
+              w: 12,
+              runbooks: ['GavelLatencyBudgetBurns'],
+            },
+            {
+              '{{protocol}}':
+                '(sum by (protocol) (rate(gavel_objective_verdicts_total{protocol=~"$protocol", in_time="true"}[5m]))) / (sum by (protocol) (rate(gavel_objective_verdicts_total{protocol=~"$protocol"}[5m])) > 0)',
+            },
+            { max: 1 },
+          ),
+        ],
+      },
+    ],
+  )
