@@ -38,6 +38,25 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./calibrate/calibrate.ts'),
   },
 
+  { path: 'cases', description: 'open cases: what each waits for, and what can be done about it' },
+  {
+    path: 'cases list',
+    description: 'lists open cases, the longest untouched first, and what each waits for',
+    load: () => import('./cases/list.ts'),
+  },
+  {
+    path: 'cases retry',
+    argument: '<ids...>',
+    description: 'what is deferred in them may be tried now; a case without a job gets one',
+    load: () => import('./cases/retry.ts'),
+  },
+  {
+    path: 'cases give-up',
+    argument: '<ids...>',
+    description: 'ends them without a label, and says so in their verdicts',
+    load: () => import('./cases/give-up.ts'),
+  },
+
   { path: 'dead-letters', description: 'what could not be read or judged, and why' },
   {
     path: 'dead-letters list',

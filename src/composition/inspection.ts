@@ -1,6 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { askWaits } from '../adapters/bullmq/ask-waits.ts'
-import { closeJobQueues, openJobQueues } from '../adapters/bullmq/job-queues.ts'
+import { bullJobDesk } from '../adapters/bullmq/job-desk.ts'
 import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
 import { groupProgress } from '../adapters/kafka/offsets.ts'
 import { partitionOf } from '../adapters/kafka/own-partition.ts'
@@ -31,11 +30,7 @@ export function inspectionParts(
     const kafka = await connectKafka()
     const secret = await knownSecretOf(client, keys, settings.fences.key)
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
-    const queues = openJobQueues({
-      ...{ connection: client, prefix: keys.queues, stages: stagesOf(protocols) },
-      report: () => {},
-    })
-    keep({ close: () => closeJobQueues(queues) })
+    const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
     const again = (now: Clock) => {
       const stores = memoryStores(now)
       const { memo } = memoryGatewayStores(settings, now)
@@ -55,8 +50,21 @@ export function inspectionParts(
       cases: {
         cases,
         protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
-        waits: (groups) => askWaits(queues, groups, clock()),
+        waits: desk.waits,
       },
     }
+  })
+}
+
+/** The parts by which a person looks at open cases and puts them right. Throws an `OperatorError` if Redis is not reachable. */
+export function casesParts(settings: Settings) {
+  return closable(async (keep) => {
+    const clock = Date.now
+    const { client, keys, cases } = keep(await commandRedis(settings))
+    const secret = await knownSecretOf(client, keys, settings.fences.key)
+    const { protocols } = protocolsOf(settings, secret)
+    const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
+    const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+    return { cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes }
   })
 }

@@ -1,10 +1,8 @@
-import { undecided } from '../domain/verdict.ts'
-import { type CaseStore, StoreSuspended } from '../ports/cases.ts'
+import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { callsIn } from './lost-calls.ts'
+import { giveUp } from './give-up.ts'
 
 /** Cases looked at concurrently. */
 const AT_ONCE = 50
@@ -32,26 +30,18 @@ export function unworkedCases(deps: {
   }
 
   async function end(id: string): Promise<boolean> {
-    const taken = await cases.take(id).catch((error: unknown) => {
-      if (error instanceof StoreSuspended) return null
-      throw error
-    })
-    if (taken === null || protocols.includes(taken.record.protocol)) return false
-    const ended: Ended = {
-      record: taken.record,
-      ruling: { ...undecided('protocol-off'), faults: ['ours'] },
-      asked: [],
-      journal: taken.journal,
-      // This process does not have the script, so the transcript has no turns, but their calls were made.
-      lostCalls: [...taken.lostCalls, ...callsIn(taken.journal)],
-      decidedAt: clock(),
-    }
-    const won = await cases.conclude(taken.record, taken.epoch, {
-      verdict: JSON.stringify(verdictOf(ended)),
-      transcript: transcriptOf(ended, () => [], settings.transcriptBytes),
-      carry: null,
-    })
-    if (won) report('case:concluded', { caseId: id, protocol: taken.record.protocol, rounds: 0 })
+    let protocol = ''
+    // This process does not have the script, so the transcript has no turns.
+    const won = await giveUp(
+      { cases, clock, transcriptBytes: settings.transcriptBytes },
+      id,
+      'protocol-off',
+      (taken) => {
+        protocol = taken.record.protocol
+        return !protocols.includes(protocol)
+      },
+    )
+    if (won) report('case:concluded', { caseId: id, protocol, rounds: 0 })
     return won
   }
 

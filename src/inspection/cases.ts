@@ -27,6 +27,8 @@ export interface ShownCase {
   readonly usage: Usage
   /** Why what it waits for can't be shown; null if it can. */
   readonly note: string | null
+  /** The groups of asks that share a job, of those that wait. */
+  readonly groups: readonly AskGroup[]
 }
 
 export interface ShownAnswer {
@@ -53,7 +55,7 @@ export type ShownWait = AskWait & {
   readonly label: string | null
 }
 
-interface CaseParts {
+export interface CaseParts {
   readonly cases: Pick<CaseStore, 'unpublished'>
   readonly protocols: ReadonlyMap<string, Protocol>
   /** What asks wait for, by the jobs that hold them. */
@@ -88,7 +90,7 @@ async function shownCase({ protocols, waits }: CaseParts, found: UnpublishedCase
       return one === undefined ? [] : [{ ...wait, ...speaker(one) }]
     }),
     usage: [...journal.values()].map(({ usage }) => usage).reduce(addUsage, addUsage(noUsage(), usageOf(lostCalls))),
-    note,
+    ...{ note, groups },
   }
 }
 

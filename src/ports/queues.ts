@@ -100,3 +100,16 @@ export interface StageQueues {
   /** Stops taking jobs, aborts attempts through their signal after `graceMs`, and closes. */
   close(graceMs: number): Promise<void>
 }
+
+/** The jobs of open cases, as a person at a command looks at them and puts them right. */
+export interface JobDesk {
+  /** What each of these groups' asks waits for, in their order. */
+  waits(groups: readonly AskGroup[]): Promise<AskWait[]>
+  /** The groups' deferred asks may be tried now, at no attempt's cost; returns how many. Those that a worker has are left. */
+  hurry(groups: readonly AskGroup[]): Promise<number>
+  /** As in {@link StageQueues}. */
+  push(caseIds: readonly string[]): Promise<void>
+  stranded(cases: readonly { readonly caseId: string; readonly groups: readonly AskGroup[] }[]): Promise<string[]>
+  drop(caseIds: readonly string[]): Promise<void>
+  close(): Promise<void>
+}

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { askWaits } from '../../src/adapters/bullmq/ask-waits.ts'
-import { closeJobQueues, openJobQueues } from '../../src/adapters/bullmq/job-queues.ts'
+import { bullJobDesk } from '../../src/adapters/bullmq/job-desk.ts'
 import { caseJobId } from '../../src/adapters/bullmq/jobs.ts'
 import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
@@ -295,8 +294,8 @@ describe('in BullMQ', () => {
     })
     queues.work(noted.work)
     await queues.push(['c1'])
-    const seen = openJobQueues({ connection: client, prefix, stages: STAGES, report: () => {} })
-    const waits = () => askWaits(seen, [...together(asks), ...alone([askOf('c2')])], Date.now())
+    const desk = bullJobDesk({ connection: client, prefix, stages: STAGES, clock: Date.now })
+    const waits = () => desk.waits([...together(asks), ...alone([askOf('c2')])])
     await expect
       .poll(async () => (await waits()).map(({ state }) => state), SOON)
       .toEqual([...['active', 'active', 'deferred', 'none']])
@@ -306,7 +305,12 @@ describe('in BullMQ', () => {
     expect(judged).toMatchObject({ heldMs: 3_600_000, tries: 0, why: 'limited: the limit of m is reached' })
     expect((judged?.readyAt ?? 0) - Date.now()).toBeGreaterThan(3_500_000)
     expect(none).toEqual({ key: '0.0', state: 'none', readyAt: null, tries: 0, heldMs: 0, why: null })
-    await closeJobQueues(seen)
+    // Hurried, the deferred one is asked again at once; what a worker has is left as it is.
+    const asked = () => noted.answered.filter(({ ask }) => ask.stage === 'judge').length
+    expect(asked()).toBe(1)
+    expect(await desk.hurry(together(asks))).toBe(1)
+    await expect.poll(asked, SOON).toBe(2)
+    await desk.close()
   })
 
   it('a case whose asks’ jobs were all lost is found stranded, and goes on when it is pushed', async () => {

@@ -22,7 +22,16 @@ const wait: ShownWait = {
 }
 const open: ShownCase = {
   ...{ id: 'rumor~p~r1', protocol: 'rumor', revision: 1, final: false, state: 'open', openedAt: AT },
-  ...{ deadline: AT + 60_000, takeovers: 1, round: 1, answers: [], waits: [wait], usage: noUsage(), note: null },
+  ...{
+    deadline: AT + 60_000,
+    takeovers: 1,
+    round: 1,
+    answers: [],
+    waits: [wait],
+    usage: noUsage(),
+    note: null,
+    groups: [],
+  },
 }
 const nothing: Inspection = {
   ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, at: AT, thread: null, paused: [], cases: [] },

@@ -3,11 +3,35 @@ import type { Clock } from '../../ports/clock.ts'
 import type { StageQueues } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
 import { backlogOf } from './backlog.ts'
-import { closeJobQueues, openJobQueues } from './job-queues.ts'
+import { closeJobQueues, type JobQueues, openJobQueues } from './job-queues.ts'
 import { caseJobId, ENDED_JOBS_GO } from './jobs.ts'
 import type { QueueSettings, Stage } from './settings.ts'
 import { dropJob, isStranded } from './stranded.ts'
 import { queueWorkers } from './workers.ts'
+
+/** What the service and a person at a command do alike with cases' jobs. */
+export function caseJobs(queues: JobQueues, connection: Redis): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
+  return {
+    async push(caseIds) {
+      if (caseIds.length === 0) return
+      await queues.cases.addBulk(
+        caseIds.map((caseId) => ({
+          name: 'case',
+          data: { caseId },
+          opts: { jobId: caseJobId(caseId), ...ENDED_JOBS_GO },
+        })),
+      )
+    },
+    async stranded(cases) {
+      const found: string[] = []
+      for (const one of cases) if (await isStranded(queues, connection, one)) found.push(one.caseId)
+      return found
+    },
+    async drop(caseIds) {
+      for (const caseId of caseIds) await dropJob(queues, caseId)
+    },
+  }
+}
 
 /**
  * Stage queues on BullMQ. A case's job advances it and ends; each group of asks is a job of its stage, and the one whose
@@ -26,28 +50,9 @@ export function bullQueues(deps: {
   const workers = queueWorkers({ connection, queues, settings, clock, report })
 
   return {
-    async push(caseIds) {
-      if (caseIds.length === 0) return
-      await queues.cases.addBulk(
-        caseIds.map((caseId) => ({
-          name: 'case',
-          data: { caseId },
-          opts: { jobId: caseJobId(caseId), ...ENDED_JOBS_GO },
-        })),
-      )
-    },
+    ...caseJobs(queues, connection),
 
     work: (work) => workers.start(work),
-
-    async stranded(cases) {
-      const found: string[] = []
-      for (const one of cases) if (await isStranded(queues, connection, one)) found.push(one.caseId)
-      return found
-    },
-
-    async drop(caseIds) {
-      for (const caseId of caseIds) await dropJob(queues, caseId)
-    },
 
     backlog: () => backlogOf(queues, clock),
 

@@ -1,0 +1,104 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ListedCase } from '../../src/inspection/open-cases.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { commandIn } from '../support/command-in.ts'
+import {
+  environmentOn,
+  eventually,
+  protocolsOn,
+  type Service,
+  send,
+  startServers,
+  startService,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gavel-cases-'))
+const HELD = { faults: { rate: 1, kinds: ['429' as const], retryAfterSeconds: 600 } }
+let stack: Stack
+let service: Service | undefined
+let environment: Record<string, string>
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 5, ...HELD })
+  environment = environmentOn(stack, {
+    ...protocolsOn('hate'),
+    GAVEL_BREAKER_WINDOW: '1000',
+    GAVEL_BREAKER_MIN_CALLS: '1000',
+    GAVEL_CASES_DEADLINE: '30m',
+  })
+  service = await startService(environment)
+  const file = join(folder, 'posts')
+  const posts = ['a', 'b', 'c'].map((id) => ({
+    ...{ type: 'post', id, text: `Post ${id}.`, createdAt: '2025-03-01T10:00:00Z' },
+    tenant: id === 'c' ? 'acme' : 'default',
+  }))
+  writeFileSync(file, posts.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  await send(environment, file, 'gavel', { kind: 'flat-out' })
+  await eventually(async () => (await list('--state', 'deferred')).length === 3, 60_000)
+}, 120_000)
+afterAll(async () => {
+  await service?.kill('SIGKILL')
+  await stack?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const gavel = (...args: string[]) => commandIn(folder, ['cases', ...args], environment)
+
+async function list(...more: string[]): Promise<ListedCase[]> {
+  const { code, out, said } = await gavel('list', '--json', ...more)
+  if (code !== 0) throw new Error(said)
+  return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as ListedCase]))
+}
+
+describe('gavel cases', () => {
+  it('lists open cases by state, tenant and protocol, with what each waits for', { timeout: 60_000 }, async () => {
+    const all = await list()
+    expect(all.map(({ id, tenant, state, overdue }) => [id, tenant, state, overdue]).sort()).toEqual([
+      ['hate@acme~c~r1', 'acme', 'deferred', false],
+      ['hate~a~r1', 'default', 'deferred', false],
+      ['hate~b~r1', 'default', 'deferred', false],
+    ])
+    for (const { round, answers, waits } of all) {
+      expect([round, answers.length, waits.length]).toEqual([1, 1, 5])
+      expect(waits.every(({ why }) => why === 'rate-limited: status 429')).toBe(true)
+    }
+    expect((await list('--tenant', 'acme')).map(({ id }) => id)).toEqual(['hate@acme~c~r1'])
+    expect(await list('--protocol', 'rumor')).toEqual([])
+    expect(await list('--state', 'stranded')).toEqual([])
+    expect(await list('--most', '1')).toHaveLength(1)
+    const { out } = await gavel('list')
+    expect(out).toMatch(/hate~a~r1.*deferred.*\d+ s: rate-limited: status 429/)
+  })
+
+  it('ends a case without a label, whose verdict says so and whose calls are on the bill', {
+    timeout: 60_000,
+  }, async () => {
+    const { code, out } = await gavel('give-up', 'hate~a~r1', '--why', 'the model is gone')
+    expect([code, out]).toEqual([0, 'hate~a~r1: ended without a label\n'])
+    await eventually(async () => (await verdictsOf(environment)).length === 1, 20_000)
+    const [verdict] = await verdictsOf(environment)
+    expect(verdict).toMatchObject({
+      ...{ id: 'hate~a~r1', label: null, decidedBy: 'none', degraded: ['the model is gone'], faults: ['ours'] },
+      usage: { calls: 5 },
+    })
+    expect((await list()).map(({ id }) => id).sort()).toEqual(['hate@acme~c~r1', 'hate~b~r1'])
+    const again = await gavel('give-up', 'hate~a~r1')
+    expect(again.code).toBe(1)
+    expect(again.said).toContain('No case was ended.')
+  })
+
+  it('lets what is deferred be tried now: nothing is asked twice that was answered', { timeout: 60_000 }, async () => {
+    stack.understudy?.behave({ faults: { rate: 0 } })
+    expect((await gavel('retry', 'hate~b~r1')).out).toBe('hate~b~r1: 5 asks may be tried now\n')
+    await eventually(async () => (await verdictsOf(environment)).some(({ id }) => id === 'hate~b~r1'), 20_000)
+    const verdict = (await verdictsOf(environment)).find(({ id }) => id === 'hate~b~r1')
+    expect(verdict).toMatchObject({ label: 'non-hate', decidedBy: 'judge' })
+    // Ten minutes had been set: the other case still waits for its own.
+    expect((await list()).map(({ id, state }) => [id, state])).toEqual([['hate@acme~c~r1', 'deferred']])
+    expect((await gavel('retry', 'hate~b~r1')).out).toContain('not open')
+  })
+})
