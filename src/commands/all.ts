@@ -22,6 +22,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./show/show.ts'),
   },
   {
+    path: 'top',
+    description: 'how the service stands, live: stages, lag, slots, tenants, spend, oldest waits',
+    load: () => import('./top/top.ts'),
+  },
+  {
     path: 'judge',
     argument: '<file>',
     description: 'judges the subjects of a file in this process, without Kafka or Redis',

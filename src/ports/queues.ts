@@ -111,5 +111,6 @@ export interface JobDesk {
   push(caseIds: readonly string[]): Promise<void>
   stranded(cases: readonly { readonly caseId: string; readonly groups: readonly AskGroup[] }[]): Promise<string[]>
   drop(caseIds: readonly string[]): Promise<void>
+  backlog(): Promise<StageBacklog[]>
   close(): Promise<void>
 }

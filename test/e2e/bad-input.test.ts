@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import kafkajs, { type Message } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
 import { makeTopics } from '../../src/composition/kafka.ts'
@@ -28,7 +29,6 @@ import {
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { samplesOf } from '../support/samples.ts'
 
 const { CompressionTypes } = kafkajs
 const CODECS = ['None', 'GZIP', 'Snappy', 'LZ4', 'ZSTD'] as const

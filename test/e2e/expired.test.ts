@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
@@ -18,7 +19,6 @@ import {
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { samplesOf } from '../support/samples.ts'
 
 const COMMENTS = 300
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { sumOf } from '../../src/adapters/prometheus/samples.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import {
@@ -16,7 +17,6 @@ import {
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { sumOf } from '../support/samples.ts'
 
 /** All that a platform writes for a protocol of its own: one folder… */
 const FOLDER = `

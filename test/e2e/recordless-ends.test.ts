@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import kafkajs, { type Admin, type Kafka, type Transaction } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import { command as replayDeadLetters } from '../../src/commands/dead-letters/replay.ts'
 import { recover } from '../../src/commands/recover.ts'
@@ -23,7 +24,6 @@ import {
   startService,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { samplesOf } from '../support/samples.ts'
 
 // Partitions whose last offsets hold no record, topics that were made anew, and marks of topics that nobody reads any more: the
 // stream's clock goes on for everybody.

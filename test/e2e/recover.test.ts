@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { sumOf } from '../../src/adapters/prometheus/samples.ts'
 import { type Recovered, recover } from '../../src/commands/recover.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
@@ -23,7 +24,6 @@ import {
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { sumOf } from '../support/samples.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-recover-'))
 const data = join(folder, 'redis')

@@ -2,6 +2,7 @@ import type { Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { AskGroup, AskWait, JobDesk } from '../../ports/queues.ts'
+import { backlogOf } from './backlog.ts'
 import { closeJobQueues, openJobQueues } from './job-queues.ts'
 import { type AskJob, askJobId, LIVE } from './jobs.ts'
 import { caseJobs } from './queues.ts'
@@ -56,6 +57,7 @@ export function bullJobDesk(deps: {
       )
       return hurried.reduce((sum, one) => sum + one, 0)
     },
+    backlog: () => backlogOf(queues, clock),
     close: () => closeJobQueues(queues),
   }
 }

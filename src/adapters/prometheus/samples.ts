@@ -1,3 +1,5 @@
+import { entryOf } from '../../domain/entry-of.ts'
+
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -15,7 +17,7 @@ export function samplesOf(page: string, metric: string): Sample[] {
 /** The sum over the metric's series that have these labels; undefined if there is none. */
 export function sumOf(page: string, metric: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
   const found = samplesOf(page, metric).filter((sample) =>
-    Object.entries(labels).every(([label, text]) => sample.labels[label] === text),
+    Object.entries(labels).every(([label, text]) => entryOf(sample.labels, label) === text),
   )
   return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0)
 }
