@@ -1,3 +1,5 @@
+import { jsonOf } from '../src/domain/json-of.ts'
+import { deadLetter } from '../src/domain/messages.ts'
 import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
@@ -133,7 +135,8 @@ function hasRoom(parcels: readonly Parcel[]): boolean {
 /** The outbox's own bytes are sent. An entry that this version can't read is parked: null. */
 async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park): Promise<Parcel | null> {
   if (entry.kind === 'dead-letter') {
-    const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter }
+    const headers = letterHeaders(entry.letter)
+    const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter, headers }
     return { entry, records: [record], sent: new Set() }
   }
   const json = entry.kind === 'verdict' ? entry.verdict : entry.json
@@ -149,6 +152,14 @@ async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park)
     { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
   ]
   return { entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) }
+}
+
+/** The same of a dead letter; none if another version wrote it in a form that this one can't read. */
+function letterHeaders(json: string): Readonly<Record<string, string>> {
+  const read = deadLetter.safeParse(jsonOf({ value: json }))
+  if (!read.success) return {}
+  const { schema, reason, topic } = read.data
+  return { 'gavel-schema': String(schema), 'gavel-reason': reason, 'gavel-topic': topic }
 }
 
 /** What consumers filter by without parsing the record. */

@@ -319,6 +319,17 @@ describe('a record’s headers', () => {
     for (const record of stands) expect(record.headers).toEqual(headers)
   })
 
+  test('of a dead letter say why, and from which topic', async () => {
+    await stores.outbox.putDeadLetters([{ key: 'k', letter: letterOf('QUJD') }])
+    await stores.outbox.putDeadLetters([{ key: 'k', letter: '{"schema":2}' }])
+    start()
+    await expect.poll(() => stands.length, SOON).toBe(2)
+    expect(stands.map(({ headers }) => headers)).toEqual([
+      { 'gavel-schema': '1', 'gavel-reason': 'invalid', 'gavel-topic': 'posts' },
+      {},
+    ])
+  })
+
   test('are none of a verdict that this version reads only in part', async () => {
     await decide('p1')
     start()
