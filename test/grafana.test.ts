@@ -13,7 +13,7 @@ import type { Events } from '../src/ports/report.ts'
 import { UnavailableError } from '../src/tools/stack/servers/local-server.ts'
 import { startPrometheus } from '../src/tools/stack/servers/prometheus.ts'
 import { startStack } from '../src/tools/stack/stack.ts'
-import { clientOf, environmentOn, eventually, settingsOf, silent, tell } from './support/pipeline.ts'
+import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, silent, tell } from './support/pipeline.ts'
 
 const DASHBOARDS = join(PROJECT, 'grafana', 'dashboards')
 const RULES = join(PROJECT, 'config', 'prometheus')
@@ -202,12 +202,16 @@ describe('on a real Prometheus, after the demo event', () => {
     const understudy = { latencyMs: 60, faults: { rate: 0.06, kinds: ['503' as const, 'refusal' as const] } }
     const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy })
     opened.push(() => stack.close())
-    const environment = environmentOn(stack, { GAVEL_LOG_LEVEL: 'silent', GAVEL_CLOCK_IDLE_AFTER: '2s' })
+    const environment = environmentOn(stack, {
+      ...protocolsOn('rumor', 'hate'),
+      GAVEL_LOG_LEVEL: 'silent',
+      GAVEL_CLOCK_IDLE_AFTER: '2s',
+    })
     const settings = { ...settingsOf(environment), ...BOUNDED }
     const [finals, gone] = [new Set<string>(), new Set<string>()]
     const count = ({ verdict }: Events['verdict:published']) => {
       published++
-      if (verdict.final) finals.add(verdict.subjectId)
+      if (verdict.final && verdict.protocol === 'rumor') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
     const app = await startApp(settings, ['intake', 'judge', 'publish'], {

@@ -151,6 +151,19 @@ export const verdicts = () =>
             },
             { max: 1 },
           ),
+          lines(
+            {
+              title: 'Searches by shelf',
+              says: 'Searches of the library a second, by shelf and by whether it had anything to show. Only false: the shelf is missing, empty or another embedder’s.',
+              unit: 'suffix:/s',
+              w: 12,
+              runbooks: ['GavelShelfEmpty'],
+            },
+            {
+              '{{protocol}} {{shelf}} {{found}}':
+                'sum by (protocol, shelf, found) (rate(gavel_shelf_searches_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
         ],
       },
     ],

@@ -39,9 +39,12 @@ export function answerer(deps: {
   const { protocols, cases, gateway, library, scripts, pace, clock, report, settings } = deps
   const locate = locator(deps)
 
-  async function look(wanted: Lookup, { tenant, subjectId }: CaseRecord, signal: AbortSignal): Promise<Settled> {
+  async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
+    const { tenant, subjectId, protocol } = record
     const started = clock()
     const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
+    for (const { shelf, neighbours } of answer.shelves)
+      report('shelf:searched', { protocol, shelf, found: neighbours.length > 0 })
     const usage = { ...noUsage(), promptTokens: tokens }
     return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
   }

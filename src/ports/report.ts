@@ -125,6 +125,8 @@ export interface Events {
     completionTokens: number
     costUsd: number
   }
+  /** A shelf of the library was searched for a case; `found`: it had something to show. */
+  'shelf:searched': { protocol: string; shelf: string; found: boolean }
   /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */
   'memo:hit': { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
   /** A limit of a model or a tenant was reached, and the call waits. */

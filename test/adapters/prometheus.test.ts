@@ -6,7 +6,7 @@ import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/ports/report.
 
 const metrics = () => {
   const { listen, page } = prometheusMetrics({
-    protocols: [{ name: 'rumor', stages: ['stance'], labels: ['rumor'] }],
+    protocols: [{ name: 'rumor', stages: ['stance'], labels: ['rumor'], shelves: ['kold'] }],
     topics: ['posts'],
     models: ['m'],
     roles: { default: ['m'], 'rumor.judge': ['m'] },
@@ -41,6 +41,15 @@ it('counts an error by its source, every source from zero, and without what the 
 
 /** A sample of Gavel's own, but for the host's time, which is never the same twice. */
 const MEASURED = /^gavel_(?!host_time_seconds)/
+
+it('tells searches that found something from those that had nothing to show, shelf by shelf', async () => {
+  const { listen, valuesOf } = metrics()
+  listen('shelf:searched', { protocol: 'rumor', shelf: 'kold', found: false })
+  expect(await valuesOf('gavel_shelf_searches_total')).toEqual([
+    '{protocol="rumor",shelf="kold",found="true"} 0',
+    '{protocol="rumor",shelf="kold",found="false"} 1',
+  ])
+})
 
 it('counts an event in its own series alone', async () => {
   const { listen, text } = metrics()

@@ -17,6 +17,8 @@ export interface World {
   restart(replica: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   end(replica: number): Promise<void>
   start(replica: number): Promise<void>
+  /** Restarts replicas, all but for `only` that one, with these variables besides those that all have. */
+  restartWith(variables: Readonly<Record<string, string>>, only?: number): Promise<void>
   /** Sends these posts' JSON, as their producer would. */
   send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
   /** A post that fits into the stream now. */
@@ -30,9 +32,14 @@ export interface Drill {
   readonly says: string
   /** The alert that must come, to whom; null if nobody may hear anything. */
   readonly expects: { readonly alert: string; readonly to: 'page' | 'ticket' } | null
+  /** A file without which it can't be staged, and the Debian package that has it. */
+  readonly needs?: { readonly file: string; readonly package: string }
   stage(world: World): Promise<void>
   heal(world: World): Promise<void>
 }
+
+/** Changes what a process takes for the time. */
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 
 const each = async (world: World, act: (replica: number) => Promise<void>) => {
   for (let replica = 0; replica < world.replicas; replica++) await act(replica)
@@ -120,6 +127,22 @@ export const DRILLS: readonly Drill[] = [
       ending.set('dead-letters', repeat(1_000, broken))
     },
     heal: async () => ending.get('dead-letters')?.(),
+  },
+  {
+    name: 'clock-off',
+    says: 'the clock of one replica is nine minutes behind',
+    expects: { alert: 'GavelClockOff', to: 'ticket' },
+    needs: { file: FAKETIME, package: 'libfaketime' },
+    stage: ({ restartWith }) =>
+      restartWith({ LD_PRELOAD: FAKETIME, FAKETIME: '-9m', FAKETIME_DONT_FAKE_MONOTONIC: '1' }, 0),
+    heal: ({ restartWith }) => restartWith({}, 0),
+  },
+  {
+    name: 'shelf-empty',
+    says: 'hate is judged too, and none of its shelves is there',
+    expects: { alert: 'GavelShelfEmpty', to: 'ticket' },
+    stage: ({ restartWith }) => restartWith({ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' }),
+    heal: ({ restartWith }) => restartWith({}),
   },
   {
     name: 'service-down',

@@ -7,6 +7,8 @@ export interface Measured {
     readonly name: string
     readonly stages: readonly string[]
     readonly labels: readonly string[]
+    /** Shelves of the library that it is shown. */
+    readonly shelves?: readonly string[]
   }[]
   readonly topics: readonly string[]
   /** Names under which models are called. */

@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
 import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
+import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
 import { openMetricsOf } from './open-metrics.ts'
 import { stageMetrics } from './stages.ts'
@@ -9,7 +10,7 @@ import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
 
 /** In the order in which data passes through what they measure. */
-const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, verdictMetrics, stateMetrics]
+const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, libraryMetrics, verdictMetrics, stateMetrics]
 
 /** Which process of which deployment is measured. */
 interface Identity {
