@@ -39,7 +39,7 @@ export interface Drill {
 }
 
 /** Changes what a process takes for the time. */
-const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 
 const each = async (world: World, act: (replica: number) => Promise<void>) => {
   for (let replica = 0; replica < world.replicas; replica++) await act(replica)
