@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PROJECT } from '../config/load.ts'
 import { dashboardFiles } from '../grafana/code/all.ts'
+import { drawAll } from '../grafana/code/pictures.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
 import { produce } from '../src/commands/produce.ts'
 import { startApp } from '../src/composition/service.ts'
@@ -172,6 +174,7 @@ describe('on a real Prometheus, after the demo event', () => {
   const opened: (() => Promise<unknown>)[] = []
   let unavailable: string | undefined
   let ask: Ask
+  let prometheusUrl = ''
   let startedAt = 0
   let published = 0
   let exported: ReadonlySet<string> = new Set()
@@ -225,7 +228,8 @@ describe('on a real Prometheus, after the demo event', () => {
       ruleFiles: FILES.map((file) => join(RULES, file)),
     })
     opened.push(() => prometheus.close())
-    ask = asking(prometheus.settings.PROMETHEUS_URL ?? '')
+    prometheusUrl = prometheus.settings.PROMETHEUS_URL ?? ''
+    ask = asking(prometheusUrl)
     const sees = async (expr: string) => (await ask('query', { query: expr })).some(finite)
     await eventually(
       () => sees('gavel_stage_jobs'),
@@ -290,6 +294,26 @@ describe('on a real Prometheus, after the demo event', () => {
     expect(found.some(finite), `${expr} found nothing but ${JSON.stringify(found).slice(0, 500)}`).toBe(true)
     for (const { metric } of found) expect(Object.keys(metric), `of ${expr}`).toEqual(expect.arrayContaining(legend))
     await expectKnown(expr)
+  })
+
+  it('every dashboard is drawn without Grafana, each panel with what Prometheus has', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gavel-pictures-'))
+    try {
+      const files = await drawAll(prometheusUrl, { from: startedAt, to: Date.now() / 1000 }, folder)
+      expect(files.map((file) => basename(file))).toHaveLength(dashboards.length)
+      for (const [at, file] of files.entries()) {
+        const svg = readFileSync(file, 'utf8')
+        const board = dashboards.find(({ uid }) => basename(file) === `${uid}.svg`)
+        for (const { title } of board?.panels ?? []) expect(svg).toContain(`>${title.replaceAll("'", '&#39;')}<`)
+        const series = svg.match(/<path /g)?.length ?? 0
+        expect(series, `lines in picture ${at}`).toBeGreaterThan(4)
+        expect(svg).not.toMatch(/NaN|undefined/)
+        expect(svg).toContain('not Grafana’s own drawing')
+        if (process.env.GAVEL_KEEP_PICTURES) copyFileSync(file, join(process.env.GAVEL_KEEP_PICTURES, basename(file)))
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 
   it.each(variables)('$name has values', async ({ query }) => {

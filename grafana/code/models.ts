@@ -74,7 +74,7 @@ export const models = () =>
               title: 'Chains',
               says: 'The models of each chain of models.roles, and whether they are called now (0), tried (1) or left alone (2) by the replica that sees them worst.',
               unit: 'short',
-              w: 10,
+              w: 12,
               h: 8,
               runbooks: ['GavelNoModel'],
             },

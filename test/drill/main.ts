@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import Table from 'cli-table3'
 import { PROJECT } from '../../config/load.ts'
+import { drawAll } from '../../grafana/code/pictures.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { inputsOf, topicsOf } from '../../src/composition/topics.ts'
 import { startAlertmanager } from '../../src/tools/stack/servers/alertmanager.ts'
@@ -23,6 +24,7 @@ says who was told of it and when. Ends with 1 if a drill went otherwise than its
 
 Options:
   --only <a,b>  these drills alone: ${DRILLS.map(({ name }) => name).join(', ')}
+  --pictures <folder>  draws the dashboards over all drills there
   --json        one JSON object a drill
   -h, --help    display help
 `
@@ -85,7 +87,7 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
   const configFile = join(await temporaryFolder('drill'), 'alertmanager.yml')
   writeFileSync(configFile, routes.replaceAll('http://127.0.0.1:9095', webhook.url))
   const alertmanager = keep(await startAlertmanager({ say, configFile }))
-  keep(
+  const prometheus = keep(
     await startPrometheus({
       say,
       scrape: ports.map((port) => `127.0.0.1:${port}`),
@@ -113,7 +115,7 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
       }
     },
   }
-  return { world, webhook }
+  return { world, webhook, prometheusUrl: prometheus.settings.PROMETHEUS_URL ?? '' }
 }
 
 /** The platform: posts, two a second in the stream's own time; what Kafka does not take is not sent again. */
@@ -210,7 +212,12 @@ async function run(drill: Drill, world: World, heard: readonly Notification[], s
 }
 
 const { values } = parseArgs({
-  options: { only: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  options: {
+    only: { type: 'string' },
+    pictures: { type: 'string' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  },
 })
 if (values.help) {
   process.stdout.write(HELP)
@@ -229,7 +236,8 @@ const closing: Closing = []
 const outcomes: Outcome[] = []
 let skipped = 0
 try {
-  const { world, webhook } = await startWorld(say, closing)
+  const began = Date.now() / 1000
+  const { world, webhook, prometheusUrl } = await startWorld(say, closing)
   say('Two replicas run; a minute of quiet first.')
   await sleep(60_000, undefined, { signal: stop.signal })
   for (const drill of DRILLS.filter(({ name }) => names.includes(name))) {
@@ -244,6 +252,8 @@ try {
     say(JSON.stringify(outcome))
     if (values.json) process.stdout.write(`${JSON.stringify(outcome)}\n`)
   }
+  if (values.pictures !== undefined)
+    for (const file of await drawAll(prometheusUrl, { from: began, to: Date.now() / 1000 }, values.pictures)) say(file)
 } catch (error) {
   if (!stop.signal.aborted) throw error
 } finally {
