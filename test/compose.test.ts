@@ -22,7 +22,9 @@ const service = z.strictObject({
 const compose = z
   .strictObject({
     name: z.string(),
-    services: z.strictObject({ redis: service, kafka: service, prometheus: service, grafana: service }),
+    services: z.strictObject({
+      ...{ redis: service, kafka: service, prometheus: service, alertmanager: service, grafana: service },
+    }),
     volumes: z.record(z.string(), z.null()),
   })
   .parse(parse(text('compose.yaml')))
@@ -68,6 +70,25 @@ it('runs the Kafka that the local stack runs, as one node that names itself loca
     KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: 1,
   })
   expect(Buffer.from(String(kafka.environment.CLUSTER_ID), 'base64url')).toHaveLength(16)
+})
+
+it('has Prometheus tell Alertmanager, which reads the routes of this project', () => {
+  const config = z
+    .looseObject({
+      alerting: z.object({
+        alertmanagers: z.array(z.object({ static_configs: z.array(z.object({ targets: z.array(z.string()) })) })),
+      }),
+    })
+    .parse(parse(text('config', 'prometheus', 'prometheus.yml')))
+  const told = config.alerting.alertmanagers.flatMap(({ static_configs }) =>
+    static_configs.flatMap(({ targets }) => targets),
+  )
+  expect(told).toEqual(['alertmanager:9093'])
+  const { ports, command } = compose.services.alertmanager
+  expect(ports).toEqual(['127.0.0.1:9093:9093'])
+  const file = command?.find((word) => word.startsWith('--config.file='))?.slice('--config.file='.length) ?? ''
+  const mount = inside('alertmanager', file)
+  expect(existsSync(join(PROJECT, mount?.source ?? '', file.slice((mount?.target ?? '').length + 1)))).toBe(true)
 })
 
 it('has Prometheus scrape the port that Gavel serves', () => {
