@@ -4,9 +4,9 @@ import { stepsUsed } from './steps.ts'
 export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
 
 /**
- * Whose fault it is that a verdict is degraded: `ours`, Gavel's or its operator's (a deadline, a budget, load, the
- * library); `model`, a model's answers or its endpoint; `evidence`, something that the subject or its thread lacks, or
- * has more of than is judged. The first that applies is the one to look at first.
+ * Whose fault it is that a verdict is degraded: `ours`, Gavel's or its operator's (a deadline, a budget, load, a library that
+ * can't be read); `model`, a model's answers or its endpoint; `evidence`, something that the subject, its thread or a shelf
+ * lacks, or has more of than is judged. The first that applies is the one to look at first.
  */
 export const FAULTS = ['ours', 'model', 'evidence'] as const
 export type Fault = (typeof FAULTS)[number]
