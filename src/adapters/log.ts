@@ -61,13 +61,16 @@ export function logListener(level: string, now: () => number, process?: object):
     const loudness = LEVELS[name] ?? 'debug'
     if (!log.isLevelEnabled(loudness)) return
     if (name === 'error') {
-      const { where, error } = event as Events['error']
+      const { where, error, ...ids } = event as Events['error']
       const described = describeError(error)
       // Expired locks come in groups: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
       const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
       if (silent !== null)
-        log[loudness]({ event: ERROR_IN_LOG, where, ...described, ...(silent > 0 ? { alsoTimes: silent } : {}) })
+        log[loudness]({
+          ...{ event: ERROR_IN_LOG, where, ...described, ...shortened(ids) },
+          ...(silent > 0 ? { alsoTimes: silent } : {}),
+        })
       return
     }
     if (name === 'verdict:published')

@@ -40,11 +40,11 @@ export function answerer(deps: {
   const locate = locator(deps)
 
   async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
-    const { tenant, subjectId, protocol } = record
+    const { tenant, subjectId, protocol, id: caseId } = record
     const started = clock()
     const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
     for (const { shelf, neighbours } of answer.shelves)
-      report('shelf:searched', { protocol, shelf, found: neighbours.length > 0 })
+      report('shelf:searched', { protocol, shelf, found: neighbours.length > 0, caseId })
     const usage = { ...noUsage(), promptTokens: tokens }
     return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
   }
@@ -88,9 +88,9 @@ export function answerer(deps: {
   async function answerOnce(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
     const { protocol, stage, caseId, run, key } = staged
     const startedAt = clock()
-    report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds })
+    report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
     const ended = (outcome: AskOutcome) =>
-      report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome })
+      report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
     const located = await locate(staged)
     if (located.at === 'other-version') {
       ended('retry')

@@ -29,7 +29,7 @@ export function replayCase(
     progress ??= begin(scriptOf(protocol, taken.record))
     return { replayState: proceed(progress, taken.journal), progress }
   } catch (error) {
-    report('error', { where: `script ${protocol.name}`, error })
+    report('error', { where: `script ${protocol.name}`, error, caseId: taken.record.id })
     const why = `the protocol's script failed on this subject (${error instanceof Error ? error.name : 'error'})`
     return givenUp(
       why,

@@ -106,7 +106,8 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       ...{ pay: chain.pay, instead: chain.instead },
     })
     const { memoHits: hits } = settled.usage
-    if (hits > 0) report('memo:hit', { protocol: context.protocol, stage: ask.stage, hits, ...saved })
+    if (hits > 0)
+      report('memo:hit', { protocol: context.protocol, stage: ask.stage, hits, ...saved, caseId: context.caseId })
     return settled
   }
 

@@ -77,6 +77,7 @@ export function callsInFlight(deps: {
           promptTokens: charge?.promptTokens ?? 0,
           completionTokens: charge?.completionTokens ?? 0,
           costUsd: charge?.costUsd ?? 0,
+          ...{ caseId: context.caseId, callId: id },
         })
       },
     }

@@ -57,11 +57,11 @@ export function reservations(deps: {
     const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
     if (reserved.granted) return reserved.unlimited !== true
-    report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why })
+    report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why, caseId })
     throw refusalOf(reserved, settings.whenSpent)
   }
 
-  async function reserveRoom({ model, tenant, askId, atMost }: Reserving): Promise<Ticket | null> {
+  async function reserveRoom({ model, tenant, caseId, askId, atMost }: Reserving): Promise<Ticket | null> {
     const { models, tenants } = settings.limits
     const scopes = [
       { kind: 'model' as const, name: `model:${model}`, limits: entryOf(models, model) ?? models.default ?? {} },
@@ -74,7 +74,7 @@ export function reservations(deps: {
     )
     if (reserved.granted) return reserved.ticket
     const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'
-    report('call:limited', { scope: kind, waitMs: reserved.waitMs })
+    report('call:limited', { scope: kind, waitMs: reserved.waitMs, caseId })
     const wait = { delayMs: reserved.waitMs, costsAttempt: false }
     throw new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
   }
@@ -84,6 +84,7 @@ export function reservations(deps: {
     const [money, room] = await Promise.allSettled([reserveMoney(call), reserveRoom(call)])
     const paid = money.status === 'fulfilled' && money.value
     const ticket = room.status === 'fulfilled' ? room.value : null
+    const ids = { caseId: call.caseId, callId: call.id }
     return {
       check() {
         for (const granted of [money, room]) if (granted.status === 'rejected') throw granted.reason
@@ -91,10 +92,12 @@ export function reservations(deps: {
       settle(spent, counted) {
         if (ticket !== null)
           void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch((error: unknown) =>
-            report('error', { where: 'limits', error }),
+            report('error', { where: 'limits', error, ...ids }),
           )
         if (paid)
-          void budgets.settle(call.id, spent).catch((error: unknown) => report('error', { where: 'budgets', error }))
+          void budgets
+            .settle(call.id, spent)
+            .catch((error: unknown) => report('error', { where: 'budgets', error, ...ids }))
       },
       async release() {
         const released = await Promise.allSettled([
@@ -102,7 +105,7 @@ export function reservations(deps: {
           paid ? budgets.settle(call.id, NOTHING) : null,
         ])
         for (const one of released)
-          if (one.status === 'rejected') report('error', { where: 'gateway', error: one.reason })
+          if (one.status === 'rejected') report('error', { where: 'gateway', error: one.reason, ...ids })
       },
     }
   }

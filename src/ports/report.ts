@@ -92,6 +92,15 @@ export interface UsedShare {
 /** Whether a model is called (`closed`), avoided (`open`), or tried by a few probes (`half-open`). */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
+/** What a line of the log belongs to, as far as that is known: by these ids it is found beside `gavel show`. */
+export interface Ids {
+  readonly caseId?: string
+  /** Of an ask: its key in the case's journal. */
+  readonly key?: string
+  /** Of a call to a model. */
+  readonly callId?: string
+}
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
@@ -108,14 +117,14 @@ export interface Events {
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
-  'ask:started': { protocol: string; stage: string; waitSeconds: number }
-  'ask:ended': { protocol: string; stage: string; seconds: number; outcome: AskOutcome }
+  'ask:started': Ids & { protocol: string; stage: string; waitSeconds: number }
+  'ask:ended': Ids & { protocol: string; stage: string; seconds: number; outcome: AskOutcome }
   /** A job whose worker sent no heartbeat for too long was given to another. */
   'job:stalled': { queue: string }
   /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
   'job:lapsed': { queue: string; jobs: number }
   /** A call to a model ended. */
-  'call:ended': {
+  'call:ended': Ids & {
     protocol: string
     stage: string
     model: string
@@ -126,13 +135,13 @@ export interface Events {
     costUsd: number
   }
   /** A shelf of the library was searched for a case; `found`: it had something to show. */
-  'shelf:searched': { protocol: string; shelf: string; found: boolean }
+  'shelf:searched': Ids & { protocol: string; shelf: string; found: boolean }
   /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */
-  'memo:hit': { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
+  'memo:hit': Ids & { protocol: string; stage: string; hits: number; promptTokens: number; completionTokens: number }
   /** A limit of a model or a tenant was reached, and the call waits. */
-  'call:limited': { scope: LimitKind; waitMs: number }
+  'call:limited': Ids & { scope: LimitKind; waitMs: number }
   /** A budget had no room for a call. */
-  'budget:refused': { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
+  'budget:refused': Ids & { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
   /** A model's circuit breaker changed its state. */
   'breaker:changed': { model: string; to: BreakerState }
   /** A verdict was acknowledged by Kafka. */
@@ -176,7 +185,7 @@ export interface Events {
   /** Records wait because the broker accepts none for their topic; or publication resumed. */
   'publication:held': { what: PublishedKind; held: boolean; why: string }
   /** An operation outside of any one message or ask failed, and will be retried. */
-  error: { where: ErrorPlace; error: unknown }
+  error: Ids & { where: ErrorPlace; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
   /** The key of fences and sampling is not set, or has changed. */
   'key:unset': { advice: string }

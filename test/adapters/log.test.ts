@@ -23,6 +23,7 @@ trouble('long', Object.assign(new Error('x'.repeat(9_000)), { code: 'y'.repeat(9
 log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u2028\\u007f~r1' })
 log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
 log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
+log('error', { where: 'with ids', error: new Error('m'), caseId: 'rumor~p~r1', key: '1.2', callId: 'c' + 'c'.repeat(9_000) })
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
 for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
 `
@@ -50,6 +51,16 @@ describe('the log', () => {
     expect(at('url')).toMatchObject({ message: 'no answer at redis://…@host:1/0 and rediss://…@other' })
     expect(at('properties')).toMatchObject({ message: 'm' })
     expect(at('a text')).toMatchObject({ error: 'string', message: '' })
+  })
+
+  it('tells of which case, ask and call an error was, where that is known', () => {
+    expect(at('with ids')).toMatchObject({
+      message: 'm',
+      caseId: 'rumor~p~r1',
+      key: '1.2',
+      callId: expect.stringMatching(/^c+$/),
+    })
+    expect(at('lines')).not.toHaveProperty('caseId')
   })
 
   it('grows with nobody’s text', () => {

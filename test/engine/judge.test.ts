@@ -829,8 +829,8 @@ describe('the report of an ask', () => {
     await workOff(worker(), id)
     const one = { protocol: 'talk', stage: 'word', seconds: 0.005 }
     expect(endsOf(events())).toEqual([
-      { ...one, outcome: 'answered' },
-      { ...one, outcome: 'failed' },
+      { ...one, outcome: 'answered', caseId: 'talk~P~r1', key: '0.0' },
+      { ...one, outcome: 'failed', caseId: 'talk~P~r1', key: '0.1' },
     ])
   })
 

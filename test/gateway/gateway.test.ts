@@ -415,7 +415,7 @@ describe('what is known', () => {
     expect(calls).toHaveLength(1)
     expect(told).toContainEqual({
       ...{ name: 'memo:hit', protocol: 'rumor', stage: 'opinion', hits: 1 },
-      ...{ promptTokens: 100, completionTokens: 10 },
+      ...{ promptTokens: 100, completionTokens: 10, caseId: 'other' },
     })
   })
 
@@ -454,7 +454,10 @@ describe('a limit', () => {
     await expect(put()).rejects.toMatchObject({ code: 'limited', costsAttempt: false, delayMs: expect.any(Number) })
     expect(requests).toHaveLength(1)
     expect(calls).toHaveLength(1)
-    expect(told).toContainEqual({ name: 'call:limited', scope: 'model', waitMs: expect.any(Number) })
+    expect(told).toContainEqual({
+      ...{ name: 'call:limited', scope: 'model', waitMs: expect.any(Number) },
+      caseId: 'rumor~p~r1',
+    })
   })
 
   test('is that of its model and its tenant alone', async () => {
@@ -497,7 +500,10 @@ describe('a budget', () => {
     await put()
     await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'budget' })
     expect(requests).toHaveLength(1)
-    expect(told).toContainEqual({ name: 'budget:refused', scope: 'verdict', unit: 'tokens', why: 'spent' })
+    expect(told).toContainEqual({
+      ...{ name: 'budget:refused', scope: 'verdict', unit: 'tokens', why: 'spent' },
+      caseId: 'rumor~p~r1',
+    })
   })
 
   test('of one verdict is not another’s', async () => {

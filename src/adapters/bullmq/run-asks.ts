@@ -67,7 +67,7 @@ export async function runAsks(
     try {
       return await work.answer({ ...of, key }, { number: tries + 1, last, waitSeconds, heldMs, signal: stopping })
     } catch (error) {
-      report('error', { where: `worker ${stageName(of)}`, error })
+      report('error', { where: `worker ${stageName(of)}`, error, caseId: of.caseId, key })
       return last ? { end: 'done', advance: false } : { end: 'again', why: 'an unexpected error, which is in the log' }
     }
   }

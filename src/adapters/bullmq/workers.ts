@@ -29,6 +29,12 @@ interface EarlierStage extends Stage {
   readonly run: StageRun
 }
 
+/** The case that a job is for. */
+function caseOf(data: unknown): { caseId?: string } {
+  const { caseId } = (data ?? {}) as { readonly caseId?: unknown }
+  return typeof caseId === 'string' ? { caseId } : {}
+}
+
 /** The workers of this process, over the queues of cases and of all stages. */
 export function queueWorkers(deps: {
   connection: Redis
@@ -73,7 +79,7 @@ export function queueWorkers(deps: {
     })
     worker.on('lockRenewalFailed', (jobs) => report('job:lapsed', { queue, jobs: jobs.length }))
     worker.on('stalled', () => report('job:stalled', { queue }))
-    worker.on('failed', (_, error) => report('error', { where: `worker ${name}`, error }))
+    worker.on('failed', (job, error) => report('error', { where: `worker ${name}`, error, ...caseOf(job?.data) }))
     workers.push(worker)
   }
 
