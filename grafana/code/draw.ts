@@ -149,7 +149,7 @@ function drawHeat(all: readonly Named[], size: Size): string {
   const buckets = new Set(seen.map(({ le }) => le))
   const order = sorted.map(({ metric }) => metric.le ?? '').filter((le) => buckets.has(le))
   return svgOf([cell(seen, { x: 'time', y: 'le', fill: 'count', inset: 0 })], size, {
-    x: { axis: null },
+    x: { axis: null, type: 'band' },
     y: { domain: order.reverse(), label: null },
     color: { scheme: 'oranges' },
   })

@@ -42,6 +42,17 @@ it('counts an error by its source, every source from zero, and without what the 
 /** A sample of Gavel's own, but for the host's time, which is never the same twice. */
 const MEASURED = /^gavel_(?!host_time_seconds)/
 
+it('says for which reasons intake is paused, until it goes on', async () => {
+  const { listen, valuesOf } = metrics()
+  const paused = async () =>
+    (await valuesOf('gavel_intake_paused_by')).filter((line) => line.endsWith(' 1')).map((line) => line.slice(0, -2))
+  expect(await paused()).toEqual([])
+  listen('intake:paused', { signals: ['store-full', 'due-age'], reason: 'r' })
+  expect((await paused()).sort()).toEqual(['{reason="due-age"}', '{reason="store-full"}'])
+  listen('intake:resumed', {})
+  expect(await paused()).toEqual([])
+})
+
 it('tells searches that found something from those that had nothing to show, shelf by shelf', async () => {
   const { listen, valuesOf } = metrics()
   listen('shelf:searched', { protocol: 'rumor', shelf: 'kold', found: false })

@@ -36,6 +36,12 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     registers,
   })
   const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
+  const pausedBy = new Gauge({
+    name: 'gavel_intake_paused_by',
+    help: '1 while intake is paused, for each of the reasons for which it was.',
+    labelNames: ['reason'],
+    registers,
+  })
   const pauses = new Counter({
     name: 'gavel_intake_pauses_total',
     help: 'How often intake paused, by what was too deep, too old or too full.',
@@ -45,6 +51,10 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
 
   for (const topic of topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
+  const goOn = () => {
+    for (const reason of PRESSURE_KINDS) pausedBy.set({ reason }, 0)
+  }
+  goOn()
   for (const reason of PRESSURE_KINDS) pauses.inc({ reason }, 0)
 
   return {
@@ -53,8 +63,12 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     'intake:paused': ({ signals }) => {
       paused.set(1)
       for (const reason of signals) pauses.inc({ reason })
+      for (const reason of signals) pausedBy.set({ reason }, 1)
     },
-    'intake:resumed': () => paused.set(0),
+    'intake:resumed': () => {
+      paused.set(0)
+      goOn()
+    },
     'kafka:lag': ({ partitions }) => {
       for (const gauge of [lagMessages, lagSeconds]) gauge.reset()
       for (const { topic, partition, messages: behind, seconds } of partitions ?? []) {
