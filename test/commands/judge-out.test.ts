@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -10,13 +9,14 @@ import { PROJECT } from '../../config/load.ts'
 import { verdict } from '../../src/domain/verdict.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
 const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
 const SEED = process.env.JUDGE_OUT_SEED ?? String(Date.now())
 const KILLS = 6
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-judge-out-'))
+const folder = ownFolder('judge-out')
 let understudy: Understudy
 beforeAll(async () => {
   understudy = await startUnderstudy({ latencyMs: 150 })

@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -10,11 +9,12 @@ import { judgeFile } from '../../src/commands/judge.ts'
 import { type Post, snapshot } from '../../src/domain/thread.ts'
 import { noComments, transcript, verdict } from '../../src/domain/verdict.ts'
 import { scoredIn } from '../e2e/rumoureval.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
 const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
 const DATA = join(PROJECT, '..', 'shared', 'data')
-const folder = mkdtempSync(join(tmpdir(), 'gavel-judge-'))
+const folder = ownFolder('judge')
 
 interface Ended {
   readonly code: number

@@ -1,12 +1,12 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { verdict } from '../../src/domain/verdict.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-paper-memo-'))
+const folder = ownFolder('paper-memo')
 const settings = loadSettings({})
 
 const when = { createdAt: '2025-01-01T12:00:00Z' }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ownFolder } from './own-folder.ts'
 
 /** Paths of PEM files, which hold for two days. */
 export interface Certificates {
@@ -18,7 +18,7 @@ export interface Certificates {
 
 /** Makes certificates with openssl in a temporary folder; null where there is no openssl. */
 export function makeCertificates(): Certificates | null {
-  const folder = mkdtempSync(join(tmpdir(), 'gavel-certificates-'))
+  const folder = ownFolder('certificates')
   const at = (name: string) => join(folder, name)
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe', cwd: folder })
   try {

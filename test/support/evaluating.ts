@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadSettings } from '../../config/load.ts'
 import { evaluate } from '../../src/composition/evaluation.ts'
@@ -15,10 +14,11 @@ import type { Model, ModelRequest } from '../../src/ports/model.ts'
 import type { ProtocolKind } from '../../src/protocols/kind.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { fill, type JsonSchema } from '../../src/tools/understudy/json-schema.ts'
+import { ownFolder } from './own-folder.ts'
 
-/** A new empty folder. */
+/** A new empty folder, which is gone after the file's tests. */
 export function scratch(): string {
-  return mkdtempSync(join(tmpdir(), 'gavel-evaluating-'))
+  return ownFolder('evaluating')
 }
 
 export function kindOf(name: string): ProtocolKind {

@@ -1,15 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { recover } from '../../src/commands/recover.ts'
+import { ownFolder } from './own-folder.ts'
 import { allFinal, eventually, type Service, send, settingsOf, silent, tell, verdictsOf } from './pipeline.ts'
 
 let files = 0
 
 /** A file of a few posts with two comments each, and their ids. */
 export function handful(posts = 5): { file: string; ids: readonly string[] } {
-  const file = join(mkdtempSync(join(tmpdir(), 'gavel-handful-')), 'posts.jsonl')
+  const file = join(ownFolder('handful'), 'posts.jsonl')
   const ids = Array.from({ length: posts }, (_, index) => `post-${++files}-${index}`)
   const createdAt = '2026-01-01T00:00:00Z'
   const lines = ids.flatMap((id) => [
