@@ -68,6 +68,7 @@ export function publisher(deps: {
 
   async function read(): Promise<void> {
     let [adopted, forgot, kept] = [0, 0, clock()]
+    report('loop:succeeded', { loop: 'publisher' })
     while (!stopping) {
       try {
         if (clock() - kept > STILL_SENDING_MS) {
@@ -79,6 +80,7 @@ export function publisher(deps: {
         }
         if (!hasRoom(inHand())) {
           await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
+          report('loop:succeeded', { loop: 'publisher' })
           continue
         }
         if (clock() - adopted > ADOPT_EVERY_MS) {
@@ -90,6 +92,7 @@ export function publisher(deps: {
           await outbox.forget(FORGOTTEN_MS)
         }
         for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await takeOnce(entry)
+        report('loop:succeeded', { loop: 'publisher' })
       } catch (error) {
         report('error', { where: 'publisher', error })
         if (!stopping) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))

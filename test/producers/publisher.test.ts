@@ -18,6 +18,8 @@ let down: Set<string>
 /** Records by topic, as they stand there. */
 let stands: Outgoing[]
 let requests: number
+/** How often the publisher said that it has looked into the outbox. */
+let looks: number
 let stores: ReturnType<typeof memoryStores>
 let told: { 'publication:held': Events['publication:held'][]; 'message:dead': Events['message:dead'][] }
 let own: ReturnType<typeof publisher> | undefined
@@ -45,6 +47,7 @@ function start(outbox: Outbox = stores.outbox, failed: (error: unknown) => void 
       if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
       if (name === 'error') failed((event as Events['error']).error)
       if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
+      if (name === 'loop:succeeded') looks++
     },
     settings: { name: 'one', topics },
   })
@@ -56,6 +59,7 @@ beforeEach(() => {
   down = new Set()
   stands = []
   requests = 0
+  looks = 0
   stores = memoryStores(Date.now)
   told = { 'publication:held': [], 'message:dead': [] }
   own = undefined
@@ -291,6 +295,22 @@ describe('a topic that takes nothing', () => {
     limits = {}
     await expect.poll(() => letters().length, SOON).toBe(1)
   })
+})
+
+test('says that its loop goes on, and says nothing while the outbox can not be read', async () => {
+  let broken = false
+  const next: Outbox['next'] = async (...args) => {
+    if (broken) throw new Error('no Redis')
+    return stores.outbox.next(...args)
+  }
+  let failures = 0
+  start({ ...stores.outbox, next }, () => failures++)
+  await expect.poll(() => looks, SOON).toBeGreaterThan(2)
+  broken = true
+  await expect.poll(() => failures, SOON).toBeGreaterThan(1)
+  const before = looks
+  await expect.poll(() => failures, SOON).toBeGreaterThan(2)
+  expect(looks).toBe(before)
 })
 
 describe('a record’s headers', () => {
