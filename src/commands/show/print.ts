@@ -5,7 +5,7 @@ import { counted, printable, type Terminal, table } from '../terminal.ts'
 import { verdictLine } from '../verdict-line.ts'
 import { printDebates } from './transcript.ts'
 
-/** Most messages that are listed one by one; of more, the first and the last of them. */
+/** Most messages, answers and waits that are listed one by one; of more messages, the first and the last of them. */
 const MOST_LISTED = 40
 const MOST_TEXT = 280
 
@@ -82,24 +82,31 @@ function caseIn(
   return [
     `${state}, opened ${iso(openedAt)} (${ago(at - openedAt)}), deadline ${iso(deadline)}, taken up ${counted(takeovers, 'time')}`,
     `${answers.length} answered, ${waits.length} not yet${round === null ? '' : `, in round ${round}`}; ${counted(usage.calls, 'call')}, $${usage.costUsd.toFixed(4)}`,
+    ...(Math.max(answers.length, waits.length) > MOST_LISTED
+      ? [`the last ${MOST_LISTED} answers and the first ${MOST_LISTED} waits are listed; --json has them all`]
+      : []),
     ...(note === null ? [] : [printable(note, 300)]),
     ...(answers.length === 0
       ? []
       : table(
           ['ask', 'stage', 'role', 'model', 'ms', 'calls', '$', ''],
-          answers.map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
-            ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
-            ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
-          ]),
+          answers
+            .slice(-MOST_LISTED)
+            .map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
+              ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
+              ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
+            ]),
         ).split('\n')),
     ...(waits.length === 0
       ? []
       : table(
           ['ask', 'stage', 'role', 'waits', 'tries', 'deferred in all'],
-          waits.map((wait) => [
-            ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
-            ago(wait.heldMs),
-          ]),
+          waits
+            .slice(0, MOST_LISTED)
+            .map((wait) => [
+              ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
+              ago(wait.heldMs),
+            ]),
         ).split('\n')),
   ]
 }
