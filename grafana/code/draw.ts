@@ -43,7 +43,7 @@ export async function drawDashboard(board: Dashboard, ask: Ask, range: { readonl
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11">
 <rect width="100%" height="100%" fill="#f4f5f5"/>
 <text x="8" y="22" font-size="18" font-weight="bold">${escaped(board.title ?? '')}</text>
-<text x="8" y="42" fill="#555">${when}. Drawn from Prometheus’ data by npm run pictures: not Grafana’s own drawing.</text>
+<text x="8" y="42" fill="#555">${when}, times in UTC. Drawn from Prometheus’ data by npm run pictures: not Grafana’s own drawing.</text>
 ${drawn.join('\n')}
 </svg>
 `
@@ -163,11 +163,15 @@ function bound({ metric: { le = '' } }: Series): number {
 function drawLines(all: readonly Named[], unit: string, size: Size): string {
   const greatest = (one: Named) => Math.max(...one.values.map(([, value]) => Number(value)).filter(Number.isFinite), 0)
   const shown = [...all].sort((a, b) => greatest(b) - greatest(a)).slice(0, MOST_SERIES)
-  const points = shown.flatMap(({ name, values }) =>
-    values.flatMap(([time, value]) =>
-      Number.isFinite(Number(value)) ? [{ time: new Date(time * 1000), value: Number(value), name }] : [],
-    ),
-  )
+  const points = shown.flatMap(({ name, values }) => {
+    // Where Prometheus has nothing, no line is drawn.
+    const steps = values.slice(1).map(([time], at) => time - (values[at]?.[0] ?? time))
+    const step = Math.min(...steps)
+    return values.flatMap(([time, value], at) => [
+      ...((steps[at - 1] ?? 0) > 1.5 * step ? [{ time: new Date((time - step) * 1000), value: Number.NaN, name }] : []),
+      ...(Number.isFinite(Number(value)) ? [{ time: new Date(time * 1000), value: Number(value), name }] : []),
+    ])
+  })
   if (points.length === 0) return nothing(size)
   const names = [...new Set(shown.map(({ name }) => name))]
   const more = all.length - shown.length
@@ -175,7 +179,7 @@ function drawLines(all: readonly Named[], unit: string, size: Size): string {
     [lineY(points, { x: 'time', y: 'value', stroke: 'name', z: 'name' })],
     { width: size.width, height: size.height - LEGEND },
     {
-      x: { label: null, ticks: 4 },
+      x: { label: null, ticks: 4, type: 'utc' },
       y: { label: null, zero: true, grid: true, ticks: 4, tickFormat: (value: number) => inUnit(value, unit) },
       color: { domain: names, range: names.map((_, at) => COLOURS[at % COLOURS.length] ?? 'black') },
       marginLeft: 62,

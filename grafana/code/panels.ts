@@ -125,34 +125,53 @@ function named(texts: Readonly<Record<string, string>> | undefined): ValueMappin
   return [{ type: MappingType.ValueToText, options }, NOTHING]
 }
 
-/** One number, as it is now. */
-export function stat(
-  { title, says, unit, decimals, w = 4, h = 4, runbooks }: Shown,
-  more: Colours & { readonly texts?: Readonly<Record<string, string>> },
-  all: Queries,
-): AnyPanel {
-  const panel = new StatBuilder()
+/** What every kind of panel can be told alike. */
+interface Dressable {
+  title(title: string): this
+  description(description: string): this
+  datasource(datasource: typeof DATASOURCE): this
+  unit(unit: string): this
+  span(columns: number): this
+  height(rows: number): this
+  links(links: Builder<DashboardLink>[]): this
+}
+
+function dressed<Kind extends Dressable>(
+  panel: Kind,
+  { title, says, unit, w, h, runbooks }: Shown,
+  size: readonly [w: number, h: number],
+): Kind {
+  return panel
     .title(title)
     .description(says)
     .datasource(DATASOURCE)
     .unit(unit)
-    .span(w)
-    .height(h)
+    .span(w ?? size[0])
+    .height(h ?? size[1])
+    .links(runbookLinks(runbooks))
+}
+
+/** One number, as it is now. */
+export function stat(
+  shown: Shown,
+  more: Colours & { readonly texts?: Readonly<Record<string, string>> },
+  all: Queries,
+): AnyPanel {
+  const panel = dressed(new StatBuilder(), shown, [4, 4])
     .noValue('–')
     .mappings(named(more.texts))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .thresholds(coloured(more))
     .reduceOptions(new ReduceDataOptionsBuilder().calcs(['lastNotNull']))
     .graphMode(BigValueGraphMode.Area)
-    .links(runbookLinks(runbooks))
     // What is counted over the chosen time is one number; everything else has a small graph behind it.
     .targets(queries(all, Object.values(all).some((expr) => expr.includes('$__range')) ? 'instant' : 'range'))
-  return decimals === undefined ? panel : panel.decimals(decimals)
+  return shown.decimals === undefined ? panel : panel.decimals(shown.decimals)
 }
 
 /** Lines over time. */
 export function lines(
-  { title, says, unit, decimals, w = 8, h = 8, runbooks }: Shown,
+  shown: Shown,
   all: Queries,
   more: {
     readonly stacked?: true
@@ -171,14 +190,8 @@ export function lines(
     legend.displayMode(LegendDisplayMode.Table).placement(LegendPlacement.Right).calcs(['lastNotNull', 'max'])
   else legend.displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).calcs([])
   const stacked = more.stacked === true || more.bars === true
-  const panel = new LinesBuilder()
-    .title(title)
-    .description(says)
-    .datasource(DATASOURCE)
-    .unit(unit)
+  const panel = dressed(new LinesBuilder(), shown, [8, 8])
     .min(0)
-    .span(w)
-    .height(h)
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.PaletteClassic))
     .drawStyle(more.bars ? GraphDrawStyle.Bars : GraphDrawStyle.Line)
     .fillOpacity(more.bars ? 70 : more.stacked ? 30 : 8)
@@ -187,10 +200,9 @@ export function lines(
     .stacking(new StackingConfigBuilder().group('A').mode(stacked ? StackingMode.Normal : StackingMode.None))
     .legend(legend)
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending))
-    .links(runbookLinks(runbooks))
     .targets(queries(all, 'range'))
   if (!more.bars) panel.spanNulls(60_000)
-  if (decimals !== undefined) panel.decimals(decimals)
+  if (shown.decimals !== undefined) panel.decimals(shown.decimals)
   if (more.max !== undefined) panel.max(more.max)
   if (more.alertAt !== undefined)
     panel
@@ -207,16 +219,9 @@ export function lines(
 }
 
 /** How many took how long, by the buckets of a histogram. */
-export function heat({ title, says, unit, w = 8, h = 8, runbooks }: Shown, expr: string): AnyPanel {
-  return new HeatmapBuilder()
-    .title(title)
-    .description(says)
-    .datasource(DATASOURCE)
-    .unit(unit)
-    .span(w)
-    .height(h)
+export function heat(shown: Shown, expr: string): AnyPanel {
+  return dressed(new HeatmapBuilder(), shown, [8, 8])
     .calculate(false)
-    .links(runbookLinks(runbooks))
     .targets(queries({ '{{le}}': expr }, 'range', PromQueryFormat.Heatmap))
 }
 
@@ -231,7 +236,7 @@ export interface Column {
 
 /** One line for each combination of these labels, as it is now; sorted by a column, the greatest first. */
 export function table(
-  { title, says, unit, w = 12, h = 9, runbooks }: Shown,
+  shown: Shown,
   labels: Readonly<Record<string, string>>,
   columns: readonly Column[],
   sortBy: string,
@@ -239,17 +244,10 @@ export function table(
   const names = Object.entries(labels)
   const renamed = columns.map(({ name }, index) => [`Value #${String.fromCharCode(65 + index)}`, name] as const)
   const order = [...names.map(([label]) => label), ...renamed.map(([value]) => value)]
-  const panel = new TableBuilder()
-    .title(title)
-    .description(says)
-    .datasource(DATASOURCE)
-    .unit(unit)
-    .span(w)
-    .height(h)
+  const panel = dressed(new TableBuilder(), shown, [12, 9])
     .noValue('–')
     .mappings([NOTHING])
     .sortBy([new TableSortByFieldStateBuilder().displayName(sortBy).desc(true)])
-    .links(runbookLinks(runbooks))
     .targets(
       queries(Object.fromEntries(columns.map(({ name, expr }) => [name, expr])), 'instant', PromQueryFormat.Table),
     )
