@@ -84,7 +84,7 @@ async function drawPanel(
     panel.type === 'stat'
       ? drawStat(found.flat(), unit, inner)
       : panel.type === 'table'
-        ? drawTable(found, inner)
+        ? drawTable(found, columnNames(panel), inner)
         : panel.type === 'heatmap'
           ? drawHeat(found.flat(), inner)
           : drawLines(found.flat(), unit, inner)
@@ -109,8 +109,16 @@ function drawStat(all: readonly Named[], unit: string, { width, height }: Size):
     .join('')
 }
 
+/** The names of a table's columns, in the order of its queries. */
+function columnNames(panel: Panel): string[] {
+  const organized = panel.transformations?.find(({ id }) => id === 'organize')?.options as
+    | { readonly renameByName?: Readonly<Record<string, string>> }
+    | undefined
+  return Object.entries(organized?.renameByName ?? {}).flatMap(([from, to]) => (from.startsWith('Value #') ? [to] : []))
+}
+
 /** One line for each combination of labels, by the last value of each column. */
-function drawTable(columns: readonly (readonly Named[])[], { width, height }: Size): string {
+function drawTable(columns: readonly (readonly Named[])[], names: readonly string[], { width, height }: Size): string {
   const rows = new Map<string, string[]>()
   for (const [at, series] of columns.entries())
     for (const { metric, values } of series) {
@@ -120,19 +128,16 @@ function drawTable(columns: readonly (readonly Named[])[], { width, height }: Si
       rows.set(key, row)
     }
   if (rows.size === 0) return nothing({ width, height })
-  const most = Math.floor(height / 15)
-  return [...rows]
-    .slice(0, most)
-    .map(
-      ([key, row], at) =>
-        `<text x="6" y="${(at + 1) * 15}">${escaped(printable(key, 60))}</text>${row
-          .map(
-            (value, nth) =>
-              `<text x="${width * (0.5 + (0.5 * (nth + 1)) / row.length) - 6}" y="${(at + 1) * 15}" text-anchor="end">${escaped(value)}</text>`,
-          )
-          .join('')}`,
-    )
-    .join('')
+  const line = (key: string, cells: readonly string[], at: number, weight: string) =>
+    `<text x="6" y="${(at + 1) * 15}"${weight}>${escaped(printable(key, 60))}</text>${cells
+      .map(
+        (cell, nth) =>
+          `<text x="${width * (0.4 + (0.6 * (nth + 1)) / cells.length) - 6}" y="${(at + 1) * 15}" text-anchor="end"${weight}>${escaped(cell)}</text>`,
+      )
+      .join('')}`
+  const most = Math.floor(height / 15) - 1
+  const shown = [...rows].slice(0, most).map(([key, row], at) => line(key, row, at + 1, ''))
+  return [line('', names, 0, ' font-weight="bold"'), ...shown].join('')
 }
 
 function drawHeat(all: readonly Named[], size: Size): string {
