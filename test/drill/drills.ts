@@ -17,12 +17,18 @@ export interface World {
   restart(replica: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   end(replica: number): Promise<void>
   start(replica: number): Promise<void>
-  /** Restarts replicas, all but for `only` that one, with these variables besides those that all have. */
-  restartWith(variables: Readonly<Record<string, string>>, only?: number): Promise<void>
+  /**
+   * Restarts replicas, all or `only` one, with these variables besides those that all have, and with these settings over
+   * the shipped ones.
+   */
+  restartWith(
+    variables: Readonly<Record<string, string>>,
+    more?: { readonly only?: number; readonly settings?: object },
+  ): Promise<void>
   /** Sends these posts' JSON, as their producer would. */
   send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
-  /** A post that fits into the stream now. */
-  post(id: string): string
+  /** A post that fits into the stream now, of the default tenant if none is named. */
+  post(id: string, tenant?: string): string
   /** Joins the service's group as one that is given partitions, sends heartbeats and reads nothing; ends when called. */
   idleMember(): Promise<() => Promise<void>>
 }
@@ -134,14 +140,42 @@ export const DRILLS: readonly Drill[] = [
     expects: { alert: 'GavelClockOff', to: 'ticket' },
     needs: { file: FAKETIME, package: 'libfaketime' },
     stage: ({ restartWith }) =>
-      restartWith({ LD_PRELOAD: FAKETIME, FAKETIME: '-9m', FAKETIME_DONT_FAKE_MONOTONIC: '1' }, 0),
-    heal: ({ restartWith }) => restartWith({}, 0),
+      restartWith({ LD_PRELOAD: FAKETIME, FAKETIME: '-9m', FAKETIME_DONT_FAKE_MONOTONIC: '1' }, { only: 0 }),
+    heal: ({ restartWith }) => restartWith({}, { only: 0 }),
   },
   {
     name: 'shelf-empty',
     says: 'hate is judged too, and none of its shelves is there',
     expects: { alert: 'GavelShelfEmpty', to: 'ticket' },
     stage: ({ restartWith }) => restartWith({ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' }),
+    heal: ({ restartWith }) => restartWith({}),
+  },
+  {
+    name: 'budget-spent',
+    says: 'a small tenant has spent its tokens of the hour',
+    expects: { alert: 'GavelBudgetSpent', to: 'ticket' },
+    async stage({ restartWith, send, post }) {
+      await restartWith({}, { settings: { budgets: { tenants: { small: { tokens: 3_000, usd: null } } } } })
+      let count = 0
+      const posts = () => [{ id: `small-${count}`, value: post(`small-${count++}`, 'small') }]
+      ending.set(
+        'budget-spent',
+        repeat(5_000, () => send(posts())),
+      )
+    },
+    async heal({ restartWith }) {
+      await ending.get('budget-spent')?.()
+      await restartWith({})
+    },
+  },
+  {
+    name: 'tenant-flood',
+    says: 'a tenant sends more than its limit lets through, and has most of what is open',
+    expects: { alert: 'GavelTenantFlood', to: 'ticket' },
+    async stage({ restartWith, send, post }) {
+      await restartWith({}, { settings: { limits: { tenants: { flood: { callsPerMinute: 10 } } } } })
+      await send(Array.from({ length: 115 }, (_, at) => ({ id: `flood-${at}`, value: post(`flood-${at}`, 'flood') })))
+    },
     heal: ({ restartWith }) => restartWith({}),
   },
   {

@@ -73,10 +73,11 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
   )
   const ports = await Promise.all(Array.from({ length: REPLICAS }, () => freePort()))
   const services: Service[] = []
-  const changed: Readonly<Record<string, string>>[] = []
+  const changed: { readonly variables: Readonly<Record<string, string>>; readonly args: readonly string[] }[] = []
   const start = async (replica: number) => {
-    const own = { ...shared, ...changed[replica], GAVEL_HTTP_PORT: String(ports[replica]) }
-    services[replica] = await startService(own, 'intake,judge,publish', undefined, ['--wait-for-dependencies'])
+    const { variables, args } = changed[replica] ?? { variables: {}, args: [] }
+    const own = { ...shared, ...variables, GAVEL_HTTP_PORT: String(ports[replica]) }
+    services[replica] = await startService(own, 'intake,judge,publish', undefined, ['--wait-for-dependencies', ...args])
   }
   const end = async (replica: number, signal: NodeJS.Signals = 'SIGTERM') => services[replica]?.kill(signal)
   closing.push(() => Promise.all(services.map((service) => service.kill('SIGKILL'))))
@@ -106,10 +107,12 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
       await end(replica, signal)
       await start(replica)
     },
-    async restartWith(variables, only) {
+    async restartWith(variables, { only, settings } = {}) {
+      const file = join(await temporaryFolder('drill'), 'settings.yaml')
+      writeFileSync(file, JSON.stringify(settings ?? {}))
       for (let replica = 0; replica < REPLICAS; replica++) {
         if (only !== undefined && replica !== only) continue
-        changed[replica] = variables
+        changed[replica] = { variables, args: settings === undefined ? [] : ['--config', file] }
         await end(replica)
         await start(replica)
       }
@@ -128,9 +131,9 @@ async function producer(environment: Record<string, string>) {
   let busy = false
   let timer: NodeJS.Timeout | undefined
   const send: World['send'] = (posts) => writer.send(posts.map(({ id, value }) => ({ topic, key: id, value })))
-  const post = (id: string) => {
+  const post: World['post'] = (id, tenant = 'default') => {
     const createdAt = new Date(from + count * APART_MS).toISOString()
-    return JSON.stringify({ type: 'post', id, text: `The bridge is closed, says sign ${id}.`, createdAt })
+    return JSON.stringify({ type: 'post', id, tenant, text: `The bridge is closed, says sign ${id}.`, createdAt })
   }
   return {
     send,
