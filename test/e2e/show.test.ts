@@ -77,7 +77,9 @@ describe('gavel show', () => {
     timeout: 120_000,
   }, async () => {
     const twice = comment('judged', 3)
-    await say('judged', [post('judged'), ...[0, 1, 2, 3].map((at) => comment('judged', at)), twice])
+    // One after the other: the brokers' times decide the order in which outcomes are told.
+    await say('judged', [post('judged')])
+    await say('judged-comments', [...[0, 1, 2, 3].map((at) => comment('judged', at)), twice])
     await eventually(async () => (await finals('judged')) === 2, 60_000)
     const shown = await show('judged', '--transcript')
     expect(shown.messages.map(({ what, id, outcome }) => [what, id, outcome])).toEqual([

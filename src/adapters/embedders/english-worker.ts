@@ -6,7 +6,10 @@ import type { Embedded, ToEmbed } from './local.ts'
 /** The model pads all texts of a call to the longest: larger batches take longer, not less. */
 const AT_ONCE = 4
 
-const model = initModel(modelSource)
+let model = initModel(modelSource)
+/** On a machine under load the library may say that it is ready before its WebAssembly is. */
+const NOT_READY = /has not yet been initialized/
+const [MOST_STARTS, PAUSE_MS] = [5, 300]
 
 parentPort?.on('message', async ({ id, texts }: ToEmbed) => {
   const answer = await embedded(id, texts)
@@ -14,6 +17,15 @@ parentPort?.on('message', async ({ id, texts }: ToEmbed) => {
 })
 
 async function embedded(id: number, texts: readonly string[]): Promise<Embedded> {
+  for (let start = 1; ; start++) {
+    const answer = await tried(id, texts)
+    if (answer.ok || start === MOST_STARTS || !NOT_READY.test(answer.why)) return answer
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    model = initModel(modelSource)
+  }
+}
+
+async function tried(id: number, texts: readonly string[]): Promise<Embedded> {
   try {
     const loaded = await model
     const vectors: Float32Array<ArrayBuffer>[] = []
