@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { cut } from './cut.ts'
+import { hmac } from './hmac.ts'
 import { neutralized } from './neutralized.ts'
 
 /**
@@ -33,12 +33,13 @@ export interface FenceBounds {
 export function fences(key: string, bounds: FenceBounds | number): Fence {
   const { maxChars, maxCommentChars } =
     typeof bounds === 'number' ? { maxChars: bounds, maxCommentChars: bounds } : bounds
+  const keyed = hmac(key)
   const made = new Map<string, Block>()
   const block = (kind: string, text: string): Block => {
-    const digest = createHmac('sha256', key).update(`${kind}\0${text}`).digest()
-    const place = digest.readUInt32BE(NONCE_BYTES) / 2 ** 32
+    const digest = keyed(`${kind}\0${text}`, 'hex')
+    const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
     const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
-    return { nonce: digest.toString('hex', 0, NONCE_BYTES), body: kept.text, left: kept.left }
+    return { nonce: digest.slice(0, NONCE_DIGITS), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {
     // A comment is fenced for its score, for the debaters and for the transcript, usually within a short time.
@@ -66,8 +67,8 @@ interface Block {
   readonly left: number
 }
 
-/** The first bytes of a text's keyed hash are its nonce; the next ones place its window. */
-const NONCE_BYTES = 8
+/** The first digits of a text's keyed hash are its nonce; the next ones place its window. */
+const NONCE_DIGITS = 16
 
 /** Kinds of text that occur many times in one prompt, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { hmac } from './hmac.ts'
 
 /**
  * An item's fixed rank in a random sample: an integer below {@link RANK_LIMIT}, the same on every machine that has the
@@ -9,15 +9,18 @@ export type SamplingRank = (scope: string, id: string) => number
 
 /** Every rank is below this. */
 export const RANK_LIMIT = 2 ** 48
+/** Hexadecimal digits of a rank. */
+const RANK_DIGITS = 12
 
 /** Raised when ranks are computed differently: samples from before then differ. */
 const VERSION = 2
 
 export function samplingRanks(key: string): SamplingRank {
+  const keyed = hmac(key)
   return (scope, id) =>
     // With the scope's length, so that no id can be read as the end of another scope. The label `lot` determines all
     // ranks, so it stays.
-    createHmac('sha256', key).update(`lot/${VERSION}\0${scope.length}\0${scope}\0${id}`).digest().readUIntBE(0, 6)
+    Number.parseInt(keyed(`lot/${VERSION}\0${scope.length}\0${scope}\0${id}`, 'hex').slice(0, RANK_DIGITS), 16)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IQueueBackend, Job } from 'bullmq'
 import type { AskGroup } from '../../ports/queues.ts'
 
@@ -43,7 +43,7 @@ export function askJobId({ caseId, run, name }: Pick<AskGroup, 'caseId' | 'run' 
 
 /** Job ids contain no colon and are not all digits, whatever the subject's id is. */
 function jobId(...parts: string[]): string {
-  return `j${createHash('sha256').update(parts.join('\0')).digest('base64url').slice(0, 24)}`
+  return `j${hash('sha256', parts.join('\0'), 'base64url').slice(0, 24)}`
 }
 
 /** The id of a job that is in a queue: all of these have one. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Comment, Post } from '../../domain/thread.ts'
 import { ruling } from '../../domain/verdict.ts'
@@ -103,5 +103,5 @@ export function claimHash(post: Post): string {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16)
+  return hash('sha256', text, 'base64url').slice(0, 16)
 }
