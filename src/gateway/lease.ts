@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Looked, Memo, MemoEntry } from '../ports/memo.ts'
+import type { Kept, Looked, Memo, MemoEntry } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 
 export interface LeaseSettings {
@@ -52,9 +52,13 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
           }
         },
         keep(answers) {
-          const sized = [...answers].map(([key, entry]) => ({ key, entry: bounded(entry, settings.maxBytes) }))
-          const kept = sized.flatMap(({ key, entry }) => (entry === null ? [] : [{ key, entry }]))
-          const tooLong = sized.flatMap(({ key, entry }) => (entry === null ? [key] : []))
+          const kept: Kept[] = []
+          const tooLong: string[] = []
+          for (const [key, answer] of answers) {
+            const entry = bounded(answer, settings.maxBytes)
+            if (entry === null) tooLong.push(key)
+            else kept.push({ key, entry })
+          }
           if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, subject).catch(failed)
           if (tooLong.length > 0) void release(tooLong)
         },
@@ -95,8 +99,11 @@ function pauseAfter(waitedMs: number): number {
   return Math.min(500, Math.max(20, waitedMs / 5))
 }
 
-/** The entry in at most `maxBytes`; null if it is longer even without its raw text. */
-function bounded(entry: MemoEntry, maxBytes: number): MemoEntry | null {
-  const fits = (some: MemoEntry) => Buffer.byteLength(JSON.stringify(some)) <= maxBytes
-  return [entry, { ...entry, raw: null }].find(fits) ?? null
+/** The entry as JSON of at most `maxBytes`; null if it is longer even without its raw text. */
+function bounded(entry: MemoEntry, maxBytes: number): string | null {
+  const fits = (json: string) => Buffer.byteLength(json) <= maxBytes
+  const whole = JSON.stringify(entry)
+  if (fits(whole)) return whole
+  const shorter = JSON.stringify({ ...entry, raw: null })
+  return fits(shorter) ? shorter : null
 }

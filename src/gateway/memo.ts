@@ -146,7 +146,7 @@ async function look(
     } else if (looked?.state === 'asked') {
       // One poll for everyone who waits here; it continues if this asker leaves while others still wait.
       if (flight !== undefined)
-        void watch(key, flight.owner, looked.waitMs, () => flight.waiters > 0).then(flight.resolve)
+        void watch(key, flight.owner, looked.waitMs, () => flight.waiters > 0).then((entry) => flight.resolve(entry))
     } else mine.push(question)
   }
   return mine

@@ -1,5 +1,6 @@
-import { createHash, createHmac } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
+import { hmac } from '../domain/hmac.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 
 /** Returns the keys under which the memo stores the answers to a question: of a batch, to each of its items. */
@@ -13,26 +14,31 @@ export type QuestionKeys = (
   items?: readonly string[],
 ) => string[]
 
-/** Raised when the stored form of an answer changes, or what a key is made of: version 2 hashed each item's whole prompt. */
-const FORM = 3
+/**
+ * Raised when the stored form of an answer changes, or what a key is made of: version 3 had no frame in the keys of a
+ * batch's items.
+ */
+const FORM = 4
+/** Length of an item's hash, 132 bits: no two of one prompt have the same. */
+const ITEM_CHARS = 22
 
 /**
  * A question's key: a keyed hash of the model, the tenant whose content it quotes, the messages as sent (which end with
- * the schema) and the parameters, so that it does not reveal what was asked. Images count by their data.
+ * the schema) and the parameters, so that it does not reveal what was asked. Images count by their data. The keys of a
+ * batch's items are that of the prompt that they have in common, a dot, and a keyed hash of the item's words.
  */
 export function questionKeys(secret: string): QuestionKeys {
-  const keyed = (parts: unknown) => createHmac('sha256', secret).update(JSON.stringify(parts)).digest('base64url')
+  const keyed = hmac(secret)
   return (model, tenant, { stage, temperature, maxTokens, draw, expected }, messages, items) => {
     const sent = messages.map(({ role, content, images = [] }) => [role, content, ...images.map(digest)])
     const added = [draw, expected === undefined ? undefined : 'expected'].filter((one) => one !== undefined)
     const question = [FORM, model, tenant, stage, temperature, maxTokens, ...added, sent]
-    if (items === undefined) return [keyed(question)]
-    // The items of a batch have their prompt in common: it is hashed once.
-    const frame = digest(JSON.stringify(question))
-    return items.map((text) => keyed([frame, text]))
+    const frame = keyed(JSON.stringify(question), 'base64url')
+    if (items === undefined) return [frame]
+    return items.map((text) => `${frame}.${keyed(`${frame} ${text}`, 'base64url').slice(0, ITEM_CHARS)}`)
   }
 }
 
 function digest(data: string): string {
-  return createHash('sha256').update(data).digest('base64url')
+  return hash('sha256', data, 'base64url')
 }

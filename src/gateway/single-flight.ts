@@ -22,26 +22,19 @@ export interface Waiter<Owner, Result> {
 
 /** Single flight: of many callers in one process that need the same thing, the first starts it and the others wait. */
 export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Owner, Result> } {
-  const flights = new Map<string, Flight<Owner, Result> & { waiters: number }>()
+  const flights = new Map<string, Flown<Owner, Result>>()
 
   function start(key: string, owner: Owner) {
-    const { promise: ended, resolve } = Promise.withResolvers<Result | null>()
-    const flight = {
-      owner,
-      ended,
-      waiters: 0,
-      resolve(result: Result | null) {
-        resolve(result)
-        if (flights.get(key) === flight) flights.delete(key)
-      },
-    }
+    const flight = new Flown<Owner, Result>(owner, () => {
+      if (flights.get(key) === flight) flights.delete(key)
+    })
     flights.set(key, flight)
     return flight
   }
 
   return {
     waiter(owner) {
-      const joined = new Map<string, Flight<Owner, Result> & { waiters: number }>()
+      const joined = new Map<string, Flown<Owner, Result>>()
       return {
         join(keys, anew = false) {
           const started = new Set<string>()
@@ -61,5 +54,32 @@ export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Ow
         },
       }
     },
+  }
+}
+
+/** A flight. Of most nobody waits for the end, so the promise of it is made when it is asked for. */
+class Flown<Owner, Result> implements Flight<Owner, Result> {
+  readonly owner: Owner
+  waiters = 0
+  readonly #gone: () => void
+  #result: Result | null | undefined
+  #waiting: PromiseWithResolvers<Result | null> | undefined
+
+  constructor(owner: Owner, gone: () => void) {
+    this.owner = owner
+    this.#gone = gone
+  }
+
+  get ended(): Promise<Result | null> {
+    if (this.#result !== undefined) return Promise.resolve(this.#result)
+    this.#waiting ??= Promise.withResolvers()
+    return this.#waiting.promise
+  }
+
+  resolve(result: Result | null): void {
+    if (this.#result !== undefined) return
+    this.#result = result
+    this.#waiting?.resolve(result)
+    this.#gone()
   }
 }

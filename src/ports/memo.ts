@@ -19,9 +19,10 @@ export type Looked =
   | { readonly state: 'asked'; readonly waitMs: number }
 
 /**
- * Answers by question. Keys are keyed hashes, which reveal nothing of a text, and each belongs to one tenant. A
- * question's subject is the thread whose content it quotes. Every step takes several questions at once, is atomic, may
- * be repeated by the same asker, and stores nothing without an expiry. Times in ms.
+ * Answers by question. Keys are keyed hashes, which reveal nothing of a text, and each belongs to one tenant. The items
+ * of a batch have a prompt in common, their frame, and their keys begin with it ({@link frameOf}). A question's subject
+ * is the thread whose content it quotes. Every step takes several questions at once, is atomic for those of one frame,
+ * may be repeated by the same asker, and stores nothing without an expiry. Times in ms.
  */
 export interface Memo {
   /**
@@ -41,15 +42,21 @@ export interface Memo {
   /** Extends the leases to `leaseMs` from now, also expired ones that nobody took; false for one that another asker has. */
   extend(keys: readonly string[], asker: string, leaseMs: number): Promise<readonly boolean[]>
   /**
-   * Erases everything that was asked about a subject, also answers that it shares with others. Calls in flight can't
-   * store their answers afterwards, and for `quietMs` nothing that is asked about it is stored. Returns the number of
-   * answers erased.
+   * Erases everything that was asked about a subject, also answers that it shares with others, and perhaps more under the
+   * same frames. Calls in flight can't store their answers afterwards, and for `quietMs` nothing that is asked about it
+   * is stored. Returns the number of answers erased.
    */
   forget(subject: ThreadRef, quietMs: number): Promise<number>
 }
 
-/** An answer with its question's key. */
+/** An answer with its question's key, a {@link MemoEntry} as JSON. */
 export interface Kept {
   readonly key: string
-  readonly entry: MemoEntry
+  readonly entry: string
+}
+
+/** The two parts of a question's key, `FRAME` or `FRAME.ITEM`. */
+export function frameOf(key: string): { readonly frame: string; readonly item: string } {
+  const dot = key.indexOf('.')
+  return dot < 0 ? { frame: key, item: '' } : { frame: key.slice(0, dot), item: key.slice(dot + 1) }
 }

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { memoryMemo } from '../../src/adapters/memory/memo.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { redisMemo } from '../../src/adapters/redis/memo.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { Memo } from '../../src/ports/memo.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
@@ -50,7 +51,7 @@ describe('the memo in Redis', () => {
   it('leaves nothing without an expiry', async () => {
     const { memo, keys } = redisHere()
     await memo.look(['kept'], 'a', 1_000, thread('p1'))
-    await memo.keep([{ key: 'kept', entry: entryOf() }], 'a', 10_000, thread('p1'))
+    await memo.keep([{ key: 'kept', entry: JSON.stringify(entryOf()) }], 'a', 10_000, thread('p1'))
     await memo.look(['kept'], 'b', 1_000, thread('p2'))
     await memo.look(['asked'], 'a', 1_000, thread('p3'))
     await memo.look(['asked'], 'b', 1_000, thread('p4'))
@@ -60,20 +61,50 @@ describe('the memo in Redis', () => {
     for (const key of all) expect(await client.pttl(key), key).toBeGreaterThan(0)
   })
 
-  it('keeps a subject’s index as long as the longest answer in it, and drops from it what has expired', async () => {
+  it('keeps a subject’s index longer than the longest answer in it, and drops from it what has expired', async () => {
     const { memo, prefix } = redisHere()
     const p1 = thread('p1')
     const index = `{${prefix}}:memo:of:default:p1`
     const keep = async (key: string, ms: number) => {
       await memo.look([key], 'a', 10, p1)
-      await memo.keep([{ key, entry: entryOf() }], 'a', ms, p1)
+      await memo.keep([{ key, entry: JSON.stringify(entryOf()) }], 'a', ms, p1)
     }
     await keep('long', 100_000_000)
-    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
+    expect(await client.pttl(index)).toBeGreaterThan(199_000_000)
     await client.zadd(index, Date.now() - 1, 'expired')
     await keep('short', 1_000)
-    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
+    expect(await client.pttl(index)).toBeGreaterThan(199_000_000)
     expect((await client.zrange(index, '0', '-1')).sort()).toEqual(['long', 'short'])
+  })
+
+  it('erases what a subject asked about, and what has expired of it, though another keeps their prompt alive', async () => {
+    const { memo, keys } = redisHere()
+    const [mine, others] = [thread('mine'), thread('others')]
+    const ask = async (key: string, subject: ThreadRef, answer: string, ms: number) => {
+      await memo.look([key], 'a', 10, subject)
+      await memo.keep([{ key, entry: JSON.stringify(entryOf({ answer, raw: null })) }], 'a', ms, subject)
+    }
+    const held = async () => (await Promise.all((await keys()).map(dumped))).join(' ')
+    await ask('frame.1', mine, 'first words', 300)
+    await sleep(350)
+    await ask('frame.2', others, 'other words', 60_000)
+    expect(await held(), 'expired, and erased by who came next').not.toContain('first words')
+    await ask('frame.3', mine, 'last words', 300)
+    await ask('frame.4', others, 'more words', 60_000)
+    await sleep(350)
+    expect(await held()).toContain('last words')
+    await memo.forget(mine, 0)
+    expect(await held()).not.toContain('words')
+  })
+
+  it('erases what the version before has kept, an answer to a key', async () => {
+    const { memo, prefix } = redisHere()
+    const under = `{${prefix}}:memo`
+    await client.set(`${under}:answer:old`, '{"answer":"words"}', 'PX', 60_000)
+    await client.hset(`${under}:lease:asked`, { asker: 'a', until: Date.now() })
+    await client.zadd(`${under}:of:default:p1`, Date.now() + 60_000, 'old', Date.now() + 60_000, 'asked')
+    expect(await memo.forget(thread('p1'), 0)).toBe(1)
+    expect(await client.keys(`${under}:*`)).toEqual([])
   })
 
   it('holds no trace of the text when its subject is forgotten', async () => {
@@ -85,7 +116,7 @@ describe('the memo in Redis', () => {
     }
     await memo.look(['k'], 'a', 1_000, thread(`${secret}-id`))
     const entry = entryOf({ answer: { reasoning: secret }, raw: secret })
-    await memo.keep([{ key: 'k', entry }], 'a', 60_000, thread(`${secret}-id`))
+    await memo.keep([{ key: 'k', entry: JSON.stringify(entry) }], 'a', 60_000, thread(`${secret}-id`))
     await memo.look(['k'], 'b', 1_000, thread('a-copy'))
     expect(await traces()).not.toHaveLength(0)
     await memo.forget(thread(`${secret}-id`), 0)

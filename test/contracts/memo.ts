@@ -45,7 +45,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
     })
     const look = (asker: string, subject = p1, key = 'k') => lookAt(memo, key, asker, LEASE, subject)
     const keep = async (asker: string, subject = p1, key = 'k', entry = entryOf()) =>
-      (await memo.keep([{ key, entry }], asker, KEEP, subject))[0]
+      (await memo.keep([{ key, entry: JSON.stringify(entry) }], asker, KEEP, subject))[0]
     const extend = async (asker: string, key = 'k') => (await memo.extend([key], asker, LEASE))[0]
 
     it('gives the question to the first who looks, and tells the others how long its lease is', async () => {
@@ -85,7 +85,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(looks.map(({ state }) => state)).toEqual(['mine', 'known', 'asked', 'mine'])
       expect(looks[1]).toEqual({ state: 'known', entry: entryOf() })
       expect(await memo.extend(['mine', 'asked', 'mine too'], 'b', LEASE)).toEqual([true, false, true])
-      const answers = keys.map((key) => ({ key, entry: entryOf({ raw: key }) }))
+      const answers = keys.map((key) => ({ key, entry: JSON.stringify(entryOf({ raw: key })) }))
       expect(await memo.keep(answers, 'b', KEEP, p2)).toEqual([true, false, false, true])
       await memo.share(['mine', 'asked', 'no such question'], p1)
       expect(await look('c', p1, 'mine too')).toMatchObject({ state: 'known', entry: { raw: 'mine too' } })
@@ -97,6 +97,35 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
         'known',
       ])
       expect(await memo.forget(p1, 0)).toBe(3)
+    })
+
+    it('tells each item of a prompt by itself', async () => {
+      const items = ['frame.known', 'frame.asked', 'frame.new', 'other.known']
+      await look('a', p1, 'frame.known')
+      await keep('a', p1, 'frame.known', entryOf({ raw: 'known' }))
+      await look('a', p1, 'frame.asked')
+      const looks = await memo.look(items, 'b', LEASE, p1)
+      expect(looks.map(({ state }) => state)).toEqual(['known', 'asked', 'mine', 'mine'])
+      expect(looks[0]).toMatchObject({ entry: { raw: 'known' } })
+      expect(await memo.extend(items, 'b', LEASE)).toEqual([false, false, true, true])
+      const answers = items.map((key) => ({ key, entry: JSON.stringify(entryOf({ raw: key })) }))
+      expect(await memo.keep(answers, 'b', KEEP, p1)).toEqual([false, false, true, true])
+      await memo.giveUp(['frame.asked'], 'a')
+      const after = await memo.look(items, 'c', LEASE, p1)
+      expect(after.map(({ state }) => state)).toEqual(['known', 'mine', 'known', 'known'])
+      expect(after[2]).toMatchObject({ entry: { raw: 'frame.new' } })
+      expect(await memo.forget(p1, 0)).toBe(3)
+    })
+
+    it('keeps each item of a prompt for its own time', async () => {
+      await look('a', p1, 'frame.first')
+      await keep('a', p1, 'frame.first')
+      await pass(KEEP * 0.6)
+      await look('a', p1, 'frame.second')
+      await keep('a', p1, 'frame.second')
+      await pass(KEEP * 0.6)
+      const looks = await memo.look(['frame.first', 'frame.second'], 'b', LEASE, p1)
+      expect(looks.map(({ state }) => state)).toEqual(['mine', 'known'])
     })
 
     it('may be asked the same again by the same asker: a reply may have been lost', async () => {

@@ -1,10 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Kept, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
 
 interface StoredQuestion {
-  answer: { readonly entry: MemoEntry; readonly until: number } | null
+  /** The entry is JSON. */
+  answer: { readonly entry: string; readonly until: number } | null
   lease: { readonly asker: string; readonly until: number } | null
   readonly subjects: Set<string>
 }
@@ -50,7 +50,7 @@ export function memoryMemo(clock: Clock): Memo {
     const found = find(key)
     if (found?.answer != null) {
       if (!isQuiet(subject)) note(key, found, subject)
-      return { state: 'known', entry: structuredClone(found.answer.entry) }
+      return { state: 'known', entry: JSON.parse(found.answer.entry) as MemoEntry }
     }
     if (isQuiet(subject)) return { state: 'mine' }
     const question = found ?? begin(key)
@@ -63,9 +63,9 @@ export function memoryMemo(clock: Clock): Memo {
   function keep({ key, entry }: Kept, asker: string, keepMs: number, subject: string): boolean {
     const question = find(key)
     if (question === undefined) return false
-    if (question.lease?.asker !== asker) return isDeepStrictEqual(question.answer?.entry, entry)
+    if (question.lease?.asker !== asker) return question.answer?.entry === entry
     question.lease = null
-    question.answer = { entry: structuredClone(entry), until: clock() + keepMs }
+    question.answer = { entry, until: clock() + keepMs }
     note(key, question, subject)
     return true
   }

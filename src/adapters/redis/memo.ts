@@ -1,30 +1,30 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
-import type { Looked, Memo } from '../../ports/memo.ts'
+import { frameOf, type Kept, type Looked, type Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
 const look = script('memo/look', {
-  keys: ['index', 'gone', 'questions[].answer', 'questions[].lease'],
-  args: ['asker', 'leaseMs', 'recordMs', 'questions[].name'],
+  keys: ['index', 'gone', 'frame'],
+  args: ['name', 'asker', 'leaseMs', 'recordMs', 'items[]'],
 })
 const keep = script('memo/keep', {
-  keys: ['index', 'questions[].answer', 'questions[].lease'],
-  args: ['asker', 'keepMs', 'questions[].name', 'questions[].entry'],
+  keys: ['index', 'frame'],
+  args: ['name', 'asker', 'keepMs', 'items[].name', 'items[].entry'],
 })
-const share = script('memo/share', { keys: ['index', 'gone', 'questions[].answer'], args: ['questions[].name'] })
-const giveUp = script('memo/give-up', { keys: ['leases[]'], args: ['asker'] })
-const extend = script('memo/extend', { keys: ['leases[]'], args: ['asker', 'leaseMs', 'recordMs'] })
+const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name'] })
+const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
+const extend = script('memo/extend', { keys: ['frame'], args: ['asker', 'leaseMs', 'recordMs', 'items[]'] })
 const forget = script('memo/forget', {
-  keys: ['index', 'gone', 'answerPrefix', 'leasePrefix'],
+  keys: ['index', 'gone', 'framePrefix', 'leasePrefix'],
   args: ['limit', 'quietMs'],
 })
 
 /** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
-/** Questions forgotten in one step: enough to be fast, few enough not to block Redis. */
+/** Prompts whose questions are forgotten in one step: enough to be fast, few enough not to block Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
 const looked = z.array(z.string())
@@ -38,39 +38,58 @@ const memoEntry = z.object({
   completionTokens: z.number(),
 })
 
-/** The memo in Redis. `under` makes a key from a name; all keys must share one hash tag. */
+/**
+ * The memo in Redis: a hash for each prompt, with its questions as fields (`frameOf`), so that a batch is looked up and
+ * kept in a few commands. `under` makes a key from a name; all keys must share one hash tag.
+ */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
-  const answerAt = (key: string) => under(`memo:answer:${key}`)
-  const leaseAt = (key: string) => under(`memo:lease:${key}`)
-  const indexOf = (member: string) => under(`memo:of:${member}`)
-  const goneAt = (member: string) => under(`memo:gone:${member}`)
-  const subjectKeys = (subject: ThreadRef) => ({ index: indexOf(memberOf(subject)), gone: goneAt(memberOf(subject)) })
-  const question = (key: string) => ({ name: key, answer: answerAt(key), lease: leaseAt(key) })
+  // An older version deletes answers under this prefix with their subjects, so frames have it too.
+  const frameAt = (name: string) => under(`memo:answer:${name}`)
+  const subjectKeys = (subject: ThreadRef) => {
+    const member = memberOf(subject)
+    return { index: under(`memo:of:${member}`), gone: under(`memo:gone:${member}`) }
+  }
 
   return {
-    async look(keys, asker, leaseMs, subject) {
+    look(keys, asker, leaseMs, subject) {
       const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
-      const reply = await look(client, { ...subjectKeys(subject), asker, ...times, questions: keys.map(question) })
-      return pairs(looked.parse(reply)).map(lookedOf)
+      return byFrame(keys, itself, async (name, questions) => {
+        const items = questions.map(({ item }) => item)
+        const given = { ...subjectKeys(subject), frame: frameAt(name), name, asker, ...times, items }
+        return pairs(looked.parse(await look(client, given))).map(lookedOf)
+      })
     },
-    async keep(answers, asker, keepMs, subject) {
-      const questions = answers.map(({ key, entry }) => ({ ...question(key), entry: JSON.stringify(entry) }))
-      const reply = await keep(client, { ...subjectKeys(subject), asker, keepMs, questions })
-      return flags.parse(reply).map((flag) => flag === 1)
+    keep(answers, asker, keepMs, subject) {
+      return byFrame(answers, keyOf, async (name, kept) => {
+        const items = kept.map(({ item, of: { entry } }) => ({ name: item, entry }))
+        const { index } = subjectKeys(subject)
+        const reply = await keep(client, { index, frame: frameAt(name), name, asker, keepMs, items })
+        return flags.parse(reply).map((flag) => flag === 1)
+      })
     },
     async share(keys, subject) {
-      return (await share(client, { ...subjectKeys(subject), questions: keys.map(question) })) === 1
+      const names = [...new Set(keys.map((key) => frameOf(key).frame))]
+      const shared = await Promise.all(
+        names.map((name) => share(client, { ...subjectKeys(subject), frame: frameAt(name), name })),
+      )
+      return shared.every((one) => one === 1)
     },
     async giveUp(keys, asker) {
-      await giveUp(client, { leases: keys.map(leaseAt), asker })
+      await byFrame(keys, itself, async (name, questions) => {
+        await giveUp(client, { frame: frameAt(name), asker, items: questions.map(({ item }) => item) })
+        return questions
+      })
     },
-    async extend(keys, asker, leaseMs) {
+    extend(keys, asker, leaseMs) {
       const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
-      const reply = await extend(client, { leases: keys.map(leaseAt), asker, ...times })
-      return flags.parse(reply).map((flag) => flag === 1)
+      return byFrame(keys, itself, async (name, questions) => {
+        const items = questions.map(({ item }) => item)
+        const reply = await extend(client, { frame: frameAt(name), asker, ...times, items })
+        return flags.parse(reply).map((flag) => flag === 1)
+      })
     },
     async forget(subject, quietMs) {
-      const prefixes = { answerPrefix: answerAt(''), leasePrefix: leaseAt('') }
+      const prefixes = { framePrefix: frameAt(''), leasePrefix: under('memo:lease:') }
       const given = { ...subjectKeys(subject), ...prefixes, limit: FORGOTTEN_AT_ONCE, quietMs }
       for (let erased = 0; ; ) {
         const [taken, answers] = forgotten.parse(await forget(client, given))
@@ -84,4 +103,26 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
 function lookedOf([state, detail]: readonly [string, string]): Looked {
   if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
   return state === 'mine' ? { state } : { state: 'asked', waitMs: Number(detail) }
+}
+
+const itself = (key: string) => key
+const keyOf = ({ key }: Kept) => key
+
+/** Runs a step for each prompt of these questions; returns the results in the order of the questions. */
+async function byFrame<Of, Result>(
+  all: readonly Of[],
+  keyOf: (one: Of) => string,
+  step: (frame: string, some: readonly { readonly of: Of; readonly item: string }[]) => Promise<readonly Result[]>,
+): Promise<readonly Result[]> {
+  const questions = all.map((of, at) => ({ of, at, ...frameOf(keyOf(of)) }))
+  const [first] = questions
+  if (first === undefined) return []
+  if (questions.every(({ frame }) => frame === first.frame)) return step(first.frame, questions)
+  const results: Result[] = []
+  await Promise.all(
+    [...Map.groupBy(questions, ({ frame }) => frame)].map(async ([frame, some]) => {
+      for (const [nth, result] of (await step(frame, some)).entries()) results[some[nth]?.at ?? 0] = result
+    }),
+  )
+  return results
 }

@@ -1,16 +1,20 @@
 -- Extends an asker's leases from now; returns for each 1 if the asker still has it.
---@include time
---@key leases[]
+--@include memo-frame
+--@key frame
 --@arg asker
 --@arg lease_ms          how long a lease runs
 --@arg record_ms         how long it is kept
-local reply = {}
-for i, lease in ipairs(leases) do
-  reply[i] = 0
-  if redis.call('HGET', lease, 'asker') == asker then
-    redis.call('HSET', lease, 'until', redis_now() + tonumber(lease_ms))
-    redis.call('PEXPIRE', lease, record_ms)
-    reply[i] = 1
+--@arg items[]
+local at = redis_now()
+local lease = 'l' .. (at + tonumber(lease_ms)) .. ':' .. asker
+local reply, extended = {}, {}
+for i, one in ipairs((read_items(at, frame, items))) do
+  local is_mine = one.kind == 'l' and one.text == asker
+  if is_mine then
+    extended[#extended + 1] = items[i]
+    extended[#extended + 1] = lease
   end
+  reply[i] = is_mine and 1 or 0
 end
+write_items(frame, extended, tonumber(record_ms))
 return reply

@@ -1,7 +1,11 @@
 -- Ends an asker's leases: others need not wait for its answers.
---@key leases[]
+--@include memo-frame
+--@key frame
 --@arg asker
-for _, lease in ipairs(leases) do
-  if redis.call('HGET', lease, 'asker') == asker then redis.call('DEL', lease) end
+--@arg items[]
+local given_up = {}
+for i, one in ipairs((read_items(redis_now(), frame, items))) do
+  if one.kind == 'l' and one.text == asker then given_up[#given_up + 1] = items[i] end
 end
+if #given_up > 0 then redis.call('HDEL', frame, unpack(given_up)) end
 return 1
