@@ -71,12 +71,12 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars }: Thread
   return {
     kind: 'said',
     comment,
-    origin: {
+    origin: () => ({
       topic: from.topic,
       ...place,
       raw: from.value?.toString('base64') ?? '',
       bytes: from.value?.length ?? 0,
-    },
+    }),
     place,
   }
 }

@@ -19,13 +19,15 @@ export interface Place {
   readonly timestamp: number
 }
 
-export type CommentChange = (
-  | { readonly kind: 'said'; readonly comment: Comment; readonly origin: Origin }
-  | { readonly kind: 'deleted'; readonly id: string; readonly createdAt: number }
-) & {
-  /** Its position in its topic, if known. */
-  readonly place?: Place
-}
+export type CommentChange =
+  /** `origin` is called if its post is missing: few comments need it, and it quotes the whole message. */
+  (
+    | { readonly kind: 'said'; readonly comment: Comment; readonly origin: () => Origin }
+    | { readonly kind: 'deleted'; readonly id: string; readonly createdAt: number }
+  ) & {
+    /** Its position in its topic, if known. */
+    readonly place?: Place
+  }
 
 /** The rules by which a thread accepts comments; times in ms. */
 export interface ThreadRules {

@@ -107,7 +107,7 @@ function add(batch: Batch, { comment, origin }: CommentChange & { kind: 'said' }
   batch.accepted++
   const kept = addToSample(batch, comment)
   if (thread.post !== null) return thread.final ? 'late' : 'judged'
-  batch.sample.orphans.set(comment.id, kept ? origin : unseen(origin))
+  batch.sample.orphans.set(comment.id, kept ? origin() : unseen(origin()))
   waitForPost(batch, comment.createdAt)
   return 'orphan'
 }

@@ -41,7 +41,7 @@ export const postOf = ({ postId }: ThreadRef, change: Partial<Post> = {}): Post 
 
 export function said(id: string, change: Partial<Comment> = {}): CommentChange & { kind: 'said' } {
   const comment: Comment = { id, text: `words of ${id}`, createdAt: T0 + MINUTE, ...change }
-  return { kind: 'said', comment, origin: originOf(id) }
+  return { kind: 'said', comment, origin: () => originOf(id) }
 }
 
 export const originOf = (id: string) => ({

@@ -590,7 +590,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const rules: ThreadRules = { ...RULES, cap: 4, perAuthor: 2 }
         const many = Array.from({ length: 12 }, (_, at) => ({
           ...said(`c${at}`, at < 6 ? { author: 'x' } : {}),
-          origin: { ...originOf(`c${at}`), offset: String(at), bytes: 100 },
+          origin: () => ({ ...originOf(`c${at}`), offset: String(at), bytes: 100 }),
         }))
         for (const one of many) expect(await put([one], rules)).toEqual(['orphan'])
         expect(await kept()).toHaveLength(4)
@@ -601,7 +601,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         }
         expect(await stores.threads.expireOrphans(p1, noting)).toBe(12)
         const origins = letters.map(({ offset }) => offset)
-        expect(origins.toSorted()).toEqual(many.map(({ origin }) => origin.offset).toSorted())
+        expect(origins.toSorted()).toEqual(many.map(({ origin }) => origin().offset).toSorted())
         expect(letters.filter(({ raw }) => raw !== '')).toHaveLength(4)
         expect(letters.every(({ bytes }) => bytes === 100)).toBe(true)
         expect(await stores.outbox.size()).toBe(12)

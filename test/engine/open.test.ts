@@ -232,7 +232,7 @@ describe('a case', () => {
 describe('a thread that can’t be opened', () => {
   const bad = (postId: string): Parameters<typeof stores.threads.putComments> => {
     const { origin, ...one } = said('c')
-    return [thread(postId), [{ ...one, origin: { ...origin, raw: BAD } }], T0, rules]
+    return [thread(postId), [{ ...one, origin: () => ({ ...origin(), raw: BAD }) }], T0, rules]
   }
 
   test('stops no other: what opens gets its job, and the one is named', async () => {

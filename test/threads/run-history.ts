@@ -232,7 +232,7 @@ function changeOf(at: number, { deleted, id: number, text, author, time, place }
   const from = { topic: 'comments', partition: 3, offset: `${number}`, timestamp: T0, raw: 'words', bytes: 5 }
   if (deleted) return { kind: 'deleted', id, createdAt, ...placeOf(place) }
   const comment = { id, text: `${text}`, ...(author === null ? {} : { author }), createdAt }
-  return { kind: 'said', comment, origin: from, ...placeOf(place) }
+  return { kind: 'said', comment, origin: () => from, ...placeOf(place) }
 }
 
 function flood({ thread: at, deleted }: Extract<Step, { do: 'flood' }>): CommentChange[] {

@@ -1,4 +1,5 @@
--- Writes comments and deletions of comments to their thread; returns an outcome for each, in order.
+-- Writes comments and deletions of comments to their thread; returns an outcome for each, in order, or `origins`, with nothing
+-- done, if the post is missing and the comments' origins are not given.
 --@include due-now
 --@include place
 --@include authors
@@ -21,12 +22,13 @@
 --@arg sampling_version  names the key under which ranks are drawn
 --@arg rank_end          above every rank
 --@arg tombstones        deletions remembered for each comment that the thread may keep
+--@arg with_origins      1 if the changes have their origins
 --@arg changes[].kind    said or deleted
 --@arg changes[].id
 --@arg changes[].created_at
 --@arg changes[].rank    sampling rank; the smallest are kept
 --@arg changes[].json    the comment; it begins with its author's hash, if it has an author
---@arg changes[].origin  JSON: where it came from, kept while its post is missing
+--@arg changes[].origin  JSON: where it came from, kept while its post is missing; empty without `with_origins`
 --@arg changes[].place   where the message stands in its topic; empty if unknown
 --@arg changes[].author  hash; empty if unknown
 local TOMBSTONE = '{}'
@@ -39,6 +41,7 @@ local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
 local final, gone, unread, last_place = stored[4], stored[5], stored[6] or stored[7], stored[8]
 local expired = stored[9] or not (at or gone or unread) and is_forgotten(thread, revisions)
+if with_origins == '0' and not (at or gone or unread or expired) then return 'origins' end
 local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11]
 -- What this batch did: `again` if a comment changed after the final snapshot, `retracted` if one of that snapshot was deleted.
 local changed, again, retracted, deletions = false, false, false, false
