@@ -1,6 +1,14 @@
 import { type Answered, type Ask, keptAnswer } from '../domain/ask.ts'
-import type { CaseRecord, Journal } from '../domain/case.ts'
+import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import type { Conclusion, Protocol, Script } from './script.ts'
+
+/** Entries whose answers this process has read from a model itself, by the schemas of their asks. */
+const readHere = new WeakSet<JournalEntry>()
+
+/** The entry's answer need not be read again, as one from the store must. */
+export function noteReadHere(entry: JournalEntry): void {
+  readHere.add(entry)
+}
 
 /** One ask and its key in the journal, `ROUND.INDEX`. */
 export interface KeyedAsk {
@@ -64,5 +72,6 @@ function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
     )
   if (entry.failed !== undefined) return { ok: false, ...entry.failed }
   const { model, models } = entry
-  return { ok: true, answer: keptAnswer(ask).parse(entry.answer), model, ...(models === undefined ? {} : { models }) }
+  const answer = ask.lookup === undefined && readHere.has(entry) ? entry.answer : keptAnswer(ask).parse(entry.answer)
+  return { ok: true, answer, model, ...(models === undefined ? {} : { models }) }
 }

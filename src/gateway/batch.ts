@@ -136,6 +136,10 @@ export function settledOf(
   const { model } = last ?? one
   if (ask.batch === undefined)
     return { answer: one.answer, raw: last === undefined ? one.raw : last.raw, model, ...around }
+  // The answer to a call of the whole batch is the merged one already.
+  const [whole, ...others] = calls
+  if (whole !== undefined && others.length === 0 && answers.size === ask.batch.count && sent.size === ask.batch.count)
+    return { answer: whole.paid.answer, raw: whole.paid.raw, model, ...around }
   const answer = ask.batch.merge(new Map([...answers].map(([item, entry]) => [item, entry.answer])))
   const models = Array.from({ length: ask.batch.count }, (_, item) => answers.get(item)?.model ?? '')
   const several = models.some((name) => name !== '' && name !== model)

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
+import { entryOf } from '../../domain/entry-of.ts'
 import { type Form, folded, isFree, type Json, type Key, keysOf, narrow } from './form.ts'
 import { Bare, isObject, type LooseObject } from './loose-json.ts'
 
@@ -15,13 +16,30 @@ export function unreadable(why: string) {
 /** Reads a value as an answer of this form. */
 export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): Reading<Answer> {
   const twice: string[] = []
-  const read = schema.safeParse(coerced(value, json, [], twice))
+  const read = schema.safeParse(isSpeltAs(value, json) ? value : coerced(value, json, [], twice))
   if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
   if (read.success) return { readable: true, answer: read.data }
   const issue = read.error.issues[0]
   // Our own rules describe the problem themselves; zod's messages may quote the answer.
   const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
   return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
+}
+
+/** Whether keys, choices and numbers are already spelt as in the schema, and nothing is beside them: there is nothing to coerce. */
+function isSpeltAs(value: unknown, json: Json): boolean {
+  const { properties, items } = json
+  if (properties !== undefined)
+    return (
+      isObject(value) && Object.entries(value).every(([key, content]) => isValueOf(content, entryOf(properties, key)))
+    )
+  if (typeof items === 'object' && !Array.isArray(items))
+    return Array.isArray(value) && value.every((item) => isValueOf(item, items))
+  if (json.enum !== undefined) return json.enum.includes(value as string)
+  return json.type === 'string' ? typeof value === 'string' : json.type !== undefined && typeof value === 'number'
+}
+
+function isValueOf(value: unknown, json: Json | boolean | undefined): boolean {
+  return typeof json === 'object' && isSpeltAs(value, json)
 }
 
 /**

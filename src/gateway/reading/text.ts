@@ -39,7 +39,7 @@ export function wholeArray(text: string): unknown[] | undefined {
 /** Every top-level object of a text, and the prose before, between and after them. */
 export function objectsIn(text: string): { objects: unknown[]; outside: string[]; why?: string } {
   const plain = plainObject(text)
-  if (plain !== undefined) return { objects: [plain], outside: ['', ''] }
+  if (plain !== undefined) return { objects: [plain], outside: [] }
   const objects: unknown[] = []
   const outside: string[] = []
   let from = 0

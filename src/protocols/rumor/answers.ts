@@ -27,14 +27,15 @@ const numbered = z.array(z.looseObject({ comment: z.int() }))
 function batchAnswerOf(count: number) {
   const entry = z.object({ comment: z.int().min(1).max(count), reason: z.string(), score })
   const readable = (given: unknown, context: z.RefinementCtx): unknown => {
-    const entries = numbered.safeParse(given)
-    if (!entries.success) return given
-    const numbers = entries.data.map(({ comment }) => comment)
+    const whole = entries.safeParse(given)
+    const all = whole.success ? whole : numbered.safeParse(given)
+    if (!all.success) return given
+    const numbers = all.data.map(({ comment }) => comment)
     if (numbers.some((number) => number < 1 || number > count) || new Set(numbers).size < numbers.length) {
       context.addIssue({ code: 'custom', message: `comments are not numbered 1 to ${count}, each once` })
       return z.NEVER
     }
-    return entries.data.filter((one) => entry.safeParse(one).success)
+    return whole.success ? given : all.data.filter((one) => entry.safeParse(one).success)
   }
   // One entry per comment is asked for, and a grammar allows no more; an answer with fewer is still read.
   const entries = z.array(entry).min(1).max(count).meta({ minItems: count })

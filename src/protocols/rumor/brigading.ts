@@ -109,8 +109,12 @@ function grouped(side: readonly Heard[], fold: boolean) {
   const groups = fold ? misspeltAlike(utterances) : utterances.map((utterance) => [utterance])
   const strength = (utterance: Utterance) => Math.abs(scores.get(utterance) ?? 0)
   return groups.flatMap((group) => {
-    const strongestFirst = group.toSorted((a, b) => strength(b) - strength(a))
-    const comments = strongestFirst.flatMap((utterance) => utterance.comments)
+    const strongestFirst = group.length === 1 ? group : group.toSorted((a, b) => strength(b) - strength(a))
+    const [only] = group
+    const comments =
+      group.length === 1 && only !== undefined
+        ? only.comments
+        : strongestFirst.flatMap((utterance) => utterance.comments)
     const [[strongest], [first]] = [strongestFirst, comments]
     if (strongest === undefined || first === undefined) return []
     return [{ first, comments, score: scores.get(strongest) ?? null }]

@@ -59,14 +59,13 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
 export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   const groups: Group[] = []
   // A misspelling keeps the first letter, so near-identical texts have the same initials.
-  const byInitials = new Map<number, { words: readonly string[]; group: Group }[]>()
+  const byInitials = new Map<number, readonly { words: readonly string[]; group: Group }[]>()
   for (const utterance of utterances) {
     const { words } = utterance
     const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
-    const seen = words.length < MISSPELT_WORDS ? [] : (byInitials.get(initials) ?? [])
-    const [group = started(groups), ...others] = new Set(
-      seen.filter((one) => misspelt(one.words, words)).map((one) => root(one.group)),
-    )
+    const seen = words.length < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
+    const alike = seen.filter((one) => misspelt(one.words, words))
+    const [group = started(groups), ...others] = alike.length === 0 ? [] : new Set(alike.map((one) => root(one.group)))
     group.members.push(utterance)
     for (const other of others) {
       group.members.push(...other.members)
@@ -75,6 +74,8 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
     if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
       byInitials.set(initials, [...seen, { words, group }])
   }
+  // Nobody is like another: they are in order.
+  if (groups.length === utterances.length) return groups.map(({ members }) => members)
   const place = new Map(utterances.map((utterance, at) => [utterance, at]))
   const inOrder = (a: Utterance | undefined, b: Utterance | undefined) =>
     ((a && place.get(a)) ?? 0) - ((b && place.get(b)) ?? 0)
@@ -83,6 +84,8 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
     .map(({ members }) => members.sort(inOrder))
     .sort(([a], [b]) => inOrder(a, b))
 }
+
+const NOBODY: readonly { words: readonly string[]; group: Group }[] = []
 
 interface Group {
   readonly members: Utterance[]
