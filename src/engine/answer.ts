@@ -107,8 +107,11 @@ export function answerer(deps: {
     const calls: Call[] = []
     const write = async (settled: Settled): Promise<AttemptEnd> => {
       const entry = journalEntryOf(asked, settled, { calls, startedAt, heldMs: attempt.heldMs })
-      const { outcome, answers } = await cases.answer(caseId, run, key, entry)
+      const known = scripts.of(caseId)
+      const end = known?.run === run ? { endsAt: answersInRound, known } : undefined
+      const { outcome, answers, taken } = await cases.answer(caseId, run, key, entry, end)
       scripts.answered(staged, outcome === 'stored' ? entry : null)
+      if (taken !== undefined) scripts.noteTaken(taken)
       if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
       ended(outcome !== 'stored' ? 'stale' : settled.failed === undefined ? 'answered' : 'failed')
       // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.

@@ -69,7 +69,7 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return PROTOCOL_OFF
     if (isHandedBack(seen.record, protocol, clock(), settings.handBackMs)) return LATER
-    const taken = await cases.take(caseId, seen)
+    const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
     if (taken === null) {
       scripts.forget(caseId)
       return DONE

@@ -2,7 +2,7 @@ import type { CaseRecord, JournalEntry } from '../domain/case.ts'
 import type { TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StagedAsk } from '../ports/queues.ts'
-import type { KeyedAsk, Progress } from './replay.ts'
+import { type KeyedAsk, noteReadHere, type Progress } from './replay.ts'
 
 /** A script that waits for the answers of its round. */
 interface WaitingScript {
@@ -16,6 +16,8 @@ interface WaitingScript {
   characters: number
   /** The asks of the round that this process has not seen answered, by key. */
   readonly open: Map<string, KeyedAsk>
+  /** The case, taken over by the answer that ended the round; null until then, and once it is used. */
+  taken: TakenCase | null
 }
 
 /** A limit on the characters of questions and answers, not on scripts: one thread may be a hundred times as long as another. */
@@ -58,12 +60,25 @@ export function waitingScripts(clock: Clock) {
         journal: new Map(journal),
         characters: added,
         open: byKey,
+        taken: null,
       })
       characters += added
       for (const oldest of waiting.keys()) {
         if (characters <= MOST_CHARACTERS) break
         forget(oldest)
       }
+    },
+    /** The case was taken over by an answer of this process. */
+    noteTaken(taken: TakenCase): void {
+      const script = waiting.get(taken.record.id)
+      if (script?.run === taken.run) script.taken = taken
+    },
+    /** The case as an answer took it over, once: whoever advances it later takes it over again. */
+    useTaken(caseId: string): TakenCase | null {
+      const script = waiting.get(caseId)
+      const taken = script?.taken ?? null
+      if (script !== undefined) script.taken = null
+      return taken
     },
     /**
      * The ask has been answered: if its job runs again, it looks into the journal. `entry` is what the journal has; null
@@ -74,6 +89,7 @@ export function waitingScripts(clock: Clock) {
       if (script?.run !== run) return
       script.open.delete(key)
       if (entry === null) return
+      noteReadHere(entry)
       script.journal.set(key, entry)
       script.characters += answerLength(entry)
       characters += answerLength(entry)

@@ -43,10 +43,21 @@ export interface CaseRestart {
   readonly seen: number | null
 }
 
+/** What a caller has of a case: its record, and the answers of its run. */
+export type KnownCase = Pick<TakenCase, 'run' | 'record' | 'journal'>
+
 /** What became of an answer, and how many answers the journal has. */
 export interface Journaled {
   readonly outcome: 'stored' | 'exists' | 'stale'
   readonly answers: number
+  /** The case, if this answer took it over. */
+  readonly taken?: TakenCase
+}
+
+/** An answer that brings the journal to `endsAt` answers ends its round. */
+export interface RoundEnd {
+  readonly endsAt: number
+  readonly known: KnownCase
 }
 
 /** Open cases and their journals. All of it is durable: when a promise resolves, the effect is in the store. */
@@ -55,7 +66,7 @@ export interface CaseStore {
    * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). What a
    * caller already knows of this run, its record and some answers, is not read again. Throws {@link StoreSuspended}.
    */
-  take(caseId: string, known?: Pick<TakenCase, 'run' | 'record' | 'journal'>): Promise<TakenCase | null>
+  take(caseId: string, known?: KnownCase): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
   /** Whether the case is open in this run, and the ask has no answer. */
@@ -74,8 +85,9 @@ export interface CaseStore {
   /**
    * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
    * open. `answers` is how many the run has now; of several that are written at once, exactly one sees the last number.
+   * The answer that ends its round takes the case over in the same step, if `end` is given and the store can be trusted.
    */
-  answer(caseId: string, run: number, key: string, entry: JournalEntry): Promise<Journaled>
+  answer(caseId: string, run: number, key: string, entry: JournalEntry, end?: RoundEnd): Promise<Journaled>
   /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**

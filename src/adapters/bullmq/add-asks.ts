@@ -18,20 +18,22 @@ export async function addAsks(
       const { attempts, backoffMs } = stageSettings(settings, target)
       const priorities = await turns.next(target.queue, ofStage.length)
       const readyAt = clock()
-      await target.queue.addBulk(
-        ofStage.map(({ keys, ...group }, index) => ({
-          name: group.stage,
-          data: { ...group, asks: keys.map((key) => ({ key, heldMs: 0, tries: 0, readyAt })) },
-          opts: {
-            jobId: askJobId(group),
-            priority: priorities[index] ?? 0,
-            // For unexpected errors; a job whose asks need another attempt is delayed by its worker.
-            attempts,
-            backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
-            ...ENDED_JOBS_GO,
-          },
-        })),
-      )
+      const jobs = ofStage.map(({ keys, ...group }, index) => ({
+        name: group.stage,
+        data: { ...group, asks: keys.map((key) => ({ key, heldMs: 0, tries: 0, readyAt })) },
+        opts: {
+          jobId: askJobId(group),
+          priority: priorities[index] ?? 0,
+          // For unexpected errors; a job whose asks need another attempt is delayed by its worker.
+          attempts,
+          backoff: { type: 'exponential' as const, delay: backoffMs, jitter: 0.5 },
+          ...ENDED_JOBS_GO,
+        },
+      }))
+      const [only] = jobs
+      // A transaction for several jobs costs as much again as one job.
+      if (jobs.length === 1 && only !== undefined) await target.queue.add(only.name, only.data, only.opts)
+      else await target.queue.addBulk(jobs)
     }),
   )
 }

@@ -20,12 +20,20 @@ const BELIEVED_MS = 100
 export function turns(connection: Redis) {
   /** By stage, until when no job is believed to wait for a later turn. */
   const plainUntil = new Map<string, number>()
+  /** By stage, the question that is under way; all who ask meanwhile have its answer. */
+  const asking = new Map<string, Promise<number>>()
+
+  function turnOf(queue: Queue): Promise<number> {
+    const asked = asking.get(queue.name) ?? nextTurn(connection, queue).finally(() => asking.delete(queue.name))
+    asking.set(queue.name, asked)
+    return asked
+  }
 
   return {
     /** The priorities of this many jobs of one case that are added to a stage's queue now. */
     async next(queue: Queue, jobs: number): Promise<readonly number[]> {
       const isPlain = performance.now() < (plainUntil.get(queue.name) ?? 0)
-      const turn = isPlain ? 0 : await nextTurn(connection, queue)
+      const turn = isPlain ? 0 : await turnOf(queue)
       if (turn > 0 || jobs > 1) plainUntil.delete(queue.name)
       else if (!isPlain) plainUntil.set(queue.name, performance.now() + BELIEVED_MS)
       return Array.from({ length: jobs }, (_, index) => Math.min(turn + index, LAST_TURN))

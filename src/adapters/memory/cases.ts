@@ -13,14 +13,17 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
   }
   const isWorked = ({ status, unworked }: KeptCase) => status === 'open' && !unworked
 
+  function takeOver(kept: KeptCase): TakenCase {
+    // An unworked case keeps its place in the order for when it is worked again.
+    const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
+    cases.set(kept.record.id, taken)
+    return takenOf(taken)
+  }
+
   return {
     async take(id) {
       const kept = openCase(id)
-      if (kept === null) return null
-      // An unworked case keeps its place in the order for when it is worked again.
-      const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
-      cases.set(id, taken)
-      return takenOf(taken)
+      return kept === null ? null : takeOver(kept)
     },
     async peek(id) {
       const kept = openCase(id)
@@ -59,14 +62,16 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
       return true
     },
 
-    async answer(id, run, key, entry) {
+    async answer(id, run, key, entry, end) {
       const kept = openCase(id)
       if (kept?.run !== run) return { outcome: 'stale', answers: 0 }
       const known = kept.journal.get(key)
       const journal = known === undefined ? new Map(kept.journal).set(key, entry) : kept.journal
-      cases.set(id, { ...kept, journal })
       const stored = known === undefined || JSON.stringify(known) === JSON.stringify(entry)
-      return { outcome: stored ? 'stored' : 'exists', answers: journal.size }
+      const journaled = { outcome: stored ? 'stored' : 'exists', answers: journal.size } as const
+      cases.set(id, { ...kept, journal })
+      if (end === undefined || journal.size < end.endsAt) return journaled
+      return { ...journaled, taken: takeOver({ ...kept, journal }) }
     },
     async loseCalls(id, calls) {
       const kept = openCase(id)

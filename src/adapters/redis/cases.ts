@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { call, caseRecord, journalEntry } from '../../domain/case.ts'
 import {
   type CaseStore,
+  type KnownCase,
   type LostCall,
   StoreSuspended,
   type TakenCase,
@@ -42,7 +43,22 @@ const restartUnpublished = script('cases/restart-unpublished', {
   ],
 })
 const restart = script('cases/restart', { keys: ['case', 'journal'], args: ['epoch', 'record'] })
-const answer = script('cases/answer', { keys: ['case', 'journal'], args: ['run', 'key', 'entry'] })
+const answer = script('cases/answer', {
+  keys: [...CASE, 'open', 'incarnation'],
+  args: [
+    'run',
+    'key',
+    'entry',
+    'endsAt',
+    'id',
+    'now',
+    'known',
+    'incarnationId',
+    'watermark',
+    'serverRun',
+    'answered[]',
+  ],
+})
 const loseCalls = script('cases/lose-calls', { keys: ['case', 'lost'], args: ['calls[]'] })
 const conclude = script('cases/conclude', {
   keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation'],
@@ -70,32 +86,30 @@ const unpublishedReply = z.tuple([
   z.array(z.string()),
   z.array(z.string()),
 ])
-const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale']), z.number()])
+const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale']), z.number(), takenReply.optional()])
 const partitionReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
 export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () => FencingToken = NO_FENCING): CaseStore {
   const unpublished = (id: string) => unpublishedCase(client, keys, id)
+  const taking = (id: string, known: KnownCase | undefined) => ({
+    ...caseKeys(keys, id),
+    open: keys.open,
+    incarnation: keys.incarnation,
+    id,
+    now: clock(),
+    known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
+    ...token(),
+    answered: [...(known?.journal.keys() ?? [])],
+  })
 
   return {
     async take(id, known) {
-      const reply = await takeCase(client, {
-        ...caseKeys(keys, id),
-        open: keys.open,
-        incarnation: keys.incarnation,
-        id,
-        now: clock(),
-        known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
-        ...token(),
-        answered: [...(known?.journal.keys() ?? [])],
-      })
+      const reply = await takeCase(client, taking(id, known))
       if (reply === null) return null
       if (reply === 'still') throw new StoreSuspended()
-      const [record, epoch, run, journal, lost] = takenReply.parse(reply)
-      const taken = { epoch: Number(epoch), run: Number(run), ...journalOf(journal, lost) }
-      if (record !== '' || known === undefined) return { record: caseRecord.parse(JSON.parse(record)), ...taken }
-      return { ...taken, record: known.record, journal: new Map([...known.journal, ...taken.journal]) }
+      return takenOf(takenReply.parse(reply), known)
     },
     async peek(id) {
       const read = await unpublished(id)
@@ -143,10 +157,15 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const given = { case: keys.case(id), journal: keys.journal(id), epoch, record: JSON.stringify(record) }
       return (await restart(client, given)) === 1
     },
-    async answer(id, run, key, entry) {
-      const given = { case: keys.case(id), journal: keys.journal(id), run, key, entry: JSON.stringify(entry) }
-      const [outcome, answers] = answerReply.parse(await answer(client, given))
-      return { outcome, answers }
+    async answer(id, run, key, entry, end) {
+      const given = { ...taking(id, end?.known), run, key, entry: JSON.stringify(entry), endsAt: end?.endsAt ?? 0 }
+      const [outcome, answers, reply] = answerReply.parse(await answer(client, given))
+      if (reply === undefined) return { outcome, answers }
+      const taken = takenOf(reply, end?.known)
+      return {
+        ...{ outcome, answers },
+        taken: outcome === 'stored' ? { ...taken, journal: new Map(taken.journal).set(key, entry) } : taken,
+      }
     },
     async loseCalls(id, calls) {
       if (calls.length === 0) return
@@ -183,6 +202,17 @@ async function unpublishedCase(client: Redis, keys: Keys, id: string): Promise<U
     ...journalOf(journal, lost),
     concluded: status === 'concluded',
   }
+}
+
+/** A case that was taken over, with what the caller has of it already. */
+function takenOf(
+  [json, epoch, run, answers, lost]: z.infer<typeof takenReply>,
+  known: KnownCase | undefined,
+): TakenCase {
+  const { journal, lostCalls } = journalOf(answers, lost)
+  const taken = { epoch: Number(epoch), run: Number(run), lostCalls }
+  if (json !== '' || known === undefined) return { record: caseRecord.parse(JSON.parse(json)), ...taken, journal }
+  return { ...taken, record: known.record, journal: new Map([...known.journal, ...journal]) }
 }
 
 /** What is stored of a case besides its record. */

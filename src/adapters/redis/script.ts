@@ -86,11 +86,13 @@ function orderOf({ keys, args, lists }: ScriptFile) {
   }
 }
 
+/** The field's name is declared by the script's caller, never given from outside. */
 function fieldOf(row: unknown, field: string): unknown {
-  return field === '' ? row : entryOf(row as Readonly<Record<string, unknown>>, field)
+  return field === '' ? row : (row as Readonly<Record<string, unknown>>)[field]
 }
 
 function text(value: unknown): string {
+  if (typeof value === 'string') return value
   if (typeof value === 'boolean') return value ? '1' : '0'
   return value === null ? '' : String(value)
 }

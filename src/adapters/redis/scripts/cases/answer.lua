@@ -1,11 +1,30 @@
 -- Journals how an ask ended; the first write counts. Returns `stored` (also if the same entry is written again), `exists` if
--- there is another, `stale` if the case isn't open in this run; and how many answers the journal has now.
+-- there is another, `stale` if the case isn't open in this run; and how many answers the journal has now. An answer that ends its
+-- round takes the case over too, if the fencing token is valid: third is then what include/take-case.lua returns.
+--@include fencing
+--@include take-case
 --@key case
 --@key journal
+--@key lost
+--@key open
+--@key incarnation
 --@arg run
 --@arg key               the ask's
 --@arg entry             JSON
+--@arg ends_at           how many answers the journal has when the round has ended; 0 if the case is not to be taken over
+--@arg id
+--@arg now               wall time, ms
+--@arg known             RUN@OPENED of the record that the caller has; empty if none
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+--@arg answered[]        keys of the answers that the caller has, if `known` is true of the case
 local status, latest = unpack(redis.call('HMGET', case, 'status', 'run'))
 if status ~= 'open' or latest ~= run then return { 'stale', 0 } end
 local stored = redis.call('HSETNX', journal, key, entry) == 1 or redis.call('HGET', journal, key) == entry
-return { stored and 'stored' or 'exists', redis.call('HLEN', journal) }
+local outcome, count = stored and 'stored' or 'exists', redis.call('HLEN', journal)
+if ends_at == '0' or count < tonumber(ends_at) or not holds(incarnation, incarnation_id, watermark, server_run) then
+  return { outcome, count }
+end
+if stored then answered[#answered + 1] = key end
+return { outcome, count, take_case(case, journal, lost, open, id, now, known, answered) }
