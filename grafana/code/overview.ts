@@ -143,10 +143,10 @@ export const overview = () =>
           stat(
             {
               title: 'Dead letters',
-              says: 'Messages in the chosen time that could not be read or judged. Any: gavel dead-letters list says what was wrong with each; replay them once the cause is gone.',
+              says: 'Messages in the chosen time that could not be read or judged. Any: gavel dead-letters list says what was wrong with each; replay them once the cause is gone. corrupt-batch and refused can not be replayed.',
               unit: 'short',
               decimals: 0,
-              runbooks: ['GavelDeadLetters'],
+              runbooks: ['GavelDeadLetters', 'GavelMessageLost'],
             },
             { orange: 1, red: 100 },
             { 'dead letters': 'sum(increase(gavel_dead_letters_total[$__range]))' },
@@ -324,10 +324,10 @@ export const overview = () =>
           lines(
             {
               title: 'Dead letters by reason',
-              says: 'Messages that could not be read or judged. not-json, invalid: a producer changed. future: its clock is ahead. orphan-expired: posts are missing. unjudgeable: a case was given up. gavel dead-letters list shows each.',
+              says: 'Messages that could not be read or judged. not-json, invalid: a producer changed. future: its clock is ahead. orphan-expired: posts are missing. corrupt-batch, refused: lost until sent anew. gavel dead-letters list shows each.',
               unit: 'short',
               w: 12,
-              runbooks: ['GavelDeadLetters'],
+              runbooks: ['GavelDeadLetters', 'GavelMessageLost'],
             },
             { '{{reason}}': 'sum by (reason) (increase(gavel_dead_letters_total[$__rate_interval]))' },
             { bars: true },

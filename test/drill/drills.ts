@@ -7,6 +7,9 @@ import type { Understudy } from '../../src/tools/understudy/server.ts'
 /** The chain of models in every drill. */
 export const MODELS = ['small', 'spare'] as const
 
+/** How long a model takes for an answer, in ms. */
+export const LATENCY_MS = 50
+
 /** What a drill can break. */
 export interface World {
   readonly redis: RestartableServer & { readonly url: string }
@@ -27,6 +30,8 @@ export interface World {
   ): Promise<void>
   /** Sends these posts' JSON, as their producer would. */
   send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
+  /** Sends a batch of posts that can't be decompressed, as a broken client or disk would leave it. */
+  sendCorrupt(): Promise<void>
   /** A post that fits into the stream now, of the default tenant if none is named. */
   post(id: string, tenant?: string): string
   /** Joins the service's group as one that is given partitions, sends heartbeats and reads nothing; ends when called. */
@@ -122,6 +127,24 @@ export const DRILLS: readonly Drill[] = [
     async heal({ understudy }) {
       understudy.behave({ faults: { rate: 0 } })
     },
+  },
+  {
+    name: 'slow-model',
+    says: 'the first model of a chain takes 3 s for an answer, sixty times as long as before; the next takes 0.3 s',
+    expects: { alert: 'GavelModelKeptAway', to: 'ticket' },
+    async stage({ understudy }) {
+      understudy.behave({ latencyMs: 300, faults: { rate: 1, kinds: ['slow'], models: [MODELS[0]] } })
+    },
+    async heal({ understudy }) {
+      understudy.behave({ latencyMs: LATENCY_MS, faults: { rate: 0 } })
+    },
+  },
+  {
+    name: 'poison-message',
+    says: 'one batch of messages can not be decompressed',
+    expects: { alert: 'GavelMessageLost', to: 'ticket' },
+    stage: ({ sendCorrupt }) => sendCorrupt(),
+    heal: async () => {},
   },
   {
     name: 'dead-letters',

@@ -13,8 +13,9 @@ import { freePort, temporaryFolder } from '../../src/tools/stack/servers/local-s
 import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { sendCorruptBatch } from '../support/corrupt-batch.ts'
 import { clientOf, environmentOn, eventually, type Service, settingsOf, startService } from '../support/pipeline.ts'
-import { DRILLS, type Drill, MODELS, type World } from './drills.ts'
+import { DRILLS, type Drill, LATENCY_MS, MODELS, type World } from './drills.ts'
 import { type Notification, startWebhook } from './webhook.ts'
 
 const HELP = `Usage: npm run drill -- [options]
@@ -65,7 +66,7 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
   const redis = keep(await startRedis({ say }))
   const kafka = keep(await startKafka({ prefer: 'apache', say }))
   if (kafka.kind !== 'apache') throw new Error('The drills need Apache Kafka, which can be killed: install Java 17.')
-  const understudy = keep(await startUnderstudy({ latencyMs: 50 }))
+  const understudy = keep(await startUnderstudy({ latencyMs: LATENCY_MS }))
   const stack = { settings: { ...redis.settings, ...kafka.settings, ...understudy.settings }, kafka, understudy }
   const shared = environmentOn(
     { ...stack, close: async () => {} },
@@ -100,7 +101,7 @@ async function startWorld(say: (line: string) => void, closing: Closing) {
   const { send, post, start: startPosts } = keep(await producer(shared))
   startPosts()
   const world: World = {
-    ...{ send, post, idleMember: () => idleMember(shared) },
+    ...{ send, post, sendCorrupt: () => sendCorrupt(shared), idleMember: () => idleMember(shared) },
     redis: Object.assign(redis, { url: redis.settings.REDIS_URL ?? '' }),
     ...{ kafka, understudy, replicas: REPLICAS, start, end },
     async restart(replica, signal) {
@@ -155,6 +156,13 @@ async function producer(environment: Record<string, string>) {
       await writer.close()
     },
   }
+}
+
+/** Twenty posts in a batch that nobody can unpack. */
+function sendCorrupt(environment: Record<string, string>): Promise<void> {
+  const topic = topicsOf(settingsOf(environment)).posts
+  const messages = Array.from({ length: 20 }, (_, at) => ({ key: 'corrupt', value: `{"id":"corrupt-${at}"}` }))
+  return sendCorruptBatch(clientOf(environment), topic, messages, Buffer.from('no gzip'))
 }
 
 /** A member of the service's group that is given partitions, sends heartbeats and reads nothing. */
