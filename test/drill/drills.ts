@@ -41,6 +41,8 @@ export interface World {
 export interface Drill {
   readonly name: string
   readonly says: string
+  /** How long it takes, about, from its fault until its end has been told. */
+  readonly minutes: number
   /** The alert that must come, to whom; null if nobody may hear anything. */
   readonly expects: { readonly alert: string; readonly to: 'page' | 'ticket' } | null
   /** A file without which it can't be staged, and the Debian package that has it. */
@@ -79,6 +81,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'broker-dead',
     says: 'the only broker of Kafka is killed',
+    minutes: 6,
     expects: { alert: 'GavelKafkaUnreachable', to: 'page' },
     stage: ({ kafka }) => kafka.kill(),
     heal: ({ kafka }) => kafka.restart(),
@@ -86,6 +89,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'redis-dead',
     says: 'Redis is killed',
+    minutes: 6,
     expects: { alert: 'GavelRedisUnreachable', to: 'page' },
     stage: ({ redis }) => redis.kill(),
     heal: ({ redis }) => redis.restart(),
@@ -93,6 +97,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'redis-full',
     says: 'Redis comes to 93 % of its maxmemory',
+    minutes: 6,
     expects: { alert: 'GavelRedisFull', to: 'page' },
     stage: (world) => maxmemory(world, (used) => used / 0.93),
     heal: (world) => maxmemory(world, () => 0),
@@ -100,6 +105,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'no-model',
     says: 'every call to a model fails',
+    minutes: 7,
     expects: { alert: 'GavelNoModel', to: 'page' },
     async stage({ understudy }) {
       understudy.behave({ faults: { rate: 1, kinds: ['503'] } })
@@ -111,6 +117,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'partition-stuck',
     says: 'a member of the consumer group is given partitions, and reads none of them',
+    minutes: 7,
     expects: { alert: 'GavelPartitionStuck', to: 'page' },
     async stage({ idleMember }) {
       ending.set('partition-stuck', await idleMember())
@@ -120,6 +127,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'model-down',
     says: 'the first model of a chain fails, and the next answers',
+    minutes: 12,
     expects: { alert: 'GavelModelKeptAway', to: 'ticket' },
     async stage({ understudy }) {
       understudy.behave({ faults: { rate: 1, kinds: ['503'], models: [MODELS[0]] } })
@@ -131,6 +139,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'slow-model',
     says: 'the first model of a chain takes 3 s for an answer, sixty times as long as before; the next takes 0.3 s',
+    minutes: 12,
     expects: { alert: 'GavelModelKeptAway', to: 'ticket' },
     async stage({ understudy }) {
       understudy.behave({ latencyMs: 300, faults: { rate: 1, kinds: ['slow'], models: [MODELS[0]] } })
@@ -142,6 +151,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'poison-message',
     says: 'one batch of messages can not be decompressed',
+    minutes: 13,
     expects: { alert: 'GavelMessageLost', to: 'ticket' },
     stage: ({ sendCorrupt }) => sendCorrupt(),
     heal: async () => {},
@@ -149,6 +159,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'dead-letters',
     says: 'a producer sends a message every second that can not be read',
+    minutes: 19,
     expects: { alert: 'GavelDeadLetters', to: 'ticket' },
     async stage({ send }) {
       let count = 0
@@ -160,6 +171,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'clock-off',
     says: 'the clock of one replica is nine minutes behind',
+    minutes: 7,
     expects: { alert: 'GavelClockOff', to: 'ticket' },
     needs: { file: FAKETIME, package: 'libfaketime' },
     stage: ({ restartWith }) =>
@@ -169,6 +181,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'shelf-empty',
     says: 'hate is judged too, and none of its shelves is there',
+    minutes: 19,
     expects: { alert: 'GavelShelfEmpty', to: 'ticket' },
     stage: ({ restartWith }) => restartWith({ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' }),
     heal: ({ restartWith }) => restartWith({}),
@@ -176,6 +189,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'budget-spent',
     says: 'a small tenant has spent its tokens of the hour',
+    minutes: 14,
     expects: { alert: 'GavelBudgetSpent', to: 'ticket' },
     async stage({ restartWith, send, post }) {
       await restartWith({}, { settings: { budgets: { tenants: { small: { tokens: 3_000, usd: null } } } } })
@@ -194,6 +208,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'tenant-flood',
     says: 'a tenant sends more than its limit lets through, and has most of what is open',
+    minutes: 10,
     expects: { alert: 'GavelTenantFlood', to: 'ticket' },
     async stage({ restartWith, send, post }) {
       await restartWith({}, { settings: { limits: { tenants: { flood: { callsPerMinute: 10 } } } } })
@@ -204,6 +219,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'service-down',
     says: 'every replica ends',
+    minutes: 6,
     expects: { alert: 'GavelDown', to: 'page' },
     stage: (world) => each(world, world.end),
     heal: (world) => each(world, world.start),
@@ -211,6 +227,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'crash-loop',
     says: 'a replica dies after each start, four times in a minute and a half',
+    minutes: 10,
     expects: { alert: 'GavelCrashLoop', to: 'page' },
     async stage(world) {
       for (let crash = 0; crash < 4; crash++) {
@@ -223,6 +240,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'rolling-deployment',
     says: 'the replicas are restarted one after the other',
+    minutes: 5,
     expects: null,
     stage: (world) =>
       each(world, async (replica) => {
@@ -234,6 +252,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'scale-in',
     says: 'one of the replicas ends, and stays away',
+    minutes: 4,
     expects: null,
     stage: (world) => world.end(world.replicas - 1),
     heal: (world) => world.start(world.replicas - 1),
@@ -241,6 +260,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'burst',
     says: '500 posts come at once',
+    minutes: 4,
     expects: null,
     stage: ({ send, post }) =>
       send(Array.from({ length: 500 }, (_, at) => ({ id: `burst-${at}`, value: post(`burst-${at}`) }))),
