@@ -22,7 +22,8 @@ const CLOSE_TIMEOUT_MS = 5_000
  * Reads topics as a member of a Kafka group. A kafkajs consumer can die for good while its process lives: by an event
  * (CRASH without restart), by a rejected promise, or silently, on a connection that accepts everything and answers
  * nothing. Each death is noticed (the silent kind by a heartbeat or fetch without an answer), and the consumer is
- * replaced by a new one on new connections, as often as needed.
+ * replaced by a new one on new connections, as often as needed. It reports a success, as loops do, when a batch has been
+ * handled, and when the group answers while there is nothing to handle.
  */
 export function groupReader(deps: {
   kafka: Kafka
@@ -40,6 +41,23 @@ export function groupReader(deps: {
   let watchdog: NodeJS.Timeout | undefined
   /** Unfinished batches of all consumers so far. */
   const inWork = new Set<Promise<void>>()
+  /** The last batch could not be handled. */
+  let failing = false
+  const succeeded = () => report('loop:succeeded', { loop: 'kafka consumer' })
+
+  /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
+  function watched(handle: Handle): Handle {
+    return async (batch, heartbeat) => {
+      try {
+        await handle(batch, heartbeat)
+      } catch (error) {
+        failing = true
+        throw error
+      }
+      failing = false
+      succeeded()
+    }
+  }
 
   function applyPause(): void {
     if (downSince === null) session?.setPaused(paused || closing)
@@ -58,6 +76,7 @@ export function groupReader(deps: {
       },
       answered() {
         downSince = null
+        if (!failing && inWork.size === 0) succeeded()
       },
       died(error) {
         session = undefined
@@ -83,7 +102,9 @@ export function groupReader(deps: {
   return {
     start(handle) {
       watchdog ??= setInterval(watch, TICK_MS)
-      return begin(handle, RESTART_BACKOFF_MS.initial)
+      // One that never succeeds is as old as its start.
+      succeeded()
+      return begin(watched(handle), RESTART_BACKOFF_MS.initial)
     },
     positions: async () => (session === undefined ? [] : lag.positions(session)),
     setPaused(value) {

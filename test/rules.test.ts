@@ -93,6 +93,7 @@ describe('what a cause silences', () => {
     })
     .parse(read('alertmanager.yml')).inhibit_rules
   const named = (matcher: string): string[] => {
+    if (!matcher.startsWith('alertname')) return []
     const [, is, pattern = ''] = /^alertname(=~?)"(.+)"$/.exec(matcher) ?? []
     return (is === '=~' ? pattern.split(/\|(?![^(]*\))/) : [pattern]).map((each) => `^(?:${each})$`)
   }

@@ -111,12 +111,14 @@ function fakeKafka() {
 function setUp() {
   const { kafka, consumers, world } = fakeKafka()
   const troubles: Events['error'][] = []
+  const succeeded: string[] = []
   const reader = groupReader({
     kafka,
     settings: SETTINGS,
     clock: Date.now,
     report: (name, event) => {
       if (name === 'error') troubles.push(event as Events['error'])
+      if (name === 'loop:succeeded') succeeded.push((event as Events['loop:succeeded']).loop)
     },
   })
   const last = () => {
@@ -124,7 +126,7 @@ function setUp() {
     if (one === undefined) throw new Error('there is no consumer')
     return one
   }
-  return { reader, consumers, world, troubles, last }
+  return { reader, consumers, world, troubles, last, succeeded }
 }
 const nothing = async () => {}
 
@@ -169,6 +171,56 @@ it('resolves and commits nothing when the handling fails, and lets kafkajs know'
   last().steps.length = 0
   await expect(last().batch()).rejects.toThrow('Redis is away')
   expect(last().steps).toEqual([])
+})
+
+describe('as a loop', () => {
+  it('succeeds while the group answers and there is nothing to handle, and with each batch', async () => {
+    const { reader, last, succeeded } = setUp()
+    await reader.start(nothing)
+    expect(succeeded).toEqual(['kafka consumer'])
+    last().join()
+    await vi.advanceTimersByTimeAsync(2 * HEARTBEAT_MS)
+    expect(succeeded).toHaveLength(3)
+    await last().batch()
+    expect(succeeded).toHaveLength(4)
+    last().fallSilent()
+    await vi.advanceTimersByTimeAsync(5 * HEARTBEAT_MS)
+    expect(succeeded).toHaveLength(4)
+  })
+
+  it('does not succeed while a batch hangs, though its heartbeats are answered', async () => {
+    const { reader, last, succeeded } = setUp()
+    const working = Promise.withResolvers<void>()
+    await reader.start(() => working.promise)
+    last().join()
+    const batch = last().batch()
+    succeeded.length = 0
+    await vi.advanceTimersByTimeAsync(400_000)
+    expect(succeeded).toEqual([])
+    working.resolve()
+    await batch
+    expect(succeeded).toEqual(['kafka consumer'])
+  })
+
+  it('does not succeed after a batch that failed, until one is handled', async () => {
+    const { reader, last, succeeded } = setUp()
+    let works = false
+    await reader.start(async () => {
+      if (!works) throw new Error('Redis is away')
+    })
+    last().join()
+    await expect(last().batch()).rejects.toThrow('Redis is away')
+    last().crash()
+    await vi.advanceTimersByTimeAsync(1_000)
+    last().join()
+    succeeded.length = 0
+    await vi.advanceTimersByTimeAsync(5 * HEARTBEAT_MS)
+    expect(succeeded).toEqual([])
+    works = true
+    await last().batch()
+    await vi.advanceTimersByTimeAsync(HEARTBEAT_MS)
+    expect(succeeded).toHaveLength(2)
+  })
 })
 
 it('handles no batch of a consumer that stops, nor one from before a seek', async () => {
