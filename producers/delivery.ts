@@ -24,17 +24,23 @@ export interface Parcel {
   readonly verdict?: Verdict
 }
 
-/** Turns a record into a dead letter with the reason `refused`. */
-export type Park = (record: Outgoing, detail: string) => Promise<void>
+/** The cases whose verdicts are in these parcels. */
+export function caseIdsOf(parcels: readonly Parcel[]): string[] {
+  return parcels.flatMap(({ entry }) => (entry.kind === 'verdict' ? [entry.caseId] : []))
+}
+
+/** Turns a record of this entry into a dead letter with the reason `refused`. */
+export type Park = (record: Outgoing, detail: string, entry: OutboxEntry) => Promise<void>
 
 /** A revision's number counts as used even if its verdict became a dead letter. */
 export function parking({ outbox, clock, report }: { outbox: Outbox; clock: Clock; report: Report }): Park {
-  return async ({ topic, key, value }, detail) => {
+  return async ({ topic, key, value }, detail, entry) => {
     const place = { topic, partition: -1, offset: '-1' }
     const name = key === null ? null : String(key)
     const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
     await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
-    report('message:dead', { ...place, reason: 'refused', detail })
+    const ids = entry.kind === 'verdict' ? { caseId: entry.caseId } : {}
+    report('message:dead', { ...place, reason: 'refused', detail, ...ids })
   }
 }
 
@@ -73,7 +79,7 @@ export function delivery({ writer, park, topics }: { writer: TopicWriter; park: 
     }
     // A topic that refuses even the shortest dead letter refuses them all: the topic is at fault, not the letter.
     if (parcel.entry.kind === 'dead-letter' && shortened(parcel.entry, record, SMALLEST_BYTES) !== null) throw refusal
-    await park(record, refusal.message)
+    await park(record, refusal.message, parcel.entry)
   }
 
   /** Null for a record that can't be shortened: a verdict, or an entry of another version. */

@@ -1,8 +1,8 @@
 import type { Verdict } from '../src/domain/verdict.ts'
 import type { Outbox } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
-import type { Report } from '../src/ports/report.ts'
-import type { delivery, Parcel } from './delivery.ts'
+import { casesNamed, type Report } from '../src/ports/report.ts'
+import { caseIdsOf, type delivery, type Parcel } from './delivery.ts'
 
 /** Most entries sent together. */
 export const SENT_AT_ONCE = 64
@@ -34,18 +34,18 @@ export function lane(
     try {
       await deliver(batch, !blocked)
     } catch (error) {
-      tellBlocked(true, error instanceof Error ? error.message : String(error))
+      tellBlocked(true, error instanceof Error ? error.message : String(error), batch)
       throw error
     }
-    tellBlocked(false, '')
+    tellBlocked(false, '', batch)
     await outbox.done(batch.map(({ entry }) => entry))
     parcels.splice(0, batch.length)
     const published = clock()
     for (const { verdict } of batch) if (verdict !== undefined) tellPublished(verdict, published)
   }
 
-  function tellBlocked(now: boolean, why: string): void {
-    if (now !== blocked) report('publication:held', { what, held: now, why })
+  function tellBlocked(now: boolean, why: string, batch: readonly Parcel[]): void {
+    if (now !== blocked) report('publication:held', { what, held: now, why, ...casesNamed(caseIdsOf(batch)) })
     blocked = now
   }
 
@@ -82,7 +82,8 @@ export function lane(
           try {
             await once(SENT_AT_ONCE)
           } catch (error) {
-            report('error', { where: 'publisher', error })
+            const late = casesNamed(caseIdsOf(parcels.slice(0, SENT_AT_ONCE)))
+            report('error', { where: 'publisher', error, ...late })
             if (!stopping()) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
           }
       }

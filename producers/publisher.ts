@@ -3,9 +3,9 @@ import { deadLetter } from '../src/domain/messages.ts'
 import { type Verdict, verdict as verdictSchema } from '../src/domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
-import type { Report } from '../src/ports/report.ts'
+import { casesNamed, type Report } from '../src/ports/report.ts'
 import type { TopicWriter } from '../src/ports/topic.ts'
-import { delivery, type Parcel, type Park, type PublishedTopics, parking } from './delivery.ts'
+import { caseIdsOf, delivery, type Parcel, type Park, type PublishedTopics, parking } from './delivery.ts'
 import { type Lane, lane, RETRY_MS, SENT_AT_ONCE } from './lane.ts'
 
 export interface PublisherSettings {
@@ -122,7 +122,7 @@ export function publisher(deps: {
     try {
       await step()
     } catch (error) {
-      report('error', { where: 'publisher', error })
+      report('error', { where: 'publisher', error, ...casesNamed(caseIdsOf(inHand())) })
     }
   }
 }
@@ -145,7 +145,7 @@ async function parcelOf(entry: OutboxEntry, topics: PublishedTopics, park: Park)
   const json = entry.kind === 'verdict' ? entry.verdict : entry.json
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') {
-    await park({ topic: topics.verdicts, key: entry.id, value: json }, 'this version of Gavel can’t read it')
+    await park({ topic: topics.verdicts, key: entry.id, value: json }, 'this version of Gavel can’t read it', entry)
     return null
   }
   const { subjectId, verdict } = read

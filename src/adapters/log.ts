@@ -88,7 +88,11 @@ function shortened(event: object): object {
   return Object.fromEntries(
     Object.entries(event).map(([key, value]) => [
       key,
-      typeof value === 'string' ? value.slice(0, MAX_MESSAGE_CHARS) : value,
+      typeof value === 'string' ? value.slice(0, MAX_MESSAGE_CHARS) : Array.isArray(value) ? value.map(shortId) : value,
     ]),
   )
+}
+
+function shortId(id: unknown): unknown {
+  return typeof id === 'string' ? id.slice(0, MAX_ID_CHARS) : id
 }

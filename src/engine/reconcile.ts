@@ -24,7 +24,7 @@ export function reconciler(deps: {
   /** A case that can't be read keeps no other from being found. */
   const pendingOf = (caseId: string) =>
     pending(caseId).catch((error: unknown) => {
-      report('error', { where: 'reconciler', error })
+      report('error', { where: 'reconciler', error, caseId })
       return null
     })
 

@@ -101,12 +101,27 @@ export interface Ids {
   readonly callId?: string
 }
 
+/** What a line of the log about many cases belongs to: how many there are, and some of them. */
+export interface ManyIds {
+  readonly cases?: number
+  readonly caseIds?: readonly string[]
+}
+
+/** Most cases that one line of the log names. */
+const MOST_CASES = 5
+
+/** The ids of these cases for one line of the log, each once; nothing if there is none. */
+export function casesNamed(caseIds: Iterable<string>): ManyIds {
+  const all = [...new Set(caseIds)]
+  return all.length === 0 ? {} : { cases: all.length, caseIds: all.slice(0, MOST_CASES) }
+}
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
   'messages:settled': { topic: string; outcome: Outcome; count: number }
   /** A message could not be read or judged. */
-  'message:dead': { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
+  'message:dead': Ids & { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
   /** Fetching was paused because of the backlog, or resumed. */
   'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>
@@ -122,7 +137,7 @@ export interface Events {
   /** A job whose worker sent no heartbeat for too long was given to another. */
   'job:stalled': { queue: string }
   /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
-  'job:lapsed': { queue: string; jobs: number }
+  'job:lapsed': ManyIds & { queue: string; jobs: number }
   /** A call to a model ended. */
   'call:ended': Ids & {
     protocol: string
@@ -183,9 +198,9 @@ export interface Events {
   /** A loop of this process was started, or one of its runs has succeeded. */
   'loop:succeeded': { loop: ErrorPlace }
   /** Records wait because the broker accepts none for their topic; or publication resumed. */
-  'publication:held': { what: PublishedKind; held: boolean; why: string }
+  'publication:held': ManyIds & { what: PublishedKind; held: boolean; why: string }
   /** An operation outside of any one message or ask failed, and will be retried. */
-  error: Ids & { where: ErrorPlace; error: unknown }
+  error: Ids & ManyIds & { where: ErrorPlace; error: unknown }
   'service:started': { roles: readonly string[]; httpPort: number }
   /** The key of fences and sampling is not set, or has changed. */
   'key:unset': { advice: string }

@@ -24,6 +24,7 @@ log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u20
 log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
 log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
 log('error', { where: 'with ids', error: new Error('m'), caseId: 'rumor~p~r1', key: '1.2', callId: 'c' + 'c'.repeat(9_000) })
+log('error', { where: 'with many ids', error: new Error('n'), cases: 9, caseIds: ['rumor~p~r1', 'c'.repeat(9_000)] })
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
 for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
 `
@@ -61,6 +62,7 @@ describe('the log', () => {
       callId: expect.stringMatching(/^c+$/),
     })
     expect(at('lines')).not.toHaveProperty('caseId')
+    expect(at('with many ids')).toMatchObject({ cases: 9, caseIds: ['rumor~p~r1', 'c'.repeat(128)] })
   })
 
   it('grows with nobody’s text', () => {

@@ -12,6 +12,7 @@ import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import type { StageQueues } from '../../src/ports/queues.ts'
+import type { Events, Report } from '../../src/ports/report.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import {
@@ -43,7 +44,12 @@ afterAll(async () => {
 
 const freshPrefix = () => keysUnder(`test-${randomUUID()}`).queues
 
-function makeQueues(prefix: string, change: Partial<QueueSettings> = {}, ahead = 0): StageQueues {
+function makeQueues(
+  prefix: string,
+  change: Partial<QueueSettings> = {},
+  ahead = 0,
+  report: Report = () => {},
+): StageQueues {
   return bullQueues({
     connection: client,
     stages: STAGES,
@@ -56,7 +62,7 @@ function makeQueues(prefix: string, change: Partial<QueueSettings> = {}, ahead =
       ...change,
     },
     clock: () => Math.round(performance.timeOrigin + performance.now()) + ahead,
-    report: () => {},
+    report,
   })
 }
 
@@ -75,8 +81,8 @@ describe('in BullMQ', () => {
     await Promise.all(opened.splice(0).map((queues) => queues.close(0)))
   })
 
-  function queuesHere(change?: Partial<QueueSettings>, ahead?: number): StageQueues {
-    const queues = makeQueues(prefix, change, ahead)
+  function queuesHere(change?: Partial<QueueSettings>, ahead?: number, report?: Report): StageQueues {
+    const queues = makeQueues(prefix, change, ahead, report)
     opened.push(queues)
     return queues
   }
@@ -104,6 +110,34 @@ describe('in BullMQ', () => {
     await queues.push(['c1', 'c2'])
     await expect.poll(() => noted.advanced.length, SOON).toBe(4)
     expect(most).toBe(2)
+  })
+
+  it('locks that were lost are told of with the cases of their jobs', async () => {
+    const lapsed: Events['job:lapsed'][] = []
+    const queues = queuesHere({ lockMs: 1_000 }, 0, (name, event) => {
+      if (name === 'job:lapsed') lapsed.push(event as Events['job:lapsed'])
+    })
+    const answering = Promise.withResolvers<void>()
+    const noted = notedWork((caseId) => [askOf(caseId, '0.0')], {
+      async answer() {
+        await answering.promise
+        return { end: 'done' }
+      },
+    })
+    queues.work(noted.work)
+    await queues.push(['c1', 'c2'])
+    try {
+      await expect
+        .poll(async () => {
+          const locks = await client.keys(`${prefix}:*:lock`)
+          if (locks.length > 0) await client.del(locks)
+          return new Set(lapsed.flatMap(({ caseIds = [] }) => caseIds))
+        }, SOON)
+        .toEqual(new Set(['c1', 'c2']))
+      for (const { jobs, cases } of lapsed) expect(cases).toBe(jobs)
+    } finally {
+      answering.resolve()
+    }
   })
 
   it('a drain begins none of the asks of a job that had no place yet; another worker answers them', async () => {

@@ -65,7 +65,7 @@ test('a case that is left to other processes is not looked for', async () => {
 })
 
 test('a case that can’t be read keeps no other from being found', async () => {
-  const errors: string[] = []
+  const told: unknown[] = []
   const reconcile = reconciler({
     cases: { idle: async () => ['broken', 'lost'] },
     queues: { stranded: async (waiting) => waiting.map(({ caseId }) => caseId), push: async () => {} },
@@ -73,9 +73,12 @@ test('a case that can’t be read keeps no other from being found', async () => 
       if (caseId === 'broken') throw new Error('no record')
       return []
     },
-    report: (name) => void errors.push(name),
+    report: (name, event) => void told.push([name, 'caseId' in event && event.caseId]),
     idleMs: 15_000,
   })
   expect(await reconcile()).toBe(1)
-  expect(errors).toEqual(['error', 'case:revived'])
+  expect(told).toEqual([
+    ['error', 'broken'],
+    ['case:revived', 'lost'],
+  ])
 })

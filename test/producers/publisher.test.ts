@@ -38,14 +38,14 @@ const writer = {
   async close() {},
 }
 
-function start(outbox: Outbox = stores.outbox, failed: (error: unknown) => void = () => {}) {
+function start(outbox: Outbox = stores.outbox, failed: (error: unknown, event: Events['error']) => void = () => {}) {
   own = publisher({
     outbox,
     writer,
     clock: Date.now,
     report(name, event) {
       if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
-      if (name === 'error') failed((event as Events['error']).error)
+      if (name === 'error') failed((event as Events['error']).error, event as Events['error'])
       if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
       if (name === 'loop:succeeded') looks++
     },
@@ -129,7 +129,7 @@ describe('a record that the broker refuses for good', () => {
       .toMatchObject([{ topic: 'verdicts', key: 'p1', reason: 'refused', truncated: false }])
     const [{ raw } = { raw: '' }] = letters()
     expect(JSON.parse(Buffer.from(raw, 'base64').toString())).toMatchObject({ id: 'rumor~p1~r1' })
-    expect(told['message:dead']).toMatchObject([{ reason: 'refused', topic: 'verdicts' }])
+    expect(told['message:dead']).toMatchObject([{ reason: 'refused', topic: 'verdicts', caseId: 'rumor~p1~r1' }])
   })
 
   test('loses of a dead letter only as many of its bytes as it must', async () => {
@@ -282,6 +282,17 @@ describe('a topic that takes nothing', () => {
     expect(on('transcripts')).toHaveLength(written)
     await expect.poll(() => told['publication:held'].at(-1)?.held, SOON).toBe(false)
     expect(told['message:dead']).toEqual([])
+  })
+
+  test('is told of with the cases that wait for it: how many, and the first five', async () => {
+    down.add('verdicts')
+    for (let at = 0; at < 7; at++) await decide(`p${at}`)
+    const troubles: Events['error'][] = []
+    start(undefined, (_, event) => troubles.push(event))
+    const late = { cases: 7, caseIds: [0, 1, 2, 3, 4].map((at) => `rumor~p${at}~r1`) }
+    await expect.poll(() => troubles, SOON).toContainEqual(expect.objectContaining(late))
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    expect(told['publication:held'][0]?.caseIds).toContain('rumor~p0~r1')
   })
 
   test('parks nothing where it refuses even the shortest dead letter', async () => {

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { slots } from '../../domain/slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Work } from '../../ports/queues.ts'
-import type { Report } from '../../ports/report.ts'
+import { casesNamed, type Report } from '../../ports/report.ts'
 import {
   askJobOf,
   type EarlierAskJob,
@@ -63,7 +63,14 @@ export function queueWorkers(deps: {
     concurrency: number,
     run: (job: Job<Data>, token?: string) => Promise<void>,
   ): void {
-    const worker = new Worker<Data>(name, run, {
+    /** The cases of the jobs that this worker runs, by job. */
+    const running = new Map<string, string>()
+    const noted = async (job: Job<Data>, token?: string) => {
+      const [{ id }, { caseId }] = [job, caseOf(job.data)]
+      if (id !== undefined && caseId !== undefined) running.set(id, caseId)
+      await run(job, token).finally(() => id !== undefined && running.delete(id))
+    }
+    const worker = new Worker<Data>(name, noted, {
       connection,
       prefix: settings.prefix,
       concurrency,
@@ -77,7 +84,10 @@ export function queueWorkers(deps: {
       report('error', { where: `worker ${name}`, error })
       rest(worker)
     })
-    worker.on('lockRenewalFailed', (jobs) => report('job:lapsed', { queue, jobs: jobs.length }))
+    worker.on('lockRenewalFailed', (jobs) => {
+      const cases = jobs.flatMap((id) => running.get(id) ?? [])
+      report('job:lapsed', { queue, jobs: jobs.length, ...casesNamed(cases) })
+    })
     worker.on('stalled', () => report('job:stalled', { queue }))
     worker.on('failed', (job, error) => report('error', { where: `worker ${name}`, error, ...caseOf(job?.data) }))
     workers.push(worker)
