@@ -24,9 +24,9 @@ export function inspectionParts(
   { progress, ...waiting }: Waiting & { readonly progress: InspectionParts['progress'] },
 ) {
   return closable(async (keep): Promise<InspectionParts> => {
-    const clock = Date.now
     const topics = topicsOf(settings)
-    const { client, keys, threads, cases, marks } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases, marks } = keep(await commandRedis(settings))
+    const clock = time.now
     const kafka = await connectKafka()
     const secret = await knownSecretOf(client, keys, settings.fences.key)
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
@@ -59,8 +59,8 @@ export function inspectionParts(
 /** The parts by which a person looks at open cases and puts them right. Throws an `OperatorError` if Redis is not reachable. */
 export function casesParts(settings: Settings) {
   return closable(async (keep) => {
-    const clock = Date.now
-    const { client, keys, cases } = keep(await commandRedis(settings))
+    const { client, keys, time, cases } = keep(await commandRedis(settings))
+    const clock = time.now
     const secret = await knownSecretOf(client, keys, settings.fences.key)
     const { protocols } = protocolsOf(settings, secret)
     const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))

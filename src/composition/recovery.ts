@@ -24,10 +24,10 @@ export function recoveryParts(
   { allAgain, ...waiting }: Waiting & { readonly allAgain: boolean },
 ) {
   return closable(async (keep): Promise<RecoveryParts> => {
-    const clock = Date.now
     const topics = topicsOf(settings)
     const times = keepTimes(settings)
-    const { client, keys, threads, cases, outbox, marks } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases, outbox, marks } = keep(await commandRedis(settings))
+    const clock = time.now
     const kafka = await connectKafka()
     const incarnation = redisIncarnation(client, keys)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })

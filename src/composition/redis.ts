@@ -52,15 +52,19 @@ export function redisPart(settings: Settings, report: Report) {
 }
 export type RedisPart = Awaited<ReturnType<typeof redisPart>>
 
-/** Redis for a command, on one fail-fast connection. Throws an `OperatorError` if Redis is not reachable. */
+/**
+ * Redis for a command, on one fail-fast connection, and the service's time: the clock of the machine that the command runs on may be
+ * wrong. Throws an `OperatorError` if Redis is not reachable. */
 export function commandRedis(settings: Settings) {
   return closable(async (keep) => {
     const client = connect(settings.redis, () => {}, 'fail-fast')
     keep({ close: async () => client.disconnect() })
     await checkRedis(client, settings.redis)
+    const time = redisClock(client)
+    await time.sync()
     const keys = keysUnder(settings.redis.prefix)
     const clients = { failFast: client, working: client, blocking: client }
-    return { client, keys, ...storesOn(clients, keys, settings, Date.now) }
+    return { client, keys, time, ...storesOn(clients, keys, settings, time.now) }
   })
 }
 

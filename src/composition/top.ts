@@ -56,9 +56,9 @@ const REPLICA_MS = 1_500
 /** Looks at the service again and again; throws an `OperatorError` if Redis or Kafka is not reachable at first. */
 export function topParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, replicas: readonly string[]) {
   return closable(async (keep) => {
-    const clock = Date.now
     const redis = keep(await commandRedis(settings))
-    const { client, keys, threads, cases, outbox, marks } = redis
+    const { client, keys, time, threads, cases, outbox, marks } = redis
+    const clock = time.now
     const kafka = await connectKafka()
     const { protocols } = protocolsOf(settings, '')
     const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
@@ -81,6 +81,7 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
     }
 
     async function look(): Promise<ServiceState> {
+      await time.sync()
       const at = clock()
       const now = streamTime([...(await marks.read()).values()], at, settings.clock)
       const [stages, open, size, oldest, due, paused, byTopic, shown] = await Promise.all([
