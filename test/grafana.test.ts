@@ -137,6 +137,24 @@ describe('every dashboard', () => {
     expect(mute.map(({ title }) => title)).toEqual([])
   })
 
+  it.each(dashboards)('$title says in the title of each number of which time it is', ({ panels }) => {
+    const timeIn = (expr: string) =>
+      expr.includes('$__range')
+        ? 'chosen time'
+        : /\[5m\]/.test(expr)
+          ? '5 min'
+          : expr.includes('ratio1h')
+            ? 'last hour'
+            : 'now'
+    for (const { title, targets } of panels.filter(({ type }) => type === 'stat'))
+      expect(title).toMatch(new RegExp(`\\(.*${timeIn(targets.map(({ expr }) => expr).join(' '))}\\)$`))
+  })
+
+  it('counts no verdict as degraded on the first page by what its post lacks', () => {
+    const tile = dashboards.flatMap(({ panels }) => panels).find(({ title }) => title.startsWith('Degraded (last'))
+    expect(tile?.targets.map(({ expr }) => expr)).toEqual([expect.stringContaining('fault=~"ours|model"')])
+  })
+
   it.each(dashboards)('$title is laid out on 24 columns, without overlaps', ({ panels }) => {
     const taken = new Map<string, string>()
     for (const { title, gridPos } of panels)

@@ -115,7 +115,7 @@ export const overview = () =>
           stat(
             {
               title: 'Degraded',
-              says: 'Share of verdicts of 5 minutes that had to leave something out. High: read `degraded` in a few verdicts (gavel verdicts); mostly failed asks, see "Calls by outcome".',
+              says: 'Share of verdicts of 5 minutes that had to leave something out by a fault of ours or of a model. What a post or its thread lacks is not counted: where threads are thin that is every verdict, and no fault (on the dashboard Verdicts). High: read `degraded` in a few verdicts (gavel verdicts); mostly failed asks, see "Calls by outcome".',
               unit: 'percentunit',
               decimals: 1,
               runbooks: ['GavelFaultBudgetBurns'],
@@ -123,13 +123,13 @@ export const overview = () =>
             { orange: 0.05, red: 0.2 },
             {
               degraded:
-                '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", degraded="true"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
+                '(sum(rate(gavel_verdicts_total{protocol=~"$protocol", fault=~"ours|model"}[5m])) or vector(0)) / sum(rate(gavel_verdicts_total{protocol=~"$protocol"}[5m]))',
             },
           ),
           stat(
             {
               title: 'Without a label',
-              says: 'Share of verdicts of 5 minutes that could not be decided, deletions among them. High: unreadable or refused answers, or missed deadlines; each verdict says which.',
+              says: 'Share of verdicts of 5 minutes that could not be decided. High: unreadable or refused answers, or missed deadlines; each verdict says which.',
               unit: 'percentunit',
               decimals: 1,
               runbooks: ['GavelVerdictsWithoutLabel'],

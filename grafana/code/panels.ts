@@ -151,13 +151,22 @@ function dressed<Kind extends Dressable>(
     .links(runbookLinks(runbooks))
 }
 
-/** One number, as it is now. */
+/** The time that a number is about, as its title says it. */
+function timeOf(all: Queries): string {
+  const [, window, ratio] = /\[(\d+m|\$__range)\]|:ratio(1h)/.exec(Object.values(all).join(' ')) ?? []
+  if (ratio !== undefined) return 'last hour'
+  if (window === '$__range') return 'chosen time'
+  return window === undefined ? 'now' : `last ${window.replace('m', ' min')}`
+}
+
+/** One number, whose title says of which time it is: its query's, or `time` where that reads better. */
 export function stat(
   shown: Shown,
-  more: Colours & { readonly texts?: Readonly<Record<string, string>> },
+  more: Colours & { readonly texts?: Readonly<Record<string, string>>; readonly time?: string },
   all: Queries,
 ): AnyPanel {
-  const panel = dressed(new StatBuilder(), shown, [4, 4])
+  const title = `${shown.title} (${more.time ?? timeOf(all)})`
+  const panel = dressed(new StatBuilder(), { ...shown, title }, [4, 4])
     .noValue('–')
     .mappings(named(more.texts))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))

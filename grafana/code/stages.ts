@@ -202,7 +202,7 @@ export const stages = () =>
               w: 6,
               runbooks: ['GavelCasesStuck'],
             },
-            { orange: 60, red: 600 },
+            { orange: 60, red: 600, time: 'pace of 5 min' },
             {
               'open cases':
                 'max(gavel_backlog{what="open-cases"}) / (sum(rate(gavel_cases_total{event="concluded"}[5m])) > 0)',
@@ -216,7 +216,7 @@ export const stages = () =>
               w: 6,
               runbooks: ['GavelKafkaLag'],
             },
-            { orange: 60, red: 600 },
+            { orange: 60, red: 600, time: 'pace of 5 min' },
             {
               messages:
                 'sum(max by (topic, partition) (gavel_kafka_lag_messages)) / (sum(rate(gavel_messages_total[5m])) > 0)',
