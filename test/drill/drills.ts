@@ -30,8 +30,8 @@ export interface World {
   ): Promise<void>
   /** Sends these posts' JSON, as their producer would. */
   send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
-  /** Sends a batch of posts that can't be decompressed, as a broken client or disk would leave it. */
-  sendCorrupt(): Promise<void>
+  /** Sends a batch of posts, and spoils it on the broker's disk before it is read: nobody can decompress it. */
+  sendSpoilt(): Promise<void>
   /** A post that fits into the stream now, of the default tenant if none is named. */
   post(id: string, tenant?: string): string
   /** Joins the service's group as one that is given partitions, sends heartbeats and reads nothing; ends when called. */
@@ -150,10 +150,10 @@ export const DRILLS: readonly Drill[] = [
   },
   {
     name: 'poison-message',
-    says: 'one batch of messages can not be decompressed',
+    says: 'a batch of twenty posts is spoilt on the broker’s disk',
     minutes: 13,
     expects: { alert: 'GavelMessageLost', to: 'ticket' },
-    stage: ({ sendCorrupt }) => sendCorrupt(),
+    stage: ({ sendSpoilt }) => sendSpoilt(),
     heal: async () => {},
   },
   {

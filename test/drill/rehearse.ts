@@ -51,9 +51,11 @@ export async function rehearse(
   const withinS = expects?.to === 'ticket' ? TICKET_WITHIN_S : PAGE_WITHIN_S
 
   const staged = stoppable(drill.stage(world), signal)
-  // It is waited for below; until then its failure is nobody's.
-  staged.catch(() => undefined)
-  if (expects !== null) await until(() => firing().some(isIt), withinS + LATE_S, signal)
+  let failed = false
+  staged.catch(() => {
+    failed = true
+  })
+  if (expects !== null) await until(() => failed || firing().some(isIt), withinS + LATE_S, signal)
   await staged
   await sleep((expects === null ? QUIET_S : GOES_ON_S) * 1000, undefined, { signal })
   await stoppable(drill.heal(world), signal)

@@ -11,8 +11,8 @@ import { freePort, type Say, temporaryFolder } from '../../src/tools/stack/serve
 import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
-import { sendCorruptBatch } from '../support/corrupt-batch.ts'
 import { clientOf, environmentOn, type Service, settingsOf, startService } from '../support/pipeline.ts'
+import { sendSpoiltBatch } from '../support/spoilt-batch.ts'
 import { LATENCY_MS, MODELS, type World } from './drills.ts'
 import { startWebhook } from './webhook.ts'
 
@@ -69,7 +69,7 @@ export async function startWorld(say: Say, closing: Closing, signal: AbortSignal
   const { send, post, start: startPosts } = keep(await producer(shared))
   startPosts()
   const world: World = {
-    ...{ send, post, sendCorrupt: () => sendCorrupt(shared), idleMember: () => idleMember(shared) },
+    ...{ send, post, sendSpoilt: () => sendSpoilt(shared, kafka.data), idleMember: () => idleMember(shared) },
     redis: Object.assign(redis, { url: redis.settings.REDIS_URL ?? '' }),
     ...{ kafka, understudy, replicas: REPLICAS, ...fleet },
   }
@@ -155,10 +155,10 @@ async function producer(environment: Record<string, string>) {
 }
 
 /** Twenty posts in a batch that nobody can unpack. */
-function sendCorrupt(environment: Record<string, string>): Promise<void> {
+function sendSpoilt(environment: Record<string, string>, data: string): Promise<void> {
   const topic = topicsOf(settingsOf(environment)).posts
-  const messages = Array.from({ length: 20 }, (_, at) => ({ key: 'corrupt', value: `{"id":"corrupt-${at}"}` }))
-  return sendCorruptBatch(clientOf(environment), topic, messages, Buffer.from('no gzip'))
+  const messages = Array.from({ length: 20 }, (_, at) => ({ key: 'spoilt', value: `{"id":"spoilt-${at}"}` }))
+  return sendSpoiltBatch(clientOf(environment), topic, messages, data)
 }
 
 /** A member of the service's group that is given partitions, sends heartbeats and reads nothing. */

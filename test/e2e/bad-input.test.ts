@@ -14,7 +14,6 @@ import { topicsOf } from '../../src/composition/topics.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter, type Outcome } from '../../src/domain/messages.ts'
 import { type MemoryKafka, startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
-import { sendCorruptBatch } from '../support/corrupt-batch.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,
@@ -111,9 +110,25 @@ async function sendAll(environment: Record<string, string>, messages: readonly S
 
 /** A batch that says that it is gzip, and is not. */
 async function sendCorrupt(environment: Record<string, string>): Promise<void> {
-  const topic = topicsOf(settingsOf(environment)).posts
-  const messages = [{ key: 'bad', value: postBytes('corrupt') }]
-  await sendCorruptBatch(clientOf(environment), topic, messages, Buffer.from(`no gzip, but ${CANARY}`))
+  const { CompressionCodecs } = kafkajs
+  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  await producer.connect()
+  const whole = CompressionCodecs[CompressionTypes.GZIP]
+  CompressionCodecs[CompressionTypes.GZIP] = () => ({
+    compress: async () => Buffer.from(`no gzip, but ${CANARY}`),
+    decompress: async (data: Buffer) => data,
+  })
+  try {
+    const messages = [{ key: 'bad', value: postBytes('corrupt') }]
+    await producer.send({
+      topic: topicsOf(settingsOf(environment)).posts,
+      compression: CompressionTypes.GZIP,
+      messages,
+    })
+  } finally {
+    if (whole !== undefined) CompressionCodecs[CompressionTypes.GZIP] = whole
+    await producer.disconnect()
+  }
 }
 
 async function metricsOf({ httpPort }: Service): Promise<string> {

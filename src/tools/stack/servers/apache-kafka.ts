@@ -40,6 +40,8 @@ export interface ApacheKafka extends RestartableServer {
   readonly behind: readonly string[]
   /** The listener that asks for nothing. */
   readonly openAddress: string
+  /** The folder of its topics' files. */
+  readonly data: string
 }
 
 /**
@@ -62,6 +64,7 @@ export async function startApacheKafka(options: ApacheKafkaOptions): Promise<Apa
     kind: 'apache',
     behind,
     openAddress,
+    data: join(folder, 'data'),
     what: `Apache Kafka ${kafka.version} (one node, KRaft) on ${address}, data in ${folder}`,
     settings: { KAFKA_BROKERS: address },
     get pid() {
