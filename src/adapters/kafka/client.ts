@@ -6,6 +6,8 @@ import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
 import { passEmptiedBatches } from './emptied-batches.ts'
+import { waitLongerWhileIdle } from './idle-fetches.ts'
+import { calmRequestQueues } from './request-queues.ts'
 
 /** Where Kafka is and how to authenticate, according to the settings. */
 export interface KafkaSettings {
@@ -32,6 +34,8 @@ export function kafkaClient(at: KafkaSettings, clientId: string, report: Report)
   registerCodecs()
   passEmptiedBatches()
   hideAbortedRecords()
+  waitLongerWhileIdle()
+  calmRequestQueues()
   return new kafkajs.Kafka({
     clientId,
     ...connectionTo(at),
