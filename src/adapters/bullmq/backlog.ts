@@ -1,4 +1,5 @@
 import type { Job, Queue } from 'bullmq'
+import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog } from '../../ports/queues.ts'
 import type { JobQueues, StageQueue } from './job-queues.ts'
@@ -11,8 +12,26 @@ const COUNTED_JOBS = 50
  * How many asks each stage has, and how long the oldest of them has waited. The queue of cases is first, as `all`
  * `case`.
  */
-export async function backlogOf({ cases, asks }: JobQueues, clock: Clock): Promise<StageBacklog[]> {
+export async function backlogOf(
+  { cases, asks }: JobQueues,
+  connection: Pick<Redis, 'exists'>,
+  clock: Clock,
+): Promise<StageBacklog[]> {
+  const all = [cases, ...[...asks.values()].map(({ queue }) => queue)]
+  // Where no job waits or runs, as in a quiet hour, one question answers for all queues.
+  if ((await connection.exists(all.flatMap(keysOf))) === 0)
+    return [
+      { protocol: 'all', stage: 'case', ...EMPTY },
+      ...[...asks.values()].map(({ protocol, stage }) => ({ protocol, stage, ...EMPTY })),
+    ]
   return Promise.all([casesBacklog(cases, clock), ...[...asks.values()].map((stage) => asksBacklog(stage, clock))])
+}
+
+const EMPTY = { states: { waiting: 0, active: 0, delayed: 0 }, oldestWaitingSeconds: 0 }
+
+/** Where a queue keeps its jobs until they end. */
+function keysOf(queue: Queue): string[] {
+  return ['wait', 'paused', 'prioritized', 'active', 'delayed'].map((list) => queue.toKey(list))
 }
 
 async function casesBacklog(queue: Queue<CaseJob>, clock: Clock): Promise<StageBacklog> {

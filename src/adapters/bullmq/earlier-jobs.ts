@@ -25,9 +25,9 @@ export async function stagesWithEarlierJobs<Of extends Stage>(
   stages: readonly Of[],
 ): Promise<readonly Of[]> {
   const lists = ['wait', 'active', 'delayed', 'prioritized']
-  const found = await Promise.all(
-    stages.map((stage) => connection.exists(lists.map((list) => `${prefix}:${stageName(stage)}:${list}`))),
-  )
+  const keys = stages.map((stage) => lists.map((list) => `${prefix}:${stageName(stage)}:${list}`))
+  if (keys.length === 0 || (await connection.exists(keys.flat())) === 0) return []
+  const found = await Promise.all(keys.map((own) => connection.exists(own)))
   return stages.filter((_, index) => (found[index] ?? 0) > 0)
 }
 

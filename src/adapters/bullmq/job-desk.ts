@@ -57,7 +57,7 @@ export function bullJobDesk(deps: {
       )
       return hurried.reduce((sum, one) => sum + one, 0)
     },
-    backlog: () => backlogOf(queues, clock),
+    backlog: () => backlogOf(queues, connection, clock),
     close: () => closeJobQueues(queues),
   }
 }

@@ -54,7 +54,7 @@ export function bullQueues(deps: {
 
     work: (work) => workers.start(work),
 
-    backlog: () => backlogOf(queues, clock),
+    backlog: () => backlogOf(queues, connection, clock),
 
     async close(graceMs) {
       await workers.close(graceMs)

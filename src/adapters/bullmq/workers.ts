@@ -20,6 +20,11 @@ import { turns } from './turns.ts'
 
 /** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
+/**
+ * Longest wait for a job, in s. Jobs wake a worker at once; but whoever was killed just as it woke leaves its job to those
+ * that look again.
+ */
+const LONGEST_WAIT_S = 5
 /** Time for the last writes of aborted attempts, in ms. */
 const FORCE_AFTER_MS = 1_000
 
@@ -77,7 +82,7 @@ export function queueWorkers(deps: {
       lockDuration: settings.lockMs,
       stalledInterval: settings.stalledCheckMs,
       maxStalledCount: Number.MAX_SAFE_INTEGER,
-      drainDelay: 2,
+      drainDelay: LONGEST_WAIT_S,
     })
     const queue = name.replace(/\.rounds$/, '')
     worker.on('error', (error) => {
