@@ -16,6 +16,12 @@ import { inputsOf, type Topics } from './topics.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
+/** While nothing happens in this process, due times are looked at once in so many polls… */
+const QUIET_POLLS = 5
+/** …the ends of partitions so often instead of so often, in ms… */
+const [MARKS_MS, QUIET_MARKS_MS] = [1_000, 2_500]
+/** …and so, in ms, whether the backlog is too large. */
+const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 
 /**
  * Reads messages, opens what is due, and pauses while the backlog is too large. When closed, it has committed what was
@@ -38,9 +44,16 @@ export function intakePart(
 ) {
   const { redis, kafka, topics, opener, watch, loops, backlog, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
-    const opening = loops.start('opener', settings.clock.poll, async () => {
-      while (watch.problem === null && (await opener.openDue()) > 0);
-    })
+    const { poll, idleAfter } = settings.clock
+    // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
+    const opening = loops.start(
+      'opener',
+      poll,
+      async () => {
+        while (watch.problem === null && (await opener.openDue()) > 0);
+      },
+      QUIET_POLLS * poll,
+    )
     // Threads that changed while a protocol was off everywhere are due for it now.
     loops.start('protocols that were off', WAKE_MS, async () => {
       const paused = await threads.paused()
@@ -61,7 +74,8 @@ export function intakePart(
     })
     await taking.start()
     keep(reader)
-    loops.start('stream marks', 1_000, taking.watch)
+    // A partition's end must be confirmed anew before the partition can count as idle.
+    loops.start('stream marks', MARKS_MS, taking.watch, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
     const signals = backlogSignals({
       countDue: opener.countDue,
       nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
@@ -71,7 +85,8 @@ export function intakePart(
       settings: settings.intake,
     })
     signals.push(watch.pressure)
-    loops.start('backpressure', 500, backpressure({ reader, signals, settings: settings.intake, report }))
+    const press = backpressure({ reader, signals, settings: settings.intake, report })
+    loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
     return { downSince: () => reader.downSince }
   })
 }

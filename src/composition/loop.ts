@@ -1,17 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorPlace, Report } from '../ports/report.ts'
+import type { Activity } from './activity.ts'
 
 /** A task that runs repeatedly until it is stopped. */
 export interface Loop {
   /** Runs the task now, or once more after the current run. */
   wake(): void
+  /** Ends a quiet time's longer wait: the next run comes as soon after the last one as it usually does. */
+  stir(): void
   /** Resolves when the current run has ended. */
   stop(): Promise<void>
 }
 
-/** Runs `task` every `ms`, one run at a time; a failed run is passed to `onError`, and the loop continues. */
+/** How long a loop waits between two runs, in ms: usually, and while nothing happens in this process. */
+interface Pace {
+  readonly ms: number
+  readonly quietMs: number
+  readonly quiet: () => boolean
+}
+
+/** Runs `task` at this pace, one run at a time; a failed run is passed to `onError`, and the loop continues. */
 function every(
-  ms: number,
+  { ms, quietMs, quiet }: Pace,
   task: () => Promise<unknown>,
   onError: (error: unknown) => void,
   succeeded: () => void,
@@ -19,18 +29,25 @@ function every(
   let stopped = false
   let again = false
   let rouse = () => {}
+  let stir = () => {}
   async function run(): Promise<void> {
     while (!stopped) {
       await task().then(succeeded, onError)
       if (stopped) return
       if (!again)
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms)
+          const ended = performance.now()
+          let timer = setTimeout(resolve, quiet() ? quietMs : ms)
           rouse = () => {
             clearTimeout(timer)
             resolve()
           }
+          stir = () => {
+            clearTimeout(timer)
+            timer = setTimeout(resolve, Math.max(0, ms - (performance.now() - ended)))
+          }
         })
+      stir = () => {}
       again = false
     }
   }
@@ -41,6 +58,7 @@ function every(
   }
   return {
     wake,
+    stir: () => stir(),
     stop() {
       stopped = true
       wake()
@@ -51,8 +69,11 @@ function every(
 
 /** Named tasks that run repeatedly. */
 export interface Loops {
-  /** Runs `task` every `ms` until all loops are closed; a failed run is reported under the name. */
-  start(name: ErrorPlace, ms: number, task: () => Promise<unknown>): Loop
+  /**
+   * Runs `task` every `ms` until all loops are closed, and every `quietMs` while nothing happens in this process; a failed
+   * run is reported under the name.
+   */
+  start(name: ErrorPlace, ms: number, task: () => Promise<unknown>, quietMs?: number): Loop
   /** The loop whose current run has lasted longest, and for how many ms; null if none is in a run. */
   longestRun(): { readonly loop: string; readonly ms: number } | null
   /** Stops all loops. A run that hangs delays no one else's shutdown: it is reported and abandoned. */
@@ -62,12 +83,16 @@ export interface Loops {
 /** How long a loop may take to stop, in ms. */
 const LOOP_ENDS_MS = 500
 
-export function namedLoops(report: Report): Loops {
+/** `activity`: of this process; never quiet if left out. */
+export function namedLoops(report: Report, activity?: Activity): Loops {
   const loops = new Map<ErrorPlace, Loop>()
   /** By loop: when its current run began, ms on a clock that never jumps. */
   const began = new Map<ErrorPlace, number>()
+  activity?.onStir(() => {
+    for (const loop of loops.values()) loop.stir()
+  })
   return {
-    start(name, ms, given) {
+    start(name, ms, given, quietMs = ms) {
       const task = async () => {
         began.set(name, performance.now())
         try {
@@ -79,7 +104,7 @@ export function namedLoops(report: Report): Loops {
       // A loop that never succeeds is as old as its start.
       report('loop:succeeded', { loop: name })
       const started = every(
-        ms,
+        { ms, quietMs, quiet: () => activity?.quiet ?? false },
         task,
         (error) => report('error', { where: name, error }),
         () => report('loop:succeeded', { loop: name }),

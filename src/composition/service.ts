@@ -9,8 +9,10 @@ import { logListener } from '../adapters/log.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
 import { memoryShare } from '../adapters/redis/memory.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
 import type { Model } from '../ports/model.ts'
 import { broadcast, type Listener, type Report } from '../ports/report.ts'
+import { activity } from './activity.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
 import { budgetSettings, gatewayOf, gatewaySettings, redisGatewayStores } from './gateway.ts'
@@ -77,8 +79,11 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   }
 }
 
-/** How often Kafka is asked how far the group has come, in ms. */
+/** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */
+const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
+/** How often Kafka is asked how far the group has come, in ms; and while nothing happens here. */
 const LAG_MS = 2_000
+const QUIET_LAG_MS = 5_000
 
 /** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
 const PARTITIONS_MS = 5_000
@@ -119,7 +124,9 @@ async function assemble(
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, ...stream })
 
-  const loops = namedLoops(report)
+  const happening = activity()
+  listen(happening.listen)
+  const loops = namedLoops(report, happening)
   const watch = storeWatch({
     incarnation,
     memoryShare: () => memoryShare(redis.failFast),
@@ -151,9 +158,9 @@ async function assemble(
     const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
-  loops.start('backlog', 1_000, state.look)
+  loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
-  loops.start('kafka lag', LAG_MS, lagReport(lag, state.exports, report))
+  loops.start('kafka lag', LAG_MS, lagReport(lag, state.exports, report), QUIET_LAG_MS)
   keep(loops)
 
   const http = keep(

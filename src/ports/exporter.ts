@@ -14,5 +14,5 @@ export interface Exporter {
   leave(): Promise<void>
 }
 
-/** The lease ends this long after its holder's last look, in ms: looks are a second apart. */
+/** The lease ends this long after its holder's last look, in ms: looks are a second apart, or half of it while nothing happens. */
 export const EXPORTER_LEASE_MS = 5_000
