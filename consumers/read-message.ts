@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
+import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
 import { cut, type LeftOut } from '../src/domain/cut.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
 import type { DeadLetterReason } from '../src/domain/messages.ts'

@@ -1,4 +1,4 @@
-import { CORRUPT_BATCH } from '../src/adapters/kafka/codecs.ts'
+import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
 import { jsonOf } from '../src/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/domain/messages.ts'
 import type { Incoming } from '../src/ports/topic.ts'

@@ -1,7 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
-import { judgeFileSubjects } from '../composition/file-judging.ts'
+import { preparedLibrary } from '../composition/prepared-library.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
@@ -90,10 +89,15 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
+      // What searches the shelves loads beside the rest of the program, which is most of it.
+      const library = await preparedLibrary(reachable, options.protocol)
+      const { judgeFileSubjects } = await import('../composition/file-judging.ts')
+      const { openAiModel } = await import('../adapters/openai/model.ts')
       const model = recording?.model(openAiModel(reachable.openai))
       const judging = {
         ...options,
         file,
+        library,
         messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad),
         ...(model === undefined ? {} : { model }),
       }

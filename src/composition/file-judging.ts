@@ -33,6 +33,8 @@ export interface FileJudging {
   readonly keepNearDuplicates?: boolean
   /** Used instead of the settings' endpoint. */
   readonly model?: Model
+  /** In place of the library that the settings name; closed at the end. */
+  readonly library?: Library
   /** In place of the registered protocols. */
   readonly kinds?: readonly ProtocolKind[]
   /** Restricts, or keeps, what cases are shown of the library; applied after what holds their own items out. */
@@ -86,6 +88,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     streamClock: { idleAfter: 0, atEnd: 'finish' },
     ...(judging.model === undefined ? {} : { model: judging.model }),
+    ...(judging.library === undefined ? {} : { library: judging.library }),
     ...(judging.kinds === undefined ? {} : { kinds: judging.kinds }),
   })
   if (service === null)

@@ -4,9 +4,6 @@ import { memoryBudgets } from '../adapters/memory/budgets.ts'
 import { memoryLimits } from '../adapters/memory/limits.ts'
 import { memoryMemo } from '../adapters/memory/memo.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
-import { redisBudgets } from '../adapters/redis/budgets.ts'
-import { redisLimits } from '../adapters/redis/limits.ts'
-import { redisMemo } from '../adapters/redis/memo.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
@@ -15,9 +12,8 @@ import type { LoadImage } from '../ports/images.ts'
 import type { LimitsOf } from '../ports/limits.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import type { RedisPart } from './redis.ts'
 
-type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
+export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
 
 /** The gateway between asks and models, on these stores. */
 export function gatewayOf(
@@ -35,18 +31,6 @@ export function gatewayOf(
   const { stores, secret, clock, report } = parts
   const { model = openAiModel(settings.openai), loadImage = imageLoader(imageSettings(settings)) } = parts
   return gateway({ model, loadImage, ...stores, settings: gatewaySettings(settings, secret), clock, report })
-}
-
-/** The gateway's stores in Redis, shared by all processes. */
-export function redisGatewayStores(
-  settings: Settings,
-  { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
-): GatewayStores {
-  return {
-    memo: redisMemo(working, keys.under),
-    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
-    budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
-  }
 }
 
 /** The gateway's stores in memory, for one process that judges by itself. */

@@ -1,5 +1,4 @@
 import type { Settings } from '../../config/schema.ts'
-import { bullQueues } from '../adapters/bullmq/queues.ts'
 import { type JudgeSettings, judge } from '../engine/judge.ts'
 import { reconciler } from '../engine/reconcile.ts'
 import type { Protocol } from '../engine/script.ts'
@@ -11,7 +10,6 @@ import type { Library } from '../ports/library.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Loops } from './loop.ts'
-import type { RedisPart } from './redis.ts'
 
 interface JudgingParts {
   readonly protocols: readonly Protocol[]
@@ -26,39 +24,6 @@ interface JudgingParts {
 export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   return judge({ protocols: byName, ...parts, settings: judgeSettings(settings) })
-}
-
-/** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
-export function queuesPart(
-  settings: Settings,
-  {
-    redis,
-    protocols,
-    clock,
-    report,
-  }: {
-    redis: Pick<RedisPart, 'working' | 'keys'>
-    protocols: readonly Protocol[]
-    clock: Clock
-    report: Report
-  },
-) {
-  const queues = bullQueues({
-    connection: redis.working,
-    stages: stagesOf(protocols),
-    settings: {
-      prefix: redis.keys.queues,
-      caseConcurrency: settings.cases.concurrency,
-      stages: Object.fromEntries(
-        Object.entries(settings.stages).map(([name, { backoff, ...own }]) => [name, { ...own, backoffMs: backoff }]),
-      ),
-      lockMs: settings.queues.lock,
-      stalledCheckMs: settings.queues.stalledCheck,
-    },
-    clock,
-    report,
-  })
-  return { queues, close: () => queues.close(settings.drain - closingMs(settings.drain)) }
 }
 
 /** The stages of these protocols; each has a queue. */
@@ -85,9 +50,4 @@ export function startJudging(
 
 function judgeSettings({ cases }: Settings): JudgeSettings {
   return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
-}
-
-/** The part of the drain time, in ms, that is left for recording and closing after calls in flight have been cut off. */
-function closingMs(drain: number): number {
-  return Math.min(3_000, drain / 3)
 }

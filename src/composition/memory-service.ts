@@ -40,6 +40,8 @@ export async function memoryService(
     loadImage?: LoadImage
     /** Kinds of protocols in place of the registered ones. */
     kinds?: readonly ProtocolKind[]
+    /** In place of the settings' library; closed with the service. */
+    library?: Library
     /** Restricts what a lookup is shown of the library. */
     shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
     /** What a vision model saw in a post's images. */
@@ -58,7 +60,7 @@ export async function memoryService(
     const clock = Date.now
     const { threads, cases, outbox, marks } = memoryStores(clock)
     const stores = memoryGatewayStores(settings, clock)
-    const library = keep(libraryOf(settings, clock))
+    const library = keep(options.library ?? libraryOf(settings, clock))
     const queues = memoryQueues({ stages: stagesOf(protocols), ...retry, clock, report })
     keep({ close: () => queues.close(0) })
     const { model, loadImage } = options

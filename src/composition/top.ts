@@ -8,11 +8,12 @@ import type { UsedShare } from '../ports/report.ts'
 import { streamTime } from '../threads/stream-clock.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable } from './closable.ts'
-import { budgetSettings, gatewaySettings, redisGatewayStores } from './gateway.ts'
+import { budgetSettings, gatewaySettings } from './gateway.ts'
 import { stagesOf } from './judging.ts'
 import type { KafkaClient } from './kafka.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis } from './redis.ts'
+import { redisGatewayStores } from './redis-gateway-stores.ts'
 import { inputsOf, topicsOf } from './topics.ts'
 
 /** What one process says of itself on its `/metrics`; null if it does not answer. */

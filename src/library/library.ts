@@ -40,6 +40,18 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
   return {
     embedder: embedder.name,
     ...searching(storage, reading, { embedder, shared, ready }),
+    async prepare(shelves) {
+      if (shelves.length === 0) return
+      // What fails here fails again in the first search, which reports it.
+      const records = await storage.shelves().catch(() => [])
+      const there = records.filter((record) => {
+        const { shelf } = placeOf(record.name)
+        return shelves.includes(shelf) && reading.problemOf(shelf, record) === null
+      })
+      if (there.length === 0) return
+      embedder.prepare()
+      for (const record of there) void storage.count(record).catch(() => 0)
+    },
     async add(shelf, items, by, signal, change = changeId(now()), tenant = null) {
       if (items.some(({ text }) => text.trim() === '')) throw new OperatorError('An item of a shelf needs a text.')
       const tenants = new Set(items.map(({ subject }) => subject?.tenant ?? tenant))

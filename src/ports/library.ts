@@ -172,6 +172,8 @@ export interface Embedder {
    * `PermanentError` if not.
    */
   embed(texts: readonly string[], signal: AbortSignal): Promise<{ vectors: readonly Float32Array[]; tokens: number }>
+  /** Begins to load what the first text needs, if it must be loaded; the caller does not wait for it. */
+  prepare(): void
   close(): Promise<void>
 }
 
@@ -192,6 +194,11 @@ export interface Library {
    * was cut. Never throws for a shelf that is missing, empty or of another embedder: `problem` names it.
    */
   find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
+  /**
+   * Begins to load what the first search of these shelves needs, if one of them exists; resolves when it has begun. Never
+   * throws: a search does.
+   */
+  prepare(shelves: readonly string[]): Promise<void>
   /**
    * Puts items on a shelf, which is created if missing. With `change`, the id of an earlier call's change, it extends
    * that change: an import in batches is one change. Items go to their subject's tenant, those without a subject to

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
-import { CORRUPT_BATCH } from '../../src/adapters/kafka/codecs.ts'
+import { CORRUPT_BATCH } from '../../src/adapters/kafka/corrupt-batch.ts'
 import { commentMessage, deadLetter, postMessage } from '../../src/domain/messages.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
 

@@ -324,6 +324,20 @@ describe('the local embedder', () => {
     await expect(stopped).rejects.toMatchObject({ name: 'RetryLaterError', code: 'aborted' })
   })
 
+  it('answers one question after the other: the first does not wait for the last', async () => {
+    local.prepare()
+    const answered: number[] = []
+    const all = Array.from({ length: 40 }, async (_, index) => {
+      await local.embed([`a text ${index} of some words `.repeat(20)], signal)
+      answered.push(index)
+    })
+    await all[0]
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(answered.length).toBeLessThan(40)
+    await Promise.all(all)
+    expect(answered).toEqual([...answered.keys()])
+  })
+
   it('reads beginning and end of a text of 100,000 characters and nothing between, and says so', async () => {
     const long = '😀 words '.repeat(12_500)
     const otherwise = `${long.slice(0, 45_000)}${'🔥 other'.repeat(1_000)}${long.slice(53_000)}`

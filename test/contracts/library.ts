@@ -18,17 +18,25 @@ export type MakeLibrary = (options: {
   shared: ReadonlySet<string>
 }) => Promise<OpenLibrary>
 
-/** Texts that share words lie near each other; counts its calls. */
-export function wordEmbedder(name = 'words', dimension = 64): Embedder & { readonly calls: string[][] } {
+/** Texts that share words lie near each other; counts its calls, and how often it was prepared. */
+export function wordEmbedder(
+  name = 'words',
+  dimension = 64,
+): Embedder & { readonly calls: string[][]; readonly prepared: { times: number } } {
   const calls: string[][] = []
+  const prepared = { times: 0 }
   return {
     name,
     dimension,
     calls,
+    prepared,
     weakFor: (text, lang) => (lang === 'ko' || text.includes('한국어') ? 'weak for ko' : null),
     async embed(texts) {
       calls.push([...texts])
       return { vectors: texts.map((text) => Float32Array.from(embed(text, dimension))), tokens: texts.length }
+    },
+    prepare() {
+      prepared.times++
     },
     close: async () => {},
   }
@@ -96,6 +104,21 @@ export function libraryContract(name: string, make: MakeLibrary): void {
         at: '2026-01-01T00:00:00.000Z',
       },
       ...more,
+    })
+
+    it('prepares for searches of shelves that are there and of its embedder, and for no others', async () => {
+      await library.prepare(['animals'])
+      expect(embedder.prepared.times).toBe(0)
+      await add([item('the quick brown fox', 'wild')])
+      await library.prepare([])
+      await library.prepare(['plants'])
+      expect(embedder.prepared.times).toBe(0)
+      const other = wordEmbedder('other', 32)
+      await open.with(other).prepare(['animals'])
+      expect(other.prepared.times).toBe(0)
+      await library.prepare(['plants', 'animals'])
+      expect(embedder.prepared.times).toBe(1)
+      expect(await look('the quick brown fox jumps')).toEqual([['the quick brown fox: wild']])
     })
 
     it('finds the nearest items first, with what was kept beside them', async () => {

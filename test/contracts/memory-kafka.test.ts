@@ -1,6 +1,7 @@
 import kafkajs from 'kafkajs'
 import { afterEach, expect, it } from 'vitest'
-import { CORRUPT_BATCH, registerCodecs } from '../../src/adapters/kafka/codecs.ts'
+import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
+import { CORRUPT_BATCH } from '../../src/adapters/kafka/corrupt-batch.ts'
 import { startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
 import { collector, IN_TIME, topicContract } from './topics.ts'
 

@@ -62,6 +62,7 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
       dimension ??= vectors[0]?.length ?? null
       return { vectors, tokens }
     },
+    prepare() {},
     close: async () => {},
   }
 }

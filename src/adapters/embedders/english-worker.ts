@@ -11,9 +11,14 @@ let model = initModel(modelSource)
 const NOT_READY = /has not yet been initialized/
 const [MOST_STARTS, PAUSE_MS] = [5, 300]
 
-parentPort?.on('message', async ({ id, texts }: ToEmbed) => {
-  const answer = await embedded(id, texts)
-  parentPort?.postMessage(answer, answer.ok ? answer.vectors.map(({ buffer }) => buffer) : [])
+/** One request after the other: begun together, all would end together, and the first would wait for the last. */
+let turn: Promise<void> = Promise.resolve()
+
+parentPort?.on('message', ({ id, texts }: ToEmbed) => {
+  turn = turn.then(async () => {
+    const answer = await embedded(id, texts)
+    parentPort?.postMessage(answer, answer.ok ? answer.vectors.map(({ buffer }) => buffer) : [])
+  })
 })
 
 async function embedded(id: number, texts: readonly string[]): Promise<Embedded> {

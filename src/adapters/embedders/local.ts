@@ -22,10 +22,15 @@ const FOREIGN = 0.3
 
 /**
  * A small English model inside an npm package: no network, no key, no tokens to pay for. It runs in its own thread,
- * which starts with the first text and ends with `close`; an idle thread keeps no process alive.
+ * which starts with `prepare` or the first text and ends with `close`; an idle thread keeps no process alive.
  */
 export function localEmbedder(): Embedder {
   let thread: ReturnType<typeof startThread> | null = null
+
+  function running(): ReturnType<typeof startThread> {
+    if (thread === null || thread.ended()) thread = startThread()
+    return thread
+  }
 
   return {
     name: 'energetic-ai/en',
@@ -37,11 +42,11 @@ export function localEmbedder(): Embedder {
       const vectors: Float32Array[] = []
       for (let at = 0; at < texts.length; at += BATCH) {
         if (signal.aborted) throw stopped()
-        if (thread === null || thread.ended()) thread = startThread()
-        vectors.push(...(await thread.embed(texts.slice(at, at + BATCH).map(readPart), signal)))
+        vectors.push(...(await running().embed(texts.slice(at, at + BATCH).map(readPart), signal)))
       }
       return { vectors, tokens: 0 }
     },
+    prepare: () => void running(),
     async close() {
       const closing = thread
       thread = null

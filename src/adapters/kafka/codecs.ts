@@ -1,15 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
-
-/**
- * Header on the placeholders for the records of a batch that could not be decompressed; its value says why. No sender
- * can predict its name, so nobody can forge it.
- */
-export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
+import { CORRUPT_BATCH } from './corrupt-batch.ts'
 
 /** A batch larger than this when decompressed counts as corrupt: producers limit theirs to a megabyte or a few. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024

@@ -2,7 +2,6 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import OpenAI from 'openai'
 import { z } from 'zod'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 
@@ -37,7 +36,11 @@ export type Post = (body: object, posting: Posting) => Promise<unknown>
  */
 export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings): Post {
   let template: Promise<RequestTemplate> | null = null
+  // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
+  const loading = import('openai')
+  loading.catch(() => undefined)
   async function makeTemplate(): Promise<RequestTemplate> {
+    const { OpenAI } = await loading
     try {
       const client = new OpenAI({ baseURL: baseUrl, apiKey, logLevel: 'off' })
       const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
