@@ -11,11 +11,13 @@ import { bench } from './bench.ts'
 import { faultBench } from './faults.ts'
 import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
 import { gatewayBench } from './gateway.ts'
+import { idleBench, idleTable } from './idle.ts'
 import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
+import { startBench } from './start.ts'
 
-/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery` and `soak` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery`, `soak`, `idle` and `start` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -38,6 +40,9 @@ export interface BenchOptions {
   readonly kills: number
   readonly soak?: boolean
   readonly minutes: number
+  readonly idle?: boolean
+  readonly processes: number
+  readonly start?: boolean
 }
 
 /** Time of a model call, in ms, where slots are filled… */
@@ -48,6 +53,9 @@ const SHORT_CALL_MS = 20
 const MODEL_CALL_MS = 200
 /** …and where they are to be cut off. */
 const SLOW_CALL_MS = 2_000
+
+/** What cannot be measured together with an idle service or a start. */
+const OTHERS = ['gateway', 'failRate', 'savings', 'recovery', 'soak']
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -73,7 +81,7 @@ export const command: Command<BenchOptions, object> = {
       'with --gateway: goodput before a model of which a share of calls is refused, fails or hangs',
     ),
     counting('--rate <n>', 'with --gateway: calls a second', 200),
-    counting('--seconds <n>', 'with --gateway: length of each phase', 20),
+    counting('--seconds <n>', 'with --gateway: length of each phase; with --idle: how long', 20),
     new Option('--fail-rate <share>', 'instead: every protocol before a model that fails this share of its calls')
       .argParser(share)
       .conflicts('savings'),
@@ -93,6 +101,9 @@ export const command: Command<BenchOptions, object> = {
       'savings',
     ]),
     counting('--minutes <n>', 'with --soak: how long', 10),
+    new Option('--idle', 'instead: what a service uses that has nothing to do').conflicts(OTHERS),
+    counting('--processes <n>', 'with --idle: processes of the service', 1),
+    new Option('--start', 'instead: how soon commands begin, in bare starts of Node').conflicts([...OTHERS, 'idle']),
     formatOption(),
   ],
   json: true,
@@ -103,7 +114,9 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --fail-rate 0.3
   $ gavel bench --savings --data threads.jsonl --format rumoureval2017
   $ gavel bench --recovery --kills 5 | jq .askedAgain
-  $ gavel bench --soak --minutes 10`,
+  $ gavel bench --soak --minutes 10
+  $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
+  $ gavel bench --start | jq .firstCall`,
   run: measure,
   print: (report, { terminal }) => terminal.out(JSON.stringify(report)),
 }
@@ -122,6 +135,13 @@ async function measure({
 }: Invocation<BenchOptions>): Promise<object> {
   const io = { say: terminal.say, signal }
   const { gateway = false, failRate, savings = false, recovery = false, soak = false } = options
+  if (options.start) return startBench(environment, io)
+  if (options.idle) {
+    const { processes, seconds } = options
+    const report = await withStack(environment, io, (own) => idleBench(own, { processes, seconds }, io))
+    terminal.say(idleTable(report))
+    return report
+  }
   if (savings) {
     const { data = join(PROJECT, 'config', 'demo', 'event.jsonl'), format } = options
     const report = await savingsBench(settings(), data, format, io)

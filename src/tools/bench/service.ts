@@ -65,7 +65,7 @@ export async function serve(
   if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
   const redis = connect(settings.redis, () => {}, 'retrying')
   const cpuBefore = await redisCpu(redis)
-  const worker = forkWorker(own, options.latencyMs, options.roles)
+  const worker = forkWorker(own, options.latencyMs, { roles: options.roles })
   try {
     const ticks: Tick[] = []
     await ready(worker, (tick) => {
@@ -93,13 +93,14 @@ async function redisCpu(redis: Redis): Promise<number> {
   return seconds.reduce((total, one) => total + one, 0) * 1000
 }
 
-/** A service in a process of its own; `ready` says when it has started. */
+/** A service in a process of its own; `ready` says when it has started. `tickMs`: how often it tells what happens. */
 export function forkWorker(
   environment: Readonly<Record<string, string | undefined>>,
   latencyMs: number | 'endpoint',
-  roles = 'intake,judge,publish',
+  { roles = 'intake,judge,publish', tickMs = 100 }: { roles?: string | undefined; tickMs?: number } = {},
 ): ChildProcess {
-  return fork(join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`), [String(latencyMs), roles], {
+  const args = [String(latencyMs), roles, String(tickMs)]
+  return fork(join(import.meta.dirname, `worker${import.meta.filename.slice(-3)}`), args, {
     env: nodeEnvironment(environment),
     execArgv: nodeFlags(environment.NODE_OPTIONS),
   })

@@ -3,8 +3,8 @@ import { ROLES, type Role, startApp } from '../../composition/service.ts'
 import type { Events } from '../../ports/report.ts'
 import { benchModel } from './model.ts'
 
-// The service under load, in a process of its own: told what to be by its arguments, it tells what happens ten times a
-// second over the channel to its parent.
+// The service under load, in a process of its own: told what to be by its arguments, it tells what happens again and
+// again over the channel to its parent.
 
 /** What happened since the last tick. */
 export interface Tick {
@@ -43,8 +43,7 @@ export interface Published {
   readonly tokens: number
 }
 
-const TICK_MS = 100
-const [latencyMs = '0', roles = ROLES.join(',')] = process.argv.slice(2)
+const [latencyMs = '0', roles = ROLES.join(','), tickMs = '100'] = process.argv.slice(2)
 
 let lag = 0
 let tick = empty()
@@ -110,7 +109,7 @@ const timer = setInterval(() => {
     handles: process.getActiveResourcesInfo().length,
     lag,
   } satisfies Tick)
-}, TICK_MS)
+}, Number(tickMs))
 
 async function leave(): Promise<void> {
   clearInterval(timer)
