@@ -117,6 +117,30 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await memo.forget(p1, 0)).toBe(3)
     })
 
+    it('keeps many answers at once, and tells each asker of its own', async () => {
+      const many = Array.from({ length: 30 }, (_, at) => ({
+        asker: `asker ${at}`,
+        frame: `f${at}`,
+        size: 1 + (at % 20),
+      }))
+      const keysOf = ({ frame, size }: (typeof many)[number]) =>
+        Array.from({ length: size }, (_, item) => `${frame}.${item}`)
+      for (const one of many) await memo.look(keysOf(one), one.asker, LEASE, p1)
+      // Every third has lost its leases.
+      for (const [at, one] of many.entries()) if (at % 3 === 0) await memo.giveUp(keysOf(one), one.asker)
+      const answersOf = (one: (typeof many)[number]) =>
+        keysOf(one).map((key) => ({ key, entry: JSON.stringify(entryOf({ raw: key })) }))
+      const kept = await Promise.all(many.map((one) => memo.keep(answersOf(one), one.asker, KEEP, p1)))
+      for (const [at, one] of many.entries()) {
+        expect(kept[at]).toEqual(keysOf(one).map(() => at % 3 !== 0))
+        const looks = await memo.look(keysOf(one), 'b', LEASE, p2)
+        for (const [item, looked] of looks.entries())
+          expect(looked).toMatchObject(
+            at % 3 === 0 ? { state: 'mine' } : { state: 'known', entry: { raw: `f${at}.${item}` } },
+          )
+      }
+    })
+
     it('keeps each item of a prompt for its own time', async () => {
       await look('a', p1, 'frame.first')
       await keep('a', p1, 'frame.first')

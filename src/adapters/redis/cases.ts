@@ -117,13 +117,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const { concluded: _, ...taken } = read
       return taken
     },
-    isOpen: async (id, run, key) => {
-      const [[status, current], answered] = await Promise.all([
-        client.hmget(keys.case(id), 'status', 'run'),
-        client.hexists(keys.journal(id), key),
-      ])
-      return status === 'open' && current === String(run) && answered === 0
-    },
+    isOpen: openTogether(client, keys),
     unpublished,
     async restartUnpublished(
       { record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded },
@@ -187,6 +181,34 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const [back, unworked] = partitionReply.parse(await partition(client, given))
       return { back, unworked }
     },
+  }
+}
+
+/** Whether asks are open. Those of one case that are looked at together, as those of a job are, are read together. */
+function openTogether(client: Redis, keys: Keys): CaseStore['isOpen'] {
+  const looking = new Map<
+    string,
+    { readonly asked: string[]; readonly read: Promise<(key: string, run: number) => boolean> }
+  >()
+
+  async function read(id: string, asked: readonly string[]) {
+    // Others that are about to ask in this step come before this continues.
+    await null
+    looking.delete(id)
+    const [[status, run], answers] = await Promise.all([
+      client.hmget(keys.case(id), 'status', 'run'),
+      client.hmget(keys.journal(id), ...asked),
+    ])
+    return (key: string, wanted: number) =>
+      status === 'open' && run === String(wanted) && answers[asked.indexOf(key)] === null
+  }
+
+  return async (id, run, key) => {
+    const asked = looking.get(id)?.asked ?? []
+    asked.push(key)
+    const look = looking.get(id) ?? { asked, read: read(id, asked) }
+    looking.set(id, look)
+    return (await look.read)(key, run)
   }
 }
 

@@ -3,16 +3,13 @@ import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import { frameOf, type Kept, type Looked, type Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
+import { keepTogether } from './memo-keep.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
 const look = script('memo/look', {
   keys: ['index', 'gone', 'frame'],
   args: ['name', 'asker', 'leaseMs', 'recordMs', 'items[]'],
-})
-const keep = script('memo/keep', {
-  keys: ['index', 'frame'],
-  args: ['name', 'asker', 'keepMs', 'items[].name', 'items[].entry'],
 })
 const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name'] })
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
@@ -43,6 +40,7 @@ const memoEntry = z.object({
  * kept in a few commands. `under` makes a key from a name; all keys must share one hash tag.
  */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
+  const keep = keepTogether(client)
   // An older version deletes answers under this prefix with their subjects, so frames have it too.
   const frameAt = (name: string) => under(`memo:answer:${name}`)
   const subjectKeys = (subject: ThreadRef) => {
@@ -60,11 +58,10 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       })
     },
     keep(answers, asker, keepMs, subject) {
-      return byFrame(answers, keyOf, async (name, kept) => {
+      const { index } = subjectKeys(subject)
+      return byFrame(answers, keyOf, (name, kept) => {
         const items = kept.map(({ item, of: { entry } }) => ({ name: item, entry }))
-        const { index } = subjectKeys(subject)
-        const reply = await keep(client, { index, frame: frameAt(name), name, asker, keepMs, items })
-        return flags.parse(reply).map((flag) => flag === 1)
+        return keep({ index, frame: frameAt(name), name, asker, items }, keepMs)
       })
     },
     async share(keys, subject) {

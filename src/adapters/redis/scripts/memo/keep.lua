@@ -1,28 +1,34 @@
--- Stores answers of an asker that still has their leases; returns for each 1 if it is stored, or was already.
+-- Stores answers of askers that still have their leases, under several frames; returns for each 1 if it is stored, or was already.
 --@include memo-frame
---@key index
---@key frame
---@arg name              of the frame
---@arg asker
+--@key frames[].index
+--@key frames[].frame
 --@arg keep_ms
+--@arg frames[].name
+--@arg frames[].asker
+--@arg frames[].count    how many of the items, in order, are under this frame
 --@arg items[].name
 --@arg items[].entry     JSON
 local at = redis_now()
-local names, reply, answered = {}, {}, {}
-for i, item in ipairs(items) do names[i] = item.name end
-local read, meta = read_items(at, frame, names)
-for i, item in ipairs(items) do
-  local one = read[i]
-  if one.kind == 'l' and one.text == asker then
-    answered[#answered + 1] = item.name
-    answered[#answered + 1] = 'a' .. (at + tonumber(keep_ms)) .. ':' .. item.entry
-    reply[i] = 1
-  else
-    reply[i] = one.kind == 'a' and one.text == item.entry and 1 or 0
+local reply, all, entries = {}, {}, {}
+for i, item in ipairs(items) do all[i], entries[i] = item.name, item.entry end
+for _, under in ipairs(frames) do
+  local from = #reply
+  local names, answered = {}, {}
+  for i = 1, tonumber(under.count) do names[i] = all[from + i] end
+  local read, meta = read_items(at, under.frame, names)
+  for i, one in ipairs(read) do
+    local entry = entries[from + i]
+    if one.kind == 'l' and one.text == under.asker then
+      answered[#answered + 1] = names[i]
+      answered[#answered + 1] = 'a' .. (at + tonumber(keep_ms)) .. ':' .. entry
+      reply[from + i] = 1
+    else
+      reply[from + i] = one.kind == 'a' and one.text == entry and 1 or 0
+    end
   end
-end
-if #answered > 0 then
-  write_answers(at, frame, meta, answered, tonumber(keep_ms))
-  index_frame(at, index, name, frame, meta)
+  if #answered > 0 then
+    write_answers(at, under.frame, meta, answered, tonumber(keep_ms))
+    index_frame(at, under.index, under.name, under.frame, meta)
+  end
 end
 return reply
