@@ -8,13 +8,18 @@ import type { Library } from '../ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { AskOutcome, Report } from '../ports/report.ts'
 import { failedAttempt } from './failed-attempt.ts'
-import { locator } from './locate.ts'
+import { type Located, locator } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
 import type { KeyedAsk } from './replay.ts'
 import type { Protocol } from './script.ts'
 import { isLeftToOthers } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
+
+type Open = Extract<Located, { at: 'open' }>
+
+/** The question is not asked: its case has ended or restarted, or another worker has answered it. */
+class Closed extends Error {}
 
 /** A second attempt at an ask that this process is answering at the moment is made after this time, in ms. */
 const ANSWERING_MS = 1_000
@@ -51,12 +56,17 @@ export function answerer(deps: {
 
   /** The answer or failure of a model or the library. Adds each call to `calls` when it ends, even if this throws. */
   function settle(
-    { asked, record, attempt, calls }: { asked: KeyedAsk; record: CaseRecord; attempt: Attempt; calls: Call[] },
+    { asked, record, isOpen, attempt, calls }: Open & { attempt: Attempt; calls: Call[] },
     { protocol, caseId, run, key }: StagedAsk,
   ): Promise<Settled> {
     const { signal } = attempt
-    if (asked.ask.lookup !== undefined) return look(asked.ask.lookup, record, signal)
+    const mayAsk = async () => {
+      if (isOpen !== undefined && !(await isOpen)) throw new Closed()
+    }
+    const { lookup } = asked.ask
+    if (lookup !== undefined) return mayAsk().then(() => look(lookup, record, signal))
     return gateway.ask(asked.ask, {
+      mayAsk,
       protocol,
       subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
       caseId,
@@ -86,12 +96,21 @@ export function answerer(deps: {
   }
 
   async function answerOnce(staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
-    const { protocol, stage, caseId, run, key } = staged
+    const { protocol, stage, caseId, key } = staged
     const startedAt = clock()
     report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
+    return answerLocated(staged, attempt, startedAt, await locate(staged))
+  }
+
+  async function answerLocated(
+    staged: StagedAsk,
+    attempt: Attempt,
+    startedAt: number,
+    located: Located,
+  ): Promise<AttemptEnd> {
+    const { protocol, stage, caseId, run, key } = staged
     const ended = (outcome: AskOutcome) =>
       report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
-    const located = await locate(staged)
     if (located.at === 'other-version') {
       ended('retry')
       // For a while a process with the case's own versions may answer it; then the case restarts here.
@@ -103,7 +122,7 @@ export function answerer(deps: {
       ended('stale')
       return { end: 'done', advance: located.roundEnded }
     }
-    const { asked, record, answersInRound } = located
+    const { asked, answersInRound } = located
     const calls: Call[] = []
     const write = async (settled: Settled): Promise<AttemptEnd> => {
       const entry = journalEntryOf(asked, settled, { calls, startedAt, heldMs: attempt.heldMs })
@@ -118,9 +137,14 @@ export function answerer(deps: {
       return { end: 'done', advance: outcome !== 'stale' && answers >= answersInRound }
     }
     try {
-      return await write(await pace.during(() => settle({ asked, record, attempt, calls }, staged)))
+      return await write(await pace.during(() => settle({ ...located, attempt, calls }, staged)))
     } catch (error) {
-      const failure = failedAttempt(error, attempt, { deadline: record.deadline, now: clock() })
+      if (error instanceof Closed) {
+        // Read from the store, it is found as it stands.
+        scripts.forget(caseId)
+        return answerLocated(staged, attempt, startedAt, await locate(staged))
+      }
+      const failure = failedAttempt(error, attempt, { deadline: located.record.deadline, now: clock() })
       if (failure.next === 'throw') throw error
       if (failure.next === 'fail') return write(failure.settled)
       await cases.loseCalls(caseId, callsFor(calls, key))

@@ -12,9 +12,18 @@ import type { WaitingScripts } from './waiting-scripts.ts'
  * What an ask of a stage queue points to: an open question; nothing, because the ask has been answered or the case has
  * ended or restarted (`stale`); or something that only a process with the case's own versions can find.
  */
-type Located =
-  /** `answersInRound`: how many answers the journal has when nothing of the round is open any more. */
-  | { readonly at: 'open'; readonly asked: KeyedAsk; readonly record: CaseRecord; readonly answersInRound: number }
+export type Located =
+  /**
+   * `answersInRound`: how many answers the journal has when nothing of the round is open any more. `isOpen`: whether that
+   * still holds, where the question was known without reading the case.
+   */
+  | {
+      readonly at: 'open'
+      readonly asked: KeyedAsk
+      readonly record: CaseRecord
+      readonly answersInRound: number
+      readonly isOpen?: Promise<boolean>
+    }
   /** `roundEnded`: no ask of its round is open, or the case has restarted, and perhaps nobody has advanced it since. */
   | { readonly at: 'stale'; readonly roundEnded: boolean }
   | { readonly at: 'other-version'; readonly record: CaseRecord; readonly protocol: Protocol }
@@ -36,10 +45,11 @@ export function locator(deps: {
     if (waiting?.run === run && known !== undefined) {
       const { record, progress } = waiting
       // The subject may have been deleted, or the case restarted without a deleted comment: those words must not be
-      // sent any more. And what another worker has answered is not asked again.
-      if (await cases.isOpen(caseId, run, key))
-        return { at: 'open', asked: known, record, answersInRound: progress.asked.length }
-      scripts.forget(caseId)
+      // sent any more. And what another worker has answered is not asked again. The memo is asked meanwhile.
+      const isOpen = cases.isOpen(caseId, run, key)
+      // Where nothing has to be sent nobody waits for it.
+      isOpen.catch(() => {})
+      return { at: 'open', asked: known, record, answersInRound: progress.asked.length, isOpen }
     }
     const taken = await cases.peek(caseId)
     const protocol = protocols.get(name)

@@ -88,6 +88,7 @@ export function modelCalls(deps: {
       let counted = false
       try {
         reserved.check()
+        await context.mayAsk?.()
         // From here on the endpoint may charge for the call.
         spent = atMost
         const flight = begin(id, ask, pass, context, guards)

@@ -17,6 +17,8 @@ export interface CallContext {
   readonly signal: AbortSignal
   /** ms since 1970; no call begins after it, and a call in flight is cut off. */
   readonly deadline: number
+  /** Awaited before anything is sent anywhere for this ask; rejects if it must not be asked any more. */
+  readonly mayAsk?: () => Promise<void>
   /** Every call is added here as soon as it has ended, also if it throws. */
   readonly calls: Call[]
 }

@@ -87,6 +87,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     const { model } = breakers.preferred(chain, context.attempt)
     const retryInMs = breakers.waitMs(model)
     if (retryInMs > 0) avoided(breakers, ask, chain, context.attempt)(retryInMs)
+    await context.mayAsk?.()
     const calling = { ...context, tenant: context.subject.tenant, others: false }
     return slots.withSlot(model, context.signal, () =>
       calls.withRoom(ask, model, messages, calling, () => withImages(messages, images, context)),

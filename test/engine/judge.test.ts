@@ -18,6 +18,9 @@ import type { Events, Report } from '../../src/ports/report.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
 
+const missing = (): never => {
+  throw new Error('no such case')
+}
 const word = z.object({ word: z.string() })
 const ask = (stage: string, content: string): Ask<{ word: string }> => ({
   stage,
@@ -921,6 +924,25 @@ describe('a look into the library', () => {
     expect(requests).toEqual([])
     expect(argued.turns).toMatchObject([{ stage: 'word', role: 'library', messages: [], calls: [] }])
     expect(JSON.stringify(argued.turns[0]?.answer)).toContain('text of a1')
+  })
+
+  test('is not made of words that were deleted meanwhile', async () => {
+    let asked = 0
+    const library: Pick<Library, 'find' | 'embedder'> = {
+      embedder: 'e',
+      async find() {
+        asked++
+        return { shelves: [], weak: null, tokens: 0 }
+      },
+    }
+    const { worker, id, cases } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    const mine = worker()
+    const [only] = await asksOf(mine, id)
+    if (only === undefined) throw new Error('no ask')
+    const taken = await cases.take(id)
+    await cases.restart(id, taken?.epoch ?? 0, taken?.record ?? missing())
+    expect(await mine.answer(only, attempt())).toMatchObject({ end: 'done' })
+    expect(asked).toBe(0)
   })
 
   test('takes no time of a model’s: what shelves take is overhead', async () => {
