@@ -85,7 +85,8 @@ export interface CaseStore {
   /**
    * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
    * open. `answers` is how many the run has now; of several that are written at once, exactly one sees the last number.
-   * The answer that ends its round takes the case over in the same step, if `end` is given and the store can be trusted.
+   * The stored answer that ends its round takes the case over in the same step, if `end` is given and the store can be
+   * trusted.
    */
   answer(caseId: string, run: number, key: string, entry: JournalEntry, end?: RoundEnd): Promise<Journaled>
   /** Records calls that were made and brought no answer. */

@@ -42,9 +42,9 @@ export interface Memo {
   /** Extends the leases to `leaseMs` from now, also expired ones that nobody took; false for one that another asker has. */
   extend(keys: readonly string[], asker: string, leaseMs: number): Promise<readonly boolean[]>
   /**
-   * Erases everything that was asked about a subject, also answers that it shares with others, and perhaps more under the
-   * same frames. Calls in flight can't store their answers afterwards, and for `quietMs` nothing that is asked about it
-   * is stored. Returns the number of answers erased.
+   * Erases everything that was asked about a subject, also answers that it shares with others; what others alone ask and
+   * know stays. Calls in flight about it can't store their answers afterwards, and for `quietMs` nothing that is asked
+   * about it is stored. Returns the number of answers erased.
    */
   forget(subject: ThreadRef, quietMs: number): Promise<number>
 }

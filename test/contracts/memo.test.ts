@@ -61,7 +61,7 @@ describe('the memo in Redis', () => {
     for (const key of all) expect(await client.pttl(key), key).toBeGreaterThan(0)
   })
 
-  it('keeps a subject’s index longer than the longest answer in it, and drops from it what has expired', async () => {
+  it('keeps a subject’s index as long as the longest answer in it, and drops from it what has expired', async () => {
     const { memo, prefix } = redisHere()
     const p1 = thread('p1')
     const index = `{${prefix}}:memo:of:default:p1`
@@ -70,10 +70,10 @@ describe('the memo in Redis', () => {
       await memo.keep([{ key, entry: JSON.stringify(entryOf()) }], 'a', ms, p1)
     }
     await keep('long', 100_000_000)
-    expect(await client.pttl(index)).toBeGreaterThan(199_000_000)
+    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
     await client.zadd(index, Date.now() - 1, 'expired')
     await keep('short', 1_000)
-    expect(await client.pttl(index)).toBeGreaterThan(199_000_000)
+    expect(await client.pttl(index)).toBeGreaterThan(99_000_000)
     expect((await client.zrange(index, '0', '-1')).sort()).toEqual(['long', 'short'])
   })
 
@@ -94,7 +94,44 @@ describe('the memo in Redis', () => {
     await sleep(350)
     expect(await held()).toContain('last words')
     await memo.forget(mine, 0)
-    expect(await held()).not.toContain('words')
+    expect(await held()).not.toContain('last words')
+    expect(await held()).toContain('more words')
+  })
+
+  it('holds nothing of a subject longer because others go on asking without an answer', async () => {
+    const { memo, prefix, keys } = redisHere()
+    const mine = thread('mine')
+    await memo.look(['frame.1'], 'a', 10, mine)
+    const entry = JSON.stringify(entryOf({ answer: 'my words', raw: null }))
+    await memo.keep([{ key: 'frame.1', entry }], 'a', 200, mine)
+    await sleep(300)
+    await memo.look(['frame.2'], 'b', 10, thread('others'))
+    const held = (await Promise.all((await keys()).map(dumped))).join(' ')
+    expect(held).not.toContain('my words')
+    expect(await client.exists(`{${prefix}}:memo:of:default:mine`)).toBe(1)
+  })
+
+  it('remembers no more of a prompt than Redis can read at once, and asks the rest', async () => {
+    const { memo } = redisHere()
+    const p1 = thread('p1')
+    for (let from = 0; from < 6_000; from += 500) {
+      const items = Array.from({ length: 500 }, (_, item) => `frame.${from + item}`)
+      const looks = await memo.look(items, 'a', 60_000, p1)
+      expect(looks.every(({ state }) => state === 'mine')).toBe(true)
+    }
+    expect((await memo.look(['frame.1', 'frame.5999'], 'b', 60_000, p1)).map(({ state }) => state)).toEqual([
+      'asked',
+      'mine',
+    ])
+  })
+
+  it('erases an answer that more subjects know than it can name with any of them', async () => {
+    const { memo, keys } = redisHere()
+    await memo.look(['frame.1'], 'a', 1_000, thread('s0'))
+    await memo.keep([{ key: 'frame.1', entry: JSON.stringify(entryOf()) }], 'a', 60_000, thread('s0'))
+    for (let nth = 1; nth < 40; nth++) await memo.look(['frame.1'], `asker ${nth}`, 1_000, thread(`s${nth}`))
+    expect(await memo.forget(thread('s39'), 0)).toBe(1)
+    expect((await keys()).filter((key) => key.includes('answer'))).toEqual([])
   })
 
   it('erases what the version before has kept, an answer to a key', async () => {

@@ -248,6 +248,25 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('c', p1)).toEqual({ state: 'mine' })
     })
 
+    it('leaves to others what they alone know and ask, under a prompt that they share with a subject that goes', async () => {
+      await look('a', p1, 'frame.mine')
+      await keep('a', p1, 'frame.mine')
+      await look('b', p2, 'frame.theirs')
+      await keep('b', p2, 'frame.theirs')
+      await look('b', p2, 'frame.asked')
+      await look('a', p1, 'frame.mine too')
+      expect(await memo.forget(p1, 0)).toBe(1)
+      expect(await extend('b', 'frame.asked')).toBe(true)
+      expect(await extend('a', 'frame.mine too')).toBe(false)
+      expect(await keep('b', p2, 'frame.asked')).toBe(true)
+      const looks = await memo.look(['frame.mine', 'frame.theirs', 'frame.asked'], 'c', LEASE, p2)
+      expect(looks.map(({ state }) => state)).toEqual(['mine', 'known', 'known'])
+      // Found by another, it goes with the other as well.
+      await look('d', p1, 'frame.theirs')
+      expect(await memo.forget(p1, 0)).toBe(1)
+      expect(await look('c', p2, 'frame.theirs')).toEqual({ state: 'mine' })
+    })
+
     it('tells a post from a reply and from another tenant’s post of the same id', async () => {
       await look('a', p1)
       await keep('a', p1)

@@ -397,6 +397,27 @@ describe('a case on its way', () => {
     ])
   })
 
+  test('keeps on its bill the call whose answer came second, where the first worker died before it could go on', async () => {
+    const { worker, id, cases, published, requests } = await caseOf()
+    const dead = worker()
+    for (const staged of await asksOf(dead, id)) await dead.answer(staged, attempt())
+    const [last] = await asksOf(dead, id)
+    if (last === undefined) throw new Error('no ask')
+    const late = worker({
+      cases: {
+        ...cases,
+        async answer(...given) {
+          await dead.answer(last, attempt())
+          return cases.answer(...given)
+        },
+      },
+    })
+    expect(await late.answer(last, attempt())).toEqual({ end: 'done', advance: true })
+    expect(await late.advance(id)).toEqual({ next: 'done' })
+    const { verdict: decided } = await only(published)
+    expect(decided.usage.calls).toBe(requests.length)
+  })
+
   test('keeps on its bill what the answers cost of an ask that failed for good', async () => {
     const said = [reply('no JSON at all'), new PermanentError('content-filter', 'kept back')]
     const { worker, id, published } = await caseOf({ model: (request, nth) => said[nth - 1] ?? echo(request) })

@@ -70,7 +70,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
       const stored = known === undefined || JSON.stringify(known) === JSON.stringify(entry)
       const journaled = { outcome: stored ? 'stored' : 'exists', answers: journal.size } as const
       cases.set(id, { ...kept, journal })
-      if (end === undefined || journal.size < end.endsAt) return journaled
+      if (!stored || end === undefined || journal.size < end.endsAt) return journaled
       return { ...journaled, taken: takeOver({ ...kept, journal }) }
     },
     async loseCalls(id, calls) {

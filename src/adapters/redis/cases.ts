@@ -156,10 +156,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const [outcome, answers, reply] = answerReply.parse(await answer(client, given))
       if (reply === undefined) return { outcome, answers }
       const taken = takenOf(reply, end?.known)
-      return {
-        ...{ outcome, answers },
-        taken: outcome === 'stored' ? { ...taken, journal: new Map(taken.journal).set(key, entry) } : taken,
-      }
+      return { outcome, answers, taken: { ...taken, journal: new Map(taken.journal).set(key, entry) } }
     },
     async loseCalls(id, calls) {
       if (calls.length === 0) return

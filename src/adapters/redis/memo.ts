@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
@@ -9,19 +10,19 @@ import { script } from './script.ts'
 
 const look = script('memo/look', {
   keys: ['index', 'gone', 'frame'],
-  args: ['name', 'asker', 'leaseMs', 'recordMs', 'items[]'],
+  args: ['name', 'subject', 'asker', 'leaseMs', 'recordMs', 'items[]'],
 })
-const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name'] })
+const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name', 'subject', 'items[]'] })
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
 const extend = script('memo/extend', { keys: ['frame'], args: ['asker', 'leaseMs', 'recordMs', 'items[]'] })
 const forget = script('memo/forget', {
   keys: ['index', 'gone', 'framePrefix', 'leasePrefix'],
-  args: ['limit', 'quietMs'],
+  args: ['subject', 'limit', 'quietMs'],
 })
 
 /** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
-/** Prompts whose questions are forgotten in one step: enough to be fast, few enough not to block Redis. */
+/** Questions looked at in one step of forgetting: enough to be fast, few enough not to block Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
 const looked = z.array(z.string())
@@ -45,7 +46,7 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   const frameAt = (name: string) => under(`memo:answer:${name}`)
   const subjectKeys = (subject: ThreadRef) => {
     const member = memberOf(subject)
-    return { index: under(`memo:of:${member}`), gone: under(`memo:gone:${member}`) }
+    return { index: under(`memo:of:${member}`), gone: under(`memo:gone:${member}`), subject: shortHash(member) }
   }
 
   return {
@@ -65,11 +66,12 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       })
     },
     async share(keys, subject) {
-      const names = [...new Set(keys.map((key) => frameOf(key).frame))]
-      const shared = await Promise.all(
-        names.map((name) => share(client, { ...subjectKeys(subject), frame: frameAt(name), name })),
-      )
-      return shared.every((one) => one === 1)
+      const shared = await byFrame(keys, itself, async (name, questions) => {
+        const items = questions.map(({ item }) => item)
+        const done = await share(client, { ...subjectKeys(subject), frame: frameAt(name), name, items })
+        return questions.map(() => done === 1)
+      })
+      return shared.every((one) => one)
     },
     async giveUp(keys, asker) {
       await byFrame(keys, itself, async (name, questions) => {
@@ -89,9 +91,9 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       const prefixes = { framePrefix: frameAt(''), leasePrefix: under('memo:lease:') }
       const given = { ...subjectKeys(subject), ...prefixes, limit: FORGOTTEN_AT_ONCE, quietMs }
       for (let erased = 0; ; ) {
-        const [taken, answers] = forgotten.parse(await forget(client, given))
+        const [more, answers] = forgotten.parse(await forget(client, given))
         erased += answers
-        if (taken < FORGOTTEN_AT_ONCE) return erased
+        if (more === 0) return erased
       }
     },
   }
@@ -100,6 +102,11 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
 function lookedOf([state, detail]: readonly [string, string]): Looked {
   if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
   return state === 'mine' ? { state } : { state: 'asked', waitMs: Number(detail) }
+}
+
+/** By which an answer names a subject that knows it: two with the same hash lose their answers together. */
+function shortHash(member: string): string {
+  return hash('sha256', member, 'base64url').slice(0, 10)
 }
 
 const itself = (key: string) => key

@@ -1,6 +1,7 @@
 -- Journals how an ask ended; the first write counts. Returns `stored` (also if the same entry is written again), `exists` if
--- there is another, `stale` if the case isn't open in this run; and how many answers the journal has now. An answer that ends its
--- round takes the case over too, if the fencing token is valid: third is then what include/take-case.lua returns.
+-- there is another, `stale` if the case isn't open in this run; and how many answers the journal has now. A stored answer that
+-- ends its round takes the case over too, if the fencing token is valid: third is then what include/take-case.lua returns. One
+-- that came second does not: its own call has yet to be noted as lost.
 --@include fencing
 --@include take-case
 --@key case
@@ -23,8 +24,8 @@ local status, latest = unpack(redis.call('HMGET', case, 'status', 'run'))
 if status ~= 'open' or latest ~= run then return { 'stale', 0 } end
 local stored = redis.call('HSETNX', journal, key, entry) == 1 or redis.call('HGET', journal, key) == entry
 local outcome, count = stored and 'stored' or 'exists', redis.call('HLEN', journal)
-if ends_at == '0' or count < tonumber(ends_at) or not holds(incarnation, incarnation_id, watermark, server_run) then
+if not stored or ends_at == '0' or count < tonumber(ends_at) or not holds(incarnation, incarnation_id, watermark, server_run) then
   return { outcome, count }
 end
-if stored then answered[#answered + 1] = key end
+answered[#answered + 1] = key
 return { outcome, count, take_case(case, journal, lost, open, id, now, known, answered) }

@@ -1,68 +1,102 @@
 --@include time
--- All questions that have a prompt in common, their frame, are in one hash, an item each: `a`, the time until which it is valid,
--- a colon and the answer; or `l`, the time until which its lease runs, a colon and the asker. Times are Redis's, in ms. An
--- expired lease stays, so that a late answer is kept if nobody asked again, and is not if the question was forgotten. Beside the
--- items a frame holds `#`: when its first answer expires, a colon, and the longest time for which one was kept.
-local META = '#'
+-- All questions that have a prompt in common, their frame, are in one hash, an item each:
+--   `a`, the time until which it is valid, the subjects that know it, and the answer; or
+--   `l`, the time until which its lease runs, its asker's subject, and the asker,
+-- with colons between them. Times are Redis's, in ms; subjects are short hashes, `*` if there are too many to name. An expired
+-- lease stays, so that a late answer is kept if nobody asked again, and is not if the question was forgotten. Beside the items a
+-- frame holds `#`: when to look for expired answers next, a colon, and the longest time for which anything was written.
+local META, NEVER = '#', 9e15
+-- A larger frame would hold up Redis where it is read whole. What goes beyond is not remembered.
+local MOST_ITEMS = 5000
+-- An answer names at most so many subjects.
+local MOST_SUBJECTS = 16
+-- Expired answers are looked for at most so many times while one is kept.
+local LOOKS = 8
 
--- Returns for each item its kind, its time and its text (nothing where the question is unknown or its answer has expired), and
--- what `#` says.
+-- A question that is no batch has a frame of its own, which goes with its answer.
+local function is_alone(items) return #items == 1 and items[1] == '' end
+
+local function item_of(text)
+  local kind, expires, subjects, rest = string.match(text, '^(%a)(%d+):([^:]*):(.*)$')
+  return { kind = kind, expires = tonumber(expires), subjects = subjects, text = rest }
+end
+local function text_of(kind, expires, subjects, rest)
+  return kind .. string.format('%.0f', expires) .. ':' .. subjects .. ':' .. rest
+end
+
+local function names(subjects, subject)
+  return subjects == '*' or string.find(',' .. subjects .. ',', ',' .. subject .. ',', 1, true) ~= nil
+end
+local function with_subject(subjects, subject)
+  if names(subjects, subject) then return subjects end
+  local _, commas = string.gsub(subjects, ',', '')
+  return commas + 2 > MOST_SUBJECTS and '*' or subjects .. ',' .. subject
+end
+
+-- How many more items the frame can hold.
+local function room_in(frame) return MOST_ITEMS - redis.call('HLEN', frame) end
+
+-- Everything in a frame as items, by name.
+local function all_items(frame)
+  local items = {}
+  local all = redis.call('HGETALL', frame)
+  for i = 1, #all, 2 do
+    if all[i] ~= META then items[all[i]] = item_of(all[i + 1]) end
+  end
+  return items, #all / 2
+end
+
+-- Returns each item, without a kind where the question is unknown or its answer has expired, and what `#` says.
 local function read_items(at, frame, items)
   local stored = redis.call('HMGET', frame, META, unpack(items))
-  local meta = { first = math.huge, kept_ms = 0 }
+  local meta = { next_look = NEVER, longest_ms = 0 }
   if stored[1] then
-    local first, kept_ms = string.match(stored[1], '^(%d+):(%d+)$')
-    meta.first, meta.kept_ms = tonumber(first), tonumber(kept_ms)
+    local next_look, longest_ms = string.match(stored[1], '^(%d+):(%d+)$')
+    meta.next_look, meta.longest_ms = tonumber(next_look), tonumber(longest_ms)
   end
   local read = {}
   for i = 1, #items do
-    local text = stored[i + 1]
-    read[i] = {}
-    if text then
-      local colon = string.find(text, ':', 2, true)
-      local kind, expires = string.sub(text, 1, 1), tonumber(string.sub(text, 2, colon - 1))
-      if kind == 'l' or expires > at then
-        read[i] = { kind = kind, expires = expires, text = string.sub(text, colon + 1) }
-      end
-    end
+    local item = stored[i + 1] and item_of(stored[i + 1]) or {}
+    read[i] = item.kind == 'a' and item.expires <= at and {} or item
   end
   return read, meta
 end
 
--- Writes items (pairs of name and text), kept for at least this long.
-local function write_items(frame, pairs_of, kept_ms)
+local function erase_expired(at, frame)
+  local first = NEVER
+  for name, item in pairs((all_items(frame))) do
+    if item.kind == 'a' and item.expires <= at then
+      redis.call('HDEL', frame, name)
+    elseif item.kind == 'a' then
+      first = math.min(first, item.expires)
+    end
+  end
+  return first
+end
+
+-- Writes items (pairs of name and text), which are kept for this long. Expired answers are erased on the way: they would stay as
+-- long as others come.
+local function write_items(at, frame, meta, pairs_of, kept_ms, alone)
   if #pairs_of == 0 then return end
+  if not alone then
+    meta.longest_ms = math.max(meta.longest_ms, kept_ms)
+    if at >= meta.next_look then
+      meta.next_look = math.max(erase_expired(at, frame), at + math.floor(meta.longest_ms / LOOKS))
+    end
+    meta.next_look = math.min(meta.next_look, at + kept_ms)
+    pairs_of[#pairs_of + 1] = META
+    pairs_of[#pairs_of + 1] = string.format('%.0f:%.0f', meta.next_look, meta.longest_ms)
+  end
   redis.call('HSET', frame, unpack(pairs_of))
   if redis.call('PTTL', frame) < kept_ms then redis.call('PEXPIRE', frame, kept_ms) end
 end
 
--- Writes answers, and erases the frame's expired ones: they would stay as long as others come.
-local function write_answers(at, frame, meta, pairs_of, kept_ms)
-  if #pairs_of == 0 then return end
-  if at >= meta.first then
-    meta.first = math.huge
-    local all = redis.call('HGETALL', frame)
-    for i = 1, #all, 2 do
-      local expires = tonumber(string.match(all[i + 1], '^a(%d+):'))
-      if expires and expires <= at then
-        redis.call('HDEL', frame, all[i])
-      elseif expires then
-        meta.first = math.min(meta.first, expires)
-      end
-    end
-  end
-  meta.first, meta.kept_ms = math.min(meta.first, at + kept_ms), math.max(meta.kept_ms, kept_ms)
-  pairs_of[#pairs_of + 1] = META
-  pairs_of[#pairs_of + 1] = string.format('%.0f:%.0f', meta.first, meta.kept_ms)
-  write_items(frame, pairs_of, kept_ms)
-end
-
--- Notes in a subject's index, a sorted set of frames by time, that this one was asked about it. An answer that the subject knows
--- is erased at the latest when those have expired that another subject adds until then: so long the note must stay.
+-- Notes in a subject's index, a sorted set of frames by time, that this one was asked about it. What the subject knows is erased
+-- at the latest when that has expired which others write until then: so long the note must stay.
 local function index_frame(at, index, name, frame, meta)
   local left = redis.call('PTTL', frame)
   if left <= 0 then return end
-  left = left + meta.kept_ms
+  left = left + meta.longest_ms + math.floor(meta.longest_ms / LOOKS)
   local known = redis.call('ZSCORE', index, name)
   -- Usually it is there already, so a lookup that finds answers writes nothing.
   if known and tonumber(known) >= at + left - 1000 then return end

@@ -6,15 +6,15 @@
 --@arg record_ms         how long it is kept
 --@arg items[]
 local at = redis_now()
-local lease = 'l' .. (at + tonumber(lease_ms)) .. ':' .. asker
 local reply, extended = {}, {}
-for i, one in ipairs((read_items(at, frame, items))) do
+local read, meta = read_items(at, frame, items)
+for i, one in ipairs(read) do
   local is_mine = one.kind == 'l' and one.text == asker
   if is_mine then
     extended[#extended + 1] = items[i]
-    extended[#extended + 1] = lease
+    extended[#extended + 1] = text_of('l', at + tonumber(lease_ms), one.subjects, asker)
   end
   reply[i] = is_mine and 1 or 0
 end
-write_items(frame, extended, tonumber(record_ms))
+write_items(at, frame, meta, extended, tonumber(record_ms), is_alone(items))
 return reply

@@ -1,25 +1,36 @@
--- Erases what was asked about a subject, a bounded number of prompts at a time; returns how many frames it took from the index,
--- and how many answers it deleted. What a version before has stored is erased too: an answer by itself, under the same prefix,
--- and its lease.
+-- Erases what a subject knows and asks, a bounded number of items at a time; returns 1 if there is more, and how many answers it
+-- erased. What a version before has stored is erased too: an answer by itself, under the same prefix, and its lease.
+--@include memo-frame
 --@key index
 --@key gone
 --@key frame_prefix
 --@key lease_prefix      of the version before
---@arg limit             most frames
+--@arg subject           its short hash
+--@arg limit             most items, but for the last frame's
 --@arg quiet_ms          for so long no question about the subject is noted; 0 leaves that as it is
 if tonumber(quiet_ms) > 0 then redis.call('SET', gone, 1, 'PX', quiet_ms) end
-local popped = redis.call('ZPOPMIN', index, limit)
-local answers = 0
-for i = 1, #popped, 2 do
-  local frame = frame_prefix .. popped[i]
+local looked, answers = 0, 0
+while looked < tonumber(limit) do
+  local name = redis.call('ZPOPMIN', index)[1]
+  if not name then return { 0, answers } end
+  local frame = frame_prefix .. name
+  looked = looked + 1
   if redis.call('TYPE', frame).ok == 'hash' then
-    for _, stored in ipairs(redis.call('HVALS', frame)) do
-      if string.sub(stored, 1, 1) == 'a' then answers = answers + 1 end
+    local items, count = all_items(frame)
+    local kept = false
+    for item_name, item in pairs(items) do
+      if names(item.subjects, subject) then
+        redis.call('HDEL', frame, item_name)
+        if item.kind == 'a' then answers = answers + 1 end
+      else
+        kept = true
+      end
     end
-    redis.call('DEL', frame)
+    if not kept then redis.call('DEL', frame) end
+    looked = looked + count
   else
     answers = answers + redis.call('DEL', frame)
-    redis.call('DEL', lease_prefix .. popped[i])
+    redis.call('DEL', lease_prefix .. name)
   end
 end
-return { #popped / 2, answers }
+return { redis.call('EXISTS', index), answers }

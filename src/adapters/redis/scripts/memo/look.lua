@@ -5,29 +5,33 @@
 --@key gone              exists while the subject's answers are being erased: leases are then given, and not noted
 --@key frame
 --@arg name              of the frame
+--@arg subject           its short hash
 --@arg asker
 --@arg lease_ms          how long a lease runs
 --@arg record_ms         how long it is kept
 --@arg items[]
 local noted = redis.call('EXISTS', gone) == 0
 local at = redis_now()
-local lease = 'l' .. (at + tonumber(lease_ms)) .. ':' .. asker
-local reply, leased = {}, {}
+local lease = text_of('l', at + tonumber(lease_ms), subject, asker)
 local read, meta = read_items(at, frame, items)
+local room = room_in(frame)
+local reply, written = {}, {}
 for i, one in ipairs(read) do
   local state, detail = 'mine', ''
   if one.kind == 'a' then
     state, detail = 'known', one.text
-  elseif noted then
-    if one.kind == 'l' and one.text ~= asker and one.expires > at then
-      state, detail = 'asked', tostring(one.expires - at)
-    else
-      leased[#leased + 1] = items[i]
-      leased[#leased + 1] = lease
+    if noted and not names(one.subjects, subject) then
+      redis.call('HSET', frame, items[i], text_of('a', one.expires, with_subject(one.subjects, subject), one.text))
     end
+  elseif noted and one.kind == 'l' and one.text ~= asker and one.expires > at then
+    state, detail = 'asked', tostring(one.expires - at)
+  elseif noted and (one.kind or room > 0) then
+    written[#written + 1] = items[i]
+    written[#written + 1] = lease
+    if not one.kind then room = room - 1 end
   end
   reply[2 * i - 1], reply[2 * i] = state, detail
 end
-write_items(frame, leased, tonumber(record_ms))
+write_items(at, frame, meta, written, tonumber(record_ms), is_alone(items))
 if noted then index_frame(at, index, name, frame, meta) end
 return reply
