@@ -41,20 +41,21 @@ export function groupReader(deps: {
   let watchdog: NodeJS.Timeout | undefined
   /** Unfinished batches of all consumers so far. */
   const inWork = new Set<Promise<void>>()
-  /** The last batch could not be handled. */
-  let failing = false
+  /** Partitions whose last batch could not be handled. */
+  const failing = new Set<string>()
   const succeeded = () => report('loop:succeeded', { loop: 'kafka consumer' })
 
   /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
   function watched(handle: Handle): Handle {
     return async (batch, heartbeat) => {
+      const partition = `${batch.topic}/${batch.partition}`
       try {
         await handle(batch, heartbeat)
       } catch (error) {
-        failing = true
+        failing.add(partition)
         throw error
       }
-      failing = false
+      failing.delete(partition)
       succeeded()
     }
   }
@@ -72,11 +73,16 @@ export function groupReader(deps: {
       joined() {
         downSince = null
         wait = RESTART_BACKOFF_MS.initial
+        // What another member reads now, it succeeds or fails with.
+        const own = new Set(
+          Object.entries(session?.assigned ?? {}).flatMap(([topic, all]) => all.map((one) => `${topic}/${one}`)),
+        )
+        for (const partition of failing) if (!own.has(partition)) failing.delete(partition)
         applyPause()
       },
       answered() {
         downSince = null
-        if (!failing && inWork.size === 0) succeeded()
+        if (failing.size === 0 && inWork.size === 0) succeeded()
       },
       died(error) {
         session = undefined

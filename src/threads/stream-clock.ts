@@ -8,7 +8,7 @@ export interface StreamClockSettings {
 }
 
 /**
- * An end-of-partition report is valid this long, in ms. The partition's reader renews it every second; a reader that was
+ * An end-of-partition report is valid this long, in ms. The partition's reader renews it every second or few; a reader that was
  * away, or could not ask Kafka, does not know what has arrived since.
  */
 const END_REPORT_VALID_MS = 10_000

@@ -221,6 +221,21 @@ describe('as a loop', () => {
     await vi.advanceTimersByTimeAsync(HEARTBEAT_MS)
     expect(succeeded).toHaveLength(2)
   })
+
+  it('succeeds where the partition whose batch failed is another member’s now', async () => {
+    const { reader, last, succeeded } = setUp()
+    await reader.start(async () => {
+      throw new Error('Redis is away')
+    })
+    last().join()
+    await expect(last().batch()).rejects.toThrow('Redis is away')
+    last().crash()
+    await vi.advanceTimersByTimeAsync(1_000)
+    last().join({ comments: [3] })
+    succeeded.length = 0
+    await vi.advanceTimersByTimeAsync(5 * HEARTBEAT_MS)
+    expect(succeeded.length).toBeGreaterThan(0)
+  })
 })
 
 it('handles no batch of a consumer that stops, nor one from before a seek', async () => {
