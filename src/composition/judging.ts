@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { type JudgeSettings, judge } from '../engine/judge.ts'
+import type { OpenedCases } from '../engine/opened-cases.ts'
 import { reconciler } from '../engine/reconcile.ts'
 import type { Protocol } from '../engine/script.ts'
 import { unworkedCases } from '../engine/unworked.ts'
@@ -18,6 +19,7 @@ interface JudgingParts {
   readonly library: Pick<Library, 'find' | 'embedder'>
   readonly clock: Clock
   readonly report: Report
+  readonly opened?: Pick<OpenedCases, 'use'>
 }
 
 /** How a case's worker processes its jobs. */

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { type OpenerSettings, opener } from '../engine/open.ts'
+import type { OpenedCases } from '../engine/opened-cases.ts'
 import type { Router } from '../engine/routes.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -22,6 +23,7 @@ export function openerOf(
     /** The partitions that drive the stream's clock; null: all that have been seen. */
     partitions: OpenerSettings['partitions']
     streamClock?: OpenerSettings['clock']
+    opened?: OpenedCases
   },
 ) {
   const { partitions, streamClock = settings.clock, ...given } = parts

@@ -8,6 +8,7 @@ import { partitionsOf } from '../adapters/kafka/partitions.ts'
 import { logListener } from '../adapters/log.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
 import { memoryShare } from '../adapters/redis/memory.ts'
+import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
 import type { Model } from '../ports/model.ts'
@@ -124,7 +125,8 @@ async function assemble(
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
   const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
-  const opener = openerOf(settings, { routes, ...stream })
+  const opened = openedCases(clock)
+  const opener = openerOf(settings, { routes, opened, ...stream })
 
   const happening = activity()
   listen(happening.listen)
@@ -139,7 +141,7 @@ async function assemble(
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
-    startJudging(settings, { protocols, cases, gateway, library, queues, loops, clock, report })
+    startJudging(settings, { protocols, cases, opened, gateway, library, queues, loops, clock, report })
 
   let downSince = (): number | null => null
   const state = keep(

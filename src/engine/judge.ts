@@ -11,6 +11,7 @@ import { answerer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { callsIn } from './lost-calls.ts'
+import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
 import { type Pending, pendingAsks } from './pending.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
@@ -38,6 +39,8 @@ interface JudgeParts {
   readonly clock: Clock
   readonly report: Report
   readonly settings: JudgeSettings
+  /** What this process has opened and need not read again. */
+  readonly opened?: Pick<OpenedCases, 'use'>
 }
 
 /**
@@ -63,8 +66,8 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
   async function advance(caseId: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
     if (waiting === undefined) await pace.begin()
-    // Read before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
-    const seen = waiting ?? (await cases.peek(caseId))
+    // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
+    const seen = waiting ?? parts.opened?.use(caseId) ?? (await cases.peek(caseId))
     if (seen === null) return DONE
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return PROTOCOL_OFF

@@ -7,6 +7,7 @@ import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } 
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
+import type { OpenedCases } from './opened-cases.ts'
 import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { nameOf, threadBackoff } from './thread-backoff.ts'
@@ -39,6 +40,8 @@ export function opener(deps: {
   queues: StageQueues
   clock: Clock
   report: Report
+  /** Told of each record, for whoever begins its case in this process. */
+  opened?: Pick<OpenedCases, 'note'>
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
@@ -101,9 +104,11 @@ export function opener(deps: {
       nextDue: checkpoint.nextDue,
       final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
     })
-    for (const { record } of opening)
-      if (opened.includes(record.id))
-        report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
+    for (const { record } of opening) {
+      if (!opened.includes(record.id)) continue
+      deps.opened?.note(record)
+      report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
+    }
     return opened
   }
 

@@ -7,6 +7,7 @@ import type { CaseRecord } from '../../src/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
 import { type JudgeSettings, judge } from '../../src/engine/judge.ts'
+import { type OpenedCases, openedCases } from '../../src/engine/opened-cases.ts'
 import { reconciler } from '../../src/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
@@ -114,8 +115,11 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       return said
     },
   }
-  const worker = (over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings> } = {}) =>
+  const worker = (
+    over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings>; opened?: OpenedCases } = {},
+  ) =>
     judge({
+      ...(over.opened === undefined ? {} : { opened: over.opened }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
       gateway: gateway({
@@ -263,6 +267,33 @@ describe('a case on its way', () => {
     const end = await only(published)
     expect(end.verdict.rationale).toBe('first second last')
     expect(requests).toHaveLength(3)
+  })
+
+  test('begins with what this process has opened, without reading it again', async () => {
+    const { worker, id, cases, clock, published } = await caseOf()
+    const record = (await cases.peek(id))?.record ?? missing()
+    const opened = openedCases(() => clock.now)
+    opened.note(record)
+    const peek = async () => missing()
+    await workOff(worker({ opened, cases: { ...cases, peek } }), id)
+    expect((await only(published)).verdict.rationale).toBe('first second last')
+  })
+
+  test('reads again what this process opened too long ago, and what is not as it was opened', async () => {
+    const { worker, id, cases, clock, published } = await caseOf()
+    const taken = (await cases.take(id)) ?? missing()
+    const opened = openedCases(() => clock.now)
+    opened.note(taken.record)
+    await cases.restart(id, taken.epoch, { ...taken.record, restartedAt: clock.now })
+    const restarted = await workOff(worker({ opened }), id)
+    expect(restarted).toBeUndefined()
+    expect((await only(published)).verdict.rationale).toBe('first second last')
+    opened.note(taken.record)
+    clock.now += 20_000
+    opened.note({ ...taken.record, id: 'another', openedAt: clock.now })
+    expect(opened.use(id)).toBeUndefined()
+    expect(opened.use('another')?.record.id).toBe('another')
+    expect(opened.use('another')).toBeUndefined()
   })
 
   test('answers an ask once, though its job runs twice', async () => {
