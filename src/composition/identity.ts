@@ -11,7 +11,10 @@ export interface Identity {
   readonly gavel: string
   /** Gavel's version, as in package.json. */
   readonly version: string
-  /** Fingerprint of the settings without secrets, 8 hex digits: the same in two processes if their settings are. */
+  /**
+   * Fingerprint of the settings without secrets, and without the address of a process's own page, 8 hex digits: the same in
+   * two processes if their settings are.
+   */
   readonly settings: string
   /** The machine's name; in Kubernetes the pod's. */
   readonly host: string
@@ -33,8 +36,8 @@ const SECRET = /(?:key|password|token|secret)$/i
 const USER_INFO = /\/\/[^/]*@/g
 
 /** Nothing can be guessed about a secret from it: no secret goes into it. */
-function fingerprint(settings: Settings): string {
-  const canonical = JSON.stringify(settings, (name, value: unknown) => {
+function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settings): string {
+  const canonical = JSON.stringify({ ...others, http }, (name, value: unknown) => {
     if (typeof value === 'string') return SECRET.test(name) ? undefined : value.replace(USER_INFO, '//')
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))

@@ -48,3 +48,7 @@ it('has a fingerprint into which no password of a URL goes, and none of Kafka', 
     fingerprintOf({ ...sasl, GAVEL_KAFKA_SASL_PASSWORD: '2' }),
   )
 })
+
+it('has the same fingerprint in two replicas on one machine, whose pages have ports of their own', () => {
+  expect(fingerprintOf({ GAVEL_HTTP_PORT: '9465' })).toBe(fingerprintOf({ GAVEL_HTTP_PORT: '9464' }))
+})
