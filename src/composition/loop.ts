@@ -6,7 +6,7 @@ import type { Activity } from './activity.ts'
 export interface Loop {
   /** Runs the task now, or once more after the current run. */
   wake(): void
-  /** Ends a quiet time's longer wait: the next run comes as soon after the last one as it usually does. */
+  /** Ends a quiet time's longer wait: the next run comes after the usual wait, or sooner. */
   stir(): void
   /** Resolves when the current run has ended. */
   stop(): Promise<void>
@@ -36,15 +36,17 @@ function every(
       if (stopped) return
       if (!again)
         await new Promise<void>((resolve) => {
-          const ended = performance.now()
-          let timer = setTimeout(resolve, quiet() ? quietMs : ms)
+          const wait = quiet() ? quietMs : ms
+          const due = performance.now() + wait
+          let timer = setTimeout(resolve, wait)
           rouse = () => {
             clearTimeout(timer)
             resolve()
           }
           stir = () => {
             clearTimeout(timer)
-            timer = setTimeout(resolve, Math.max(0, ms - (performance.now() - ended)))
+            // Not at once: what has happened goes before what all loops would do in the same moment.
+            timer = setTimeout(resolve, Math.min(ms, Math.max(0, due - performance.now())))
           }
         })
       stir = () => {}
