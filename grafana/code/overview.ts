@@ -17,7 +17,7 @@ export const overview = () =>
           stat(
             {
               title: 'Verdicts in time',
-              says: 'Share of the verdicts of an hour that came within objectives.latency; what waits longer counts as late already. The objective is 99 %. Below: "Where it waits" says where.',
+              says: 'Share of the verdicts of an hour that came within objectives.latency; what waits longer, unread in Kafka too, counts as late already. The objective is 99 %. Below: "Where it waits" says where.',
               unit: 'percentunit',
               decimals: 2,
               runbooks: ['GavelLatencyBudgetBurns', 'GavelLatencyBudgetLeaks'],
@@ -39,7 +39,7 @@ export const overview = () =>
           stat(
             {
               title: 'Overdue',
-              says: 'What waits longer than objectives.latency now: open cases, due threads, and records that Kafka has not got. "Where it waits" says which.',
+              says: 'What waits longer than objectives.latency now: posts and counterspeech unread in Kafka, due threads, open cases, and records that Kafka has not got. "Where it waits" says which.',
               unit: 'short',
               runbooks: ['GavelCasesStuck'],
             },
@@ -164,7 +164,7 @@ export const overview = () =>
           stat(
             {
               title: 'Kafka lag',
-              says: 'Age of the last message read while more is waiting, in the topic that is furthest behind. High: intake is paused, too narrow, or stuck; see "Kafka lag, messages".',
+              says: 'For how long the partition that is furthest behind has been so; – where that is not known. High: intake is paused, too narrow, or stuck; see "Kafka lag, messages".',
               unit: 's',
               decimals: 0,
               runbooks: ['GavelKafkaLag'],
@@ -243,9 +243,9 @@ export const overview = () =>
           lines(
             {
               title: 'Where it waits',
-              says: 'What waits longer than objectives.latency: as a due thread (cases.maxOpen or a pause), as an open case of a protocol (a stage or a model), or in the outbox (Kafka).',
+              says: 'What waits longer than objectives.latency: unread in Kafka (intake, or Redis), as a due thread (cases.maxOpen or a pause), as an open case of a protocol (a stage or a model), or in the outbox (Kafka). Of those unread all count that wait in a partition which has been behind for so long; none while Kafka does not tell.',
               unit: 'short',
-              runbooks: ['GavelCasesStuck'],
+              runbooks: ['GavelCasesStuck', 'GavelPartitionStuck'],
             },
             { '{{at}} {{protocol}}': 'max by (at, protocol) (gavel_overdue_verdicts)' },
             { stacked: true },
@@ -294,7 +294,7 @@ export const overview = () =>
           lines(
             {
               title: 'Kafka lag, seconds',
-              says: `Age of the last message read while more is waiting; the red line is the alert's 120 s. Growing by a second a second: nobody reads; see "Intake" and "Troubles".`,
+              says: `For how long a partition has been behind, as far as it was watched; no line where that is not known. The red line is the alert's 120 s. Growing by a second a second: nobody reads; see "Intake" and "Troubles".`,
               unit: 's',
               runbooks: ['GavelKafkaLag'],
             },

@@ -1,6 +1,6 @@
 import { scopeOf } from '../domain/verdict.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { OverdueAt } from '../ports/report.ts'
+import type { OverdueAt, PartitionLag } from '../ports/report.ts'
 
 /** What waits longer than `objectiveMs`, by protocol; `all` where that is not known. */
 export interface Overdue {
@@ -44,4 +44,18 @@ export function overdueCount(protocols: readonly string[], objectiveMs: number, 
       firstSeen = new Map()
     },
   }
+}
+
+/**
+ * How many messages for a verdict wait unread for longer than `objectiveMs`, in the topics that bring such: all of a
+ * partition that has been behind for so long, or none.
+ */
+export function overdueUnread(
+  partitions: readonly PartitionLag[],
+  topics: readonly string[],
+  objectiveMs: number,
+): number {
+  return partitions
+    .filter(({ topic, seconds }) => topics.includes(topic) && seconds !== null && seconds * 1000 > objectiveMs)
+    .reduce((sum, { messages }) => sum + messages, 0)
 }

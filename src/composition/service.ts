@@ -12,7 +12,7 @@ import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
 import type { Model } from '../ports/model.ts'
-import { broadcast, type Listener, type Report } from '../ports/report.ts'
+import { broadcast, type Listener, type PartitionLag, type Report } from '../ports/report.ts'
 import { activity } from './activity.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
@@ -25,6 +25,7 @@ import { kafkaPart } from './kafka.ts'
 import { libraryOf } from './library.ts'
 import { namedLoops } from './loop.ts'
 import { openerOf } from './opening.ts'
+import { overdueUnread } from './overdue.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { queuesPart } from './queues.ts'
@@ -164,7 +165,9 @@ async function assemble(
   }
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
-  loops.start('kafka lag', LAG_MS, lagReport(lag, state.exports, report), QUIET_LAG_MS)
+  const judged = [topics.posts, topics.counterspeech]
+  const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
+  loops.start('kafka lag', LAG_MS, lagReport({ lag, watches: state.watchesKafka, overdue, report }), QUIET_LAG_MS)
   keep(loops)
 
   const http = keep(
@@ -180,17 +183,25 @@ async function assemble(
   return { httpPort: http.port, gateway }
 }
 
-/** Reports the group's lag while this process exports the shared state; an unknown lag is reported as such. */
-function lagReport(lag: ReturnType<typeof partitionLag>, exports: () => boolean, report: Report) {
+/** Reports the group's lag while this process watches it; an unknown lag is reported as such. */
+function lagReport(deps: {
+  lag: ReturnType<typeof partitionLag>
+  watches: () => boolean
+  overdue: (partitions: readonly PartitionLag[]) => number
+  report: Report
+}) {
+  const { lag, watches, overdue, report } = deps
+  const unknown = () => report('kafka:lag', { partitions: null, overdue: null })
   return async () => {
-    if (!exports()) {
-      report('kafka:lag', { partitions: null })
+    if (!watches()) {
+      unknown()
       return lag.close()
     }
     try {
-      report('kafka:lag', { partitions: await lag.look() })
+      const partitions = await lag.look()
+      report('kafka:lag', { partitions, overdue: overdue(partitions) })
     } catch (error) {
-      report('kafka:lag', { partitions: null })
+      unknown()
       throw error
     }
   }

@@ -50,6 +50,7 @@ export function stateReport(parts: {
   )
   let stages: readonly StageBacklog[] = []
   let here = false
+  let isUnknown = false
 
   function reportOwn(): void {
     const down = downSince()
@@ -99,10 +100,16 @@ export function stateReport(parts: {
     backlog: () => stages,
     /** Whether this process exports the shared state. */
     exports: () => here,
+    /**
+     * Whether this process asks Kafka for the group's lag: the one that exports the shared state does, and while stores
+     * and queues don't answer every one, since none can know which exports and Kafka may answer all the same.
+     */
+    watchesKafka: () => here || isUnknown,
     async look(): Promise<void> {
       reportOwn()
       try {
         const shared = await exporter.look()
+        isUnknown = false
         if (shared !== null) {
           if (here) withdraw()
           if (shared !== '') stages = sharedStages.parse(JSON.parse(shared))
@@ -113,6 +120,7 @@ export function stateReport(parts: {
         await exportShared()
       } catch (error) {
         withdraw()
+        isUnknown = true
         throw error
       }
     },

@@ -39,7 +39,7 @@ export interface ServiceState {
   readonly due: number
   readonly outbox: { readonly size: number; readonly oldestSeconds: number }
   /** By topic: messages not yet read, and for how long the partition that is furthest behind has been. Null if Kafka does not answer. */
-  readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number }[] | null
+  readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number | null }[] | null
   /** How far the stream's clock is behind the wall's, in s; null while some partition has not been read. */
   readonly streamBehindSeconds: number | null
   readonly paused: readonly string[]
@@ -77,7 +77,9 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
       return [...Map.groupBy(all, ({ topic }) => topic)].map(([topic, partitions]) => ({
         topic,
         messages: partitions.reduce((sum, { messages }) => sum + messages, 0),
-        seconds: Math.max(...partitions.map(({ seconds }) => seconds)),
+        seconds: partitions.some(({ seconds }) => seconds === null)
+          ? null
+          : Math.max(...partitions.map(({ seconds }) => seconds ?? 0)),
       }))
     }
 

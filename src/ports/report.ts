@@ -58,8 +58,8 @@ export const PRESSURE_KINDS = [
 ] as const
 export type PressureKind = (typeof PRESSURE_KINDS)[number]
 
-/** Where something waits longer than the objective allows: as a thread that is due, an open case, or an unpublished record. */
-export const OVERDUE_AT = ['due', 'open', 'outbox'] as const
+/** Where something waits longer than the objective allows: unread, as a thread that is due, an open case, or an unpublished record. */
+export const OVERDUE_AT = ['kafka', 'due', 'open', 'outbox'] as const
 export type OverdueAt = (typeof OVERDUE_AT)[number]
 
 /** How far a group is behind in one partition. */
@@ -67,8 +67,8 @@ export interface PartitionLag {
   readonly topic: string
   readonly partition: number
   readonly messages: number
-  /** For how long its end has been beyond what the group has committed, as far as it was watched. */
-  readonly seconds: number
+  /** For how long its end has been beyond what the group has committed, as far as it was watched; null before it was. */
+  readonly seconds: number | null
 }
 
 /** The kinds of published records. */
@@ -161,8 +161,11 @@ export interface Events {
   'breaker:changed': { model: string; to: BreakerState }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
-  /** How far the group is behind, by partition; null if this process does not export it, or can't know it now. */
-  'kafka:lag': { partitions: readonly PartitionLag[] | null }
+  /**
+   * How far the group is behind, by partition, and how many unread messages are overdue for a verdict; null if this process
+   * does not export it, or can't know it now.
+   */
+  'kafka:lag': { partitions: readonly PartitionLag[] | null; overdue: number | null }
   /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Asks of this process that hold a model slot, and asks that wait for one. */

@@ -155,7 +155,7 @@ it('has no series of what is not known: before this process exports the shared s
     listen('state:counted', { openCases: 1, outbox: 0, due: 0, clockLagSeconds: 0, overdue, tenants })
     const used = { scope: 'tenant', name: 't', unit: 'tokens', share: 0.5 } as const
     listen('capacity:used', { limits: [used], budgets: [used] })
-    listen('kafka:lag', { partitions: [{ topic: 'posts', partition: 3, messages: 7, seconds: 5 }] })
+    listen('kafka:lag', { partitions: [{ topic: 'posts', partition: 3, messages: 7, seconds: 5 }], overdue: 7 })
   }
   expect(await known()).toEqual([])
   expect(await valuesOf('gavel_state_exporter')).toEqual([' 0'])
@@ -164,13 +164,28 @@ it('has no series of what is not known: before this process exports the shared s
   expect(await valuesOf('gavel_state_exporter')).toEqual([' 1'])
   expect(await valuesOf('gavel_kafka_lag_messages')).toEqual(['{topic="posts",partition="3"} 7'])
   expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual(['{topic="posts",partition="3"} 5'])
-  expect(await valuesOf('gavel_overdue_verdicts')).toEqual(['{protocol="rumor",at="open"} 1'])
+  expect(await valuesOf('gavel_overdue_verdicts')).toEqual([
+    '{protocol="rumor",at="open"} 1',
+    '{protocol="all",at="kafka"} 7',
+  ])
   const tenants = await valuesOf('gavel_tenant_open_cases')
   expect([tenants.length, tenants[0], tenants.at(-1)]).toEqual([10, '{tenant="t11"} 11', '{tenant="t2"} 2'])
   listen('state:exported', { here: false })
-  listen('kafka:lag', { partitions: null })
+  listen('kafka:lag', { partitions: null, overdue: null })
   expect(await known()).toEqual([])
   expect(await valuesOf('gavel_state_exporter')).toEqual([' 0'])
+})
+
+it('tells what waits unread in Kafka also while stores and queues do not answer, and its age only where that is known', async () => {
+  const { listen, valuesOf } = metrics()
+  const behind = { topic: 'posts', partition: 3, messages: 268 }
+  listen('kafka:lag', { partitions: [{ ...behind, seconds: 61 }], overdue: 268 })
+  listen('state:exported', { here: false })
+  expect(await valuesOf('gavel_overdue_verdicts')).toEqual(['{protocol="all",at="kafka"} 268'])
+  expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual(['{topic="posts",partition="3"} 61'])
+  listen('kafka:lag', { partitions: [{ ...behind, seconds: null }], overdue: 0 })
+  expect(await valuesOf('gavel_kafka_lag_messages')).toEqual(['{topic="posts",partition="3"} 268'])
+  expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual([])
 })
 
 it('knows when each loop last succeeded, under a name without spaces', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { overdueCount, type Waiting } from '../../src/composition/overdue.ts'
+import { overdueCount, overdueUnread, type Waiting } from '../../src/composition/overdue.ts'
 
 function counted() {
   const time = { now: 1_000_000 }
@@ -42,5 +42,26 @@ describe('what is overdue', () => {
     expect(look(0, { due, outbox })).toEqual([])
     expect(look(0, { due: { ...due, nextAgeMs: 60_001 }, outbox })).toEqual(['all at due: 4'])
     expect(look(0, { due, outbox: { ...outbox, oldestAgeMs: 60_001 } })).toEqual(['all at outbox: 3'])
+  })
+})
+
+describe('what is overdue in Kafka', () => {
+  const partition = (topic: string, messages: number, seconds: number | null) => ({
+    ...{ topic, partition: 0, messages, seconds },
+  })
+  const overdue = (...partitions: ReturnType<typeof partition>[]) =>
+    overdueUnread(partitions, ['posts', 'counterspeech'], 60_000)
+
+  it('is all that waits in a partition which has been behind for longer than the objective', () => {
+    expect(overdue(partition('posts', 5, 60), partition('posts', 7, 61), partition('counterspeech', 2, 90))).toBe(9)
+    expect(overdue(partition('posts', 0, 0))).toBe(0)
+  })
+
+  it('is nothing where nobody has watched for how long', () => {
+    expect(overdue(partition('posts', 268, null))).toBe(0)
+  })
+
+  it('is no comment, which gets no verdict', () => {
+    expect(overdue(partition('comments', 500, 600))).toBe(0)
   })
 })

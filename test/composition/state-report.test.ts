@@ -98,3 +98,26 @@ it('what can’t be read is not known: it is withdrawn, and the look fails', asy
   failing = false
   expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
 })
+
+it('Kafka is asked for the lag by the process that exports, and by all while none can know which does', async () => {
+  let away = false
+  const [one, two] = ['one', 'two'].map((name) => {
+    const { look, ...rest } = shared.exporter(name)
+    const failing = async () => {
+      if (away) throw new Error('no answer')
+      return look()
+    }
+    return process({ ...rest, look: failing })
+  }) as [ReturnType<typeof process>, ReturnType<typeof process>]
+  const watching = () => [one.state.watchesKafka(), two.state.watchesKafka()]
+  await one.look()
+  await two.look()
+  expect(watching()).toEqual([true, false])
+  away = true
+  for (const each of [one, two]) await expect(each.look()).rejects.toThrow('no answer')
+  expect(watching()).toEqual([true, true])
+  away = false
+  await two.look()
+  await one.look()
+  expect(watching()).toEqual([true, false])
+})

@@ -25,14 +25,21 @@ describe('the time that a partition is behind', () => {
 
   it('shrinks as the group catches up, message by message of those that came at different times', () => {
     const { look } = watched()
-    expect([look(0, 0, 10), look(10, 0, 20), look(10, 0, 30)]).toEqual([0, 10, 20])
+    expect([look(0, 0, 10), look(10, 0, 20), look(10, 0, 30)]).toEqual([null, 10, 20])
     expect([look(1, 9, 30), look(1, 10, 30), look(1, 25, 30), look(1, 30, 30)]).toEqual([21, 12, 3, 0])
   })
 
   it('is each partition’s own', () => {
     const { look } = watched()
     look(0, 0, 1, 0)
-    expect([look(7, 0, 1, 1), look(1, 0, 1, 0)]).toEqual([0, 8])
+    expect([look(7, 0, 1, 1), look(1, 0, 1, 0)]).toEqual([null, 8])
+  })
+
+  it('is not known where a partition is behind at the first look, or at the first after a while', () => {
+    const { look } = watched()
+    expect([look(0, 0, 268), look(2, 0, 268), look(2, 268, 268)]).toEqual([null, 2, 0])
+    expect([look(31, 268, 300), look(3, 268, 300)]).toEqual([null, 3])
+    expect(look(600, 268, 900)).toBe(603)
   })
 
   it('begins anew with a topic that was recreated', () => {

@@ -73,7 +73,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
       for (const gauge of [lagMessages, lagSeconds]) gauge.reset()
       for (const { topic, partition, messages: behind, seconds } of partitions ?? []) {
         lagMessages.set({ topic, partition }, behind)
-        lagSeconds.set({ topic, partition }, seconds)
+        if (seconds !== null) lagSeconds.set({ topic, partition }, seconds)
       }
     },
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),

@@ -5,6 +5,9 @@ import type { MetricGroup } from './group.ts'
 /** Most tenants that have a series of their own: there may be any number of them. */
 const MOST_TENANTS = 10
 
+/** Messages that wait in Kafka, whose protocol nobody knows before they are read. */
+const UNREAD = { protocol: 'all', at: 'kafka' } as const
+
 /** State shared by all processes, and errors outside any one message or ask. */
 export const stateMetrics: MetricGroup = (registry) => {
   const registers = [registry]
@@ -21,7 +24,7 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
   const overdue = new Gauge({
     name: 'gavel_overdue_verdicts',
-    help: 'What has waited longer than objectives.latency: open cases by protocol; due threads and outbox entries all together. Shared.',
+    help: 'What has waited longer than objectives.latency: open cases by protocol; unread messages, due threads and outbox entries all together. Shared.',
     labelNames: ['protocol', 'at'],
     registers,
   })
@@ -66,9 +69,13 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
 
   for (const where of ERROR_SOURCES) errors.inc({ where }, 0)
+  let counted: readonly { readonly protocol: string; readonly at: string }[] = []
   // A gauge without labels is 0 from its creation; unknown is no number.
   const withdraw = () => {
-    for (const gauge of [backlog, overdue, tenants, protocolPaused]) gauge.reset()
+    for (const gauge of [backlog, tenants, protocolPaused]) gauge.reset()
+    // What waits unread Kafka tells, whether or not stores and queues do.
+    for (const labels of counted) overdue.remove(labels)
+    counted = []
     clockLag.remove()
   }
   withdraw()
@@ -85,8 +92,13 @@ export const stateMetrics: MetricGroup = (registry) => {
       backlog.set({ what: 'due-threads' }, due)
       clockLag.set(clockLagSeconds ?? Number.NaN)
       for (const { protocol, at, count } of late) overdue.set({ protocol, at }, count)
+      counted = late.map(({ protocol, at }) => ({ protocol, at }))
       tenants.reset()
       for (const [tenant, cases] of fullest(open)) tenants.set({ tenant }, cases)
+    },
+    'kafka:lag': ({ overdue: unread }) => {
+      if (unread === null) overdue.remove(UNREAD)
+      else overdue.set(UNREAD, unread)
     },
     'store:watched': ({ memoryShare, lost: isLost }) => {
       memory.set(memoryShare)

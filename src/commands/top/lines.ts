@@ -13,7 +13,7 @@ export function screenLines(now: ServiceState, before: ServiceState | null, colu
     `open cases ${openCases}   due threads ${due}   outbox ${outbox.size}${outbox.size > 0 ? `, oldest ${seconds(outbox.oldestSeconds)}` : ''}   stream clock ${streamBehindSeconds === null ? 'not known' : `${seconds(streamBehindSeconds)} behind`}${paused.length > 0 ? `   paused: ${paused.join(', ')}` : ''}`,
     lag === null
       ? 'lag: Kafka does not answer'
-      : `lag  ${lag.map(({ topic, messages, seconds: s }) => `${topic} ${messages}${messages > 0 ? ` (${seconds(s)})` : ''}`).join('   ')}`,
+      : `lag  ${lag.map(({ topic, messages, seconds: s }) => `${topic} ${messages}${messages > 0 && s !== null ? ` (${seconds(s)})` : ''}`).join('   ')}`,
     '',
     columnsOf(['STAGE', 'WAITING', 'ACTIVE', 'DEFERRED', 'OLDEST WAIT']),
     ...[...waiting]
