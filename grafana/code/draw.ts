@@ -1,13 +1,16 @@
 import type { Dashboard, Panel } from '@grafana/grafana-foundation-sdk/dashboard'
-import { cell, lineY, type Markish, plot } from '@observablehq/plot'
-import { parseHTML } from 'linkedom'
 import { printable } from '../../src/domain/printable.ts'
-
-/** A series as Prometheus answers a range query: its labels, and values by time in s. */
-export interface Series {
-  readonly metric: Readonly<Record<string, string>>
-  readonly values: readonly (readonly [number, string])[]
-}
+import {
+  drawHeat,
+  drawLines,
+  drawTimeline,
+  escaped,
+  inUnit,
+  type Named,
+  nothing,
+  type Series,
+  type Size,
+} from './plots.ts'
 
 /** Asks Prometheus for a query over a range; times and step in s. */
 export type Ask = (
@@ -18,11 +21,8 @@ export type Ask = (
 /** Pixels of one of the 24 columns, and of one unit of height. */
 const [COLUMN, ROW] = [64, 30]
 const POINTS = 150
-/** Series drawn in a panel: those with the greatest values. */
-const MOST_SERIES = 8
-const TITLE = 22
-
-const { document } = parseHTML('<!doctype html><html><body></body></html>')
+/** The title, and under it the description. */
+const HEAD = 34
 
 /**
  * Draws a dashboard from what Prometheus has, as SVG. It is not Grafana's drawing: that has finer axes, tooltips and colours.
@@ -79,22 +79,39 @@ async function drawPanel(
     ),
   )
   const unit = panel.fieldConfig?.defaults?.unit ?? 'short'
-  const inner = { width, height: height - TITLE }
+  const inner = { width, height: height - HEAD }
+  const drawn = { ...range, step }
+  const { noValue } = panel.fieldConfig?.defaults ?? {}
+  const all = found.flat()
   const body =
-    panel.type === 'stat'
-      ? drawStat(found.flat(), unit, inner)
-      : panel.type === 'table'
-        ? drawTable(found, columnNames(panel), inner)
-        : panel.type === 'heatmap'
-          ? drawHeat(found.flat(), inner)
-          : drawLines(found.flat(), unit, inner)
-  return `<g transform="translate(${left} ${top})"><rect width="${width}" height="${height}" fill="white" stroke="#ddd"/><text x="6" y="15" font-weight="bold">${title}</text><g transform="translate(0 ${TITLE})">${body}</g></g>`
+    all.length === 0 && noValue !== undefined && noValue !== '–'
+      ? nothing(inner, noValue)
+      : panel.type === 'stat'
+        ? drawStat(all, unit, inner)
+        : panel.type === 'table'
+          ? drawTable(found, columnNames(panel), inner)
+          : panel.type === 'heatmap'
+            ? drawHeat(all, unit, inner, drawn)
+            : panel.type === 'state-timeline'
+              ? drawTimeline(all, colourOf(panel), inner, drawn)
+              : drawLines(all, unit, inner, drawn)
+  const says = cut(panel.description ?? '', width)
+  return `<g transform="translate(${left} ${top})"><rect width="${width}" height="${height}" fill="white" stroke="#ddd"/><text x="6" y="15" font-weight="bold">${title}</text><text x="6" y="28" font-size="9" fill="#777">${says}</text><g transform="translate(0 ${HEAD})">${body}</g></g>`
 }
 
-type Named = Series & { readonly name: string }
-interface Size {
-  readonly width: number
-  readonly height: number
+/** As much of a description as fits into one line. */
+function cut(says: string, width: number): string {
+  const most = Math.floor((width - 12) / 4.5)
+  return escaped(printable(says.length > most ? `${says.slice(0, most - 1).trimEnd()}…` : says, most + 1))
+}
+
+/** The colour of a value in a timeline. */
+function colourOf(panel: Panel): (value: number) => string {
+  const steps = panel.fieldConfig?.defaults?.thresholds?.steps ?? []
+  return (value) => {
+    const { color = 'grey' } = steps.findLast((step) => step.value === null || step.value <= value) ?? {}
+    return color === 'transparent' ? 'none' : color
+  }
 }
 
 function drawStat(all: readonly Named[], unit: string, { width, height }: Size): string {
@@ -140,99 +157,6 @@ function drawTable(columns: readonly (readonly Named[])[], names: readonly strin
   return [line('', names, 0, ' font-weight="bold"'), ...shown].join('')
 }
 
-function drawHeat(all: readonly Named[], size: Size): string {
-  const sorted = [...all].sort((a, b) => bound(a) - bound(b))
-  const cells = sorted.flatMap(({ metric, values }, at) =>
-    values.map(([time, value], nth) => ({
-      time: new Date(time * 1000),
-      le: metric.le ?? '',
-      count: Math.max(0, Number(value) - Number(sorted[at - 1]?.values[nth]?.[1] ?? 0)),
-    })),
-  )
-  const seen = cells.filter(({ count }) => count > 0)
-  if (seen.length === 0) return nothing(size)
-  const buckets = new Set(seen.map(({ le }) => le))
-  const order = sorted.map(({ metric }) => metric.le ?? '').filter((le) => buckets.has(le))
-  return svgOf([cell(seen, { x: 'time', y: 'le', fill: 'count', inset: 0 })], size, {
-    x: { axis: null, type: 'band' },
-    y: { domain: order.reverse(), label: null },
-    color: { scheme: 'oranges' },
-  })
-}
-
-/** The upper bound of a histogram's bucket. */
-function bound({ metric: { le = '' } }: Series): number {
-  return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le)
-}
-
-function drawLines(all: readonly Named[], unit: string, size: Size): string {
-  const greatest = (one: Named) => Math.max(...one.values.map(([, value]) => Number(value)).filter(Number.isFinite), 0)
-  const shown = [...all].sort((a, b) => greatest(b) - greatest(a)).slice(0, MOST_SERIES)
-  const points = shown.flatMap(({ name, values }) => {
-    // Where Prometheus has nothing, no line is drawn.
-    const steps = values.slice(1).map(([time], at) => time - (values[at]?.[0] ?? time))
-    const step = Math.min(...steps)
-    return values.flatMap(([time, value], at) => [
-      ...((steps[at - 1] ?? 0) > 1.5 * step ? [{ time: new Date((time - step) * 1000), value: Number.NaN, name }] : []),
-      ...(Number.isFinite(Number(value)) ? [{ time: new Date(time * 1000), value: Number(value), name }] : []),
-    ])
-  })
-  if (points.length === 0) return nothing(size)
-  const names = [...new Set(shown.map(({ name }) => name))]
-  const more = all.length - shown.length
-  const drawn = svgOf(
-    [lineY(points, { x: 'time', y: 'value', stroke: 'name', z: 'name' })],
-    { width: size.width, height: size.height - LEGEND },
-    {
-      x: { label: null, ticks: 4, type: 'utc' },
-      y: { label: null, zero: true, grid: true, ticks: 4, tickFormat: (value: number) => inUnit(value, unit) },
-      color: { domain: names, range: names.map((_, at) => COLOURS[at % COLOURS.length] ?? 'black') },
-      marginLeft: 62,
-    },
-  )
-  let x = 6
-  const legend = names.map((name, at) => {
-    const text = printable(name, 34)
-    const here = x
-    x += 14 + text.length * 5.4
-    return `<rect x="${here}" y="${size.height - 12}" width="8" height="8" fill="${COLOURS[at % COLOURS.length]}"/><text x="${here + 11}" y="${size.height - 4}" font-size="9">${escaped(text)}</text>`
-  })
-  const left =
-    more > 0
-      ? `<text x="${size.width - 6}" y="10" font-size="9" text-anchor="end" fill="#777">and ${more} more</text>`
-      : ''
-  return `${drawn}${left}<svg width="${size.width - 4}" height="${size.height}">${legend.join('')}</svg>`
-}
-
-const LEGEND = 16
-const COLOURS = ['#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#e377c2', '#7f7f7f']
-
-function svgOf(marks: Markish[], { width, height }: Size, options: object): string {
-  const drawn = plot({ width, height, document, className: 'p', style: { background: 'none' }, ...options, marks })
-  return drawn.outerHTML
-    .replace(/<style>.*?<\/style>/gs, '')
-    .replace(/ d="[^"]*"/g, (path: string) => path.replace(/(\.\d)\d+/g, '$1'))
-}
-
-function nothing({ width, height }: Size): string {
-  return `<text x="${width / 2}" y="${height / 2}" text-anchor="middle" fill="#999">no data</text>`
-}
-
-function inUnit(value: number, unit: string): string {
-  if (!Number.isFinite(value)) return '–'
-  const number =
-    Math.abs(value) >= 1000
-      ? value.toLocaleString('en', { maximumFractionDigits: 0 })
-      : String(Number(value.toPrecision(3)))
-  if (unit === 'percentunit') return `${Number((value * 100).toPrecision(4))} %`
-  if (unit === 'bytes') return `${Number((value / 2 ** 20).toPrecision(3))} MiB`
-  if (unit === 'currencyUSD') return `$${number}`
-  if (unit.startsWith('suffix:')) return `${number}${unit.slice('suffix:'.length)}`
-  if (unit !== 's') return number
-  if (value >= 2 * 86_400) return `${Math.round(value / 86_400)} d`
-  return value >= 7_200 ? `${Number((value / 3_600).toPrecision(3))} h` : `${number} s`
-}
-
 /** A query with Grafana's variables filled in, as with "All" chosen. */
 function filledIn(expr: string, { from, to }: { readonly from: number; readonly to: number }): string {
   const own: Record<string, string> = {
@@ -241,8 +165,4 @@ function filledIn(expr: string, { from, to }: { readonly from: number; readonly 
     __range: `${Math.max(60, Math.ceil(to - from))}s`,
   }
   return expr.replace(/\$(\w+)/g, (_, name: string) => own[name] ?? '.*')
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

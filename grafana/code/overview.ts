@@ -1,5 +1,13 @@
 import { dashboardOf, PROTOCOL } from './dashboard.ts'
-import { heat, lines, stat, table } from './panels.ts'
+import { heat, lines, stat, table, timeline } from './panels.ts'
+
+const FIRING = 'alertname=~"Gavel.*", alertstate="firing", gavel=~"$gavel|"'
+/** 1 while a ticket fires, 2 while a page does, by alert; a row of 0 tells that Prometheus was there. */
+const FIRED = [
+  `max by (alertname, severity) (ALERTS{${FIRING}, severity="page"}) * 2`,
+  `max by (alertname, severity) (ALERTS{${FIRING}, severity!="page"})`,
+  'label_replace(label_replace(vector(0), "alertname", "Prometheus", "", ""), "severity", "answers", "", "")',
+].join(' or ')
 
 /** One look: do users wait, and is it Kafka, a stage, Redis, the model or a tenant? */
 export const overview = () =>
@@ -14,6 +22,17 @@ export const overview = () =>
       {
         asks: null,
         panels: [
+          timeline(
+            {
+              title: 'Alerts that fired',
+              says: 'From when to when each alert fired: red pages, orange is a ticket. The first red one is where to begin: docs/runbooks has a page of its name. What a cause explains fires here too, and sends nothing. Green: Prometheus was there to see.',
+              unit: 'none',
+            },
+            { orange: 1, red: 2, texts: { '0': 'answers', '1': 'ticket', '2': 'page' } },
+            {
+              '{{alertname}} {{severity}}': FIRED,
+            },
+          ),
           stat(
             {
               title: 'Verdicts in time',

@@ -35,6 +35,7 @@ import {
 import { PanelBuilder as HeatmapBuilder } from '@grafana/grafana-foundation-sdk/heatmap'
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus'
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat'
+import { PanelBuilder as TimelineBuilder } from '@grafana/grafana-foundation-sdk/statetimeline'
 import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table'
 import { PanelBuilder as LinesBuilder } from '@grafana/grafana-foundation-sdk/timeseries'
 
@@ -54,6 +55,8 @@ export interface Shown {
   readonly h?: number
   /** Alerts whose runbooks it links to. */
   readonly runbooks?: readonly string[]
+  /** What it says while it has no data because the feature is off. */
+  readonly off?: string
 }
 
 /** PromQL by legend. */
@@ -134,13 +137,15 @@ interface Dressable {
   span(columns: number): this
   height(rows: number): this
   links(links: Builder<DashboardLink>[]): this
+  noValue(text: string): this
 }
 
 function dressed<Kind extends Dressable>(
   panel: Kind,
-  { title, says, unit, w, h, runbooks }: Shown,
+  { title, says, unit, w, h, runbooks, off }: Shown,
   size: readonly [w: number, h: number],
 ): Kind {
+  if (off !== undefined) panel.noValue(off)
   return panel
     .title(title)
     .description(says)
@@ -167,7 +172,7 @@ export function stat(
 ): AnyPanel {
   const title = `${shown.title} (${more.time ?? timeOf(all)})`
   const panel = dressed(new StatBuilder(), { ...shown, title }, [4, 4])
-    .noValue('–')
+    .noValue(shown.off ?? '–')
     .mappings(named(more.texts))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .thresholds(coloured(more))
@@ -205,12 +210,13 @@ export function lines(
     .drawStyle(more.bars ? GraphDrawStyle.Bars : GraphDrawStyle.Line)
     .fillOpacity(more.bars ? 70 : more.stacked ? 30 : 8)
     .lineWidth(1)
+    // A quotient or quantile of nothing is no value, and a line across it would be one.
+    .spanNulls(false)
     .showPoints(VisibilityMode.Auto)
     .stacking(new StackingConfigBuilder().group('A').mode(stacked ? StackingMode.Normal : StackingMode.None))
     .legend(legend)
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending))
     .targets(queries(all, 'range'))
-  if (!more.bars) panel.spanNulls(60_000)
   if (shown.decimals !== undefined) panel.decimals(shown.decimals)
   if (more.max !== undefined) panel.max(more.max)
   if (more.alertAt !== undefined)
@@ -225,6 +231,25 @@ export function lines(
       { id: 'custom.fillOpacity', value: 25 },
     ])
   return panel
+}
+
+/** From when to when something was so: a row for each series, coloured by its value. */
+export function timeline(
+  shown: Shown,
+  more: Colours & { readonly texts: Readonly<Record<string, string>> },
+  all: Queries,
+): AnyPanel {
+  return dressed(new TimelineBuilder(), shown, [24, 5])
+    .mappings(named(more.texts))
+    .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
+    .thresholds(coloured(more))
+    .showValue(VisibilityMode.Never)
+    .mergeValues(true)
+    .rowHeight(0.8)
+    .spanNulls(false)
+    .legend(new VizLegendOptionsBuilder().showLegend(false).displayMode(LegendDisplayMode.List).calcs([]))
+    .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Single))
+    .targets(queries(all, 'range'))
 }
 
 /** How many took how long, by the buckets of a histogram. */
