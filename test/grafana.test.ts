@@ -150,6 +150,21 @@ describe('every dashboard', () => {
       expect(title).toMatch(new RegExp(`\\(.*${timeIn(targets.map(({ expr }) => expr).join(' '))}\\)$`))
   })
 
+  it.each(dashboards)('$title says in the title of each graph over a fixed window how long that is', ({ panels }) => {
+    for (const { title, targets } of panels.filter(({ type }) => type === 'timeseries'))
+      for (const [, minutes] of targets
+        .map(({ expr }) => expr)
+        .join(' ')
+        .matchAll(/\[(\d+)m\]/g))
+        expect(title).toMatch(new RegExp(`\\(over ${minutes} min\\)$`))
+  })
+
+  it('shows of intake whether it is paused, not how often it was: that would outlive the pause', () => {
+    const all = dashboards.flatMap(({ panels }) => panels).flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    expect(all.some((expr) => expr.includes('gavel_intake_paused_by'))).toBe(true)
+    expect(all.filter((expr) => expr.includes('gavel_intake_pauses_total'))).toEqual([])
+  })
+
   it('counts no verdict as degraded on the first page by what its post lacks', () => {
     const tile = dashboards.flatMap(({ panels }) => panels).find(({ title }) => title.startsWith('Degraded (last'))
     expect(tile?.targets.map(({ expr }) => expr)).toEqual([expect.stringContaining('fault=~"ours|model"')])

@@ -62,7 +62,7 @@ describe('a picture', () => {
     expect(places).not.toContain(undefined)
     expect(new Set(places).size).toBeGreaterThan(1)
     expect(svg).not.toContain('>silent<')
-    expect(svg).toContain('>the others 0<')
+    expect(svg).toContain('>the others are 0<')
   })
 
   it('tells a feature that is off from data that is missing', async () => {

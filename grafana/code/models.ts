@@ -136,7 +136,7 @@ export const models = () =>
               unit: 'ops',
               w: 6,
             },
-            { '{{protocol}}': 'sum by (protocol) (rate(gavel_memo_hits_total{protocol=~"$protocol"}[5m]))' },
+            { '{{protocol}}': 'sum by (protocol) (rate(gavel_memo_hits_total{protocol=~"$protocol"}[1m]))' },
           ),
           lines(
             {
@@ -145,7 +145,7 @@ export const models = () =>
               unit: 'suffix:/s',
               w: 12,
             },
-            { '{{protocol}}': 'sum by (protocol) (rate(gavel_memo_saved_tokens_total{protocol=~"$protocol"}[5m]))' },
+            { '{{protocol}}': 'sum by (protocol) (rate(gavel_memo_saved_tokens_total{protocol=~"$protocol"}[1m]))' },
             { stacked: true },
           ),
           lines(
@@ -172,7 +172,7 @@ export const models = () =>
               unit: 'ops',
               w: 6,
             },
-            { '{{scope}}': 'sum by (scope) (rate(gavel_calls_limited_total[5m]))' },
+            { '{{scope}}': 'sum by (scope) (rate(gavel_calls_limited_total[1m]))' },
           ),
           lines(
             {
@@ -182,7 +182,7 @@ export const models = () =>
               w: 6,
               runbooks: ['GavelBudgetSpent'],
             },
-            { '{{scope}}, {{why}}': 'sum by (scope, why) (rate(gavel_budget_refusals_total[5m]))' },
+            { '{{scope}}, {{why}}': 'sum by (scope, why) (rate(gavel_budget_refusals_total[1m]))' },
           ),
           lines(
             {

@@ -364,14 +364,14 @@ export const overview = () =>
           ),
           lines(
             {
-              title: 'Intake pauses',
-              says: 'How often intake paused, by what was too deep, too old or too full. Often by one reason: that part is too narrow for the stream.',
+              title: 'Intake paused by',
+              says: '1 while a replica has paused its intake, for each of the reasons: what is too deep, too old or too full. Again and again by one of them: that part is too narrow for the stream.',
               unit: 'short',
               w: 6,
               runbooks: ['GavelIntakePaused'],
             },
-            { '{{reason}}': 'sum by (reason) (increase(gavel_intake_pauses_total[5m]))' },
-            { bars: true },
+            { '{{reason}}': 'max by (reason) (gavel_intake_paused_by)' },
+            { max: 1 },
           ),
           lines(
             {

@@ -156,6 +156,13 @@ function dressed<Kind extends Dressable>(
     .links(runbookLinks(runbooks))
 }
 
+/** Lines over a fixed window say so in their title, since what they show outlives its cause by that much. */
+function withWindow(title: string, all: Queries): string {
+  const windows = Object.values(all).flatMap((expr) => [...expr.matchAll(/\[(\d+)m\]/g)].map(([, minutes]) => minutes))
+  const [one, ...others] = [...new Set(windows)]
+  return one === undefined || others.length > 0 ? title : `${title} (over ${one} min)`
+}
+
 /** The time that a number is about, as its title says it. */
 function timeOf(all: Queries): string {
   const [, window, ratio] = /\[(\d+m|\$__range)\]|:ratio(1h)/.exec(Object.values(all).join(' ')) ?? []
@@ -204,7 +211,7 @@ export function lines(
     legend.displayMode(LegendDisplayMode.Table).placement(LegendPlacement.Right).calcs(['lastNotNull', 'max'])
   else legend.displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).calcs([])
   const stacked = more.stacked === true || more.bars === true
-  const panel = dressed(new LinesBuilder(), shown, [8, 8])
+  const panel = dressed(new LinesBuilder(), { ...shown, title: withWindow(shown.title, all) }, [8, 8])
     .min(0)
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.PaletteClassic))
     .drawStyle(more.bars ? GraphDrawStyle.Bars : GraphDrawStyle.Line)

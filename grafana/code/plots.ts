@@ -126,7 +126,8 @@ export function drawLines(all: readonly Named[], unit: string, size: Size, range
 /** The names of the series that were not 0 all the time, in as many rows as they need. */
 function drawLegend(names: readonly string[], colours: ReadonlyMap<string, string>, zeros: number, size: Size) {
   let [x, row] = [6, 0]
-  const rests = zeros > 0 ? [`${names.length > 0 ? 'the others' : zeros === 1 ? 'it is' : `all ${zeros}`} 0`] : []
+  const rests =
+    zeros > 0 ? [names.length > 0 ? 'the others are 0' : zeros === 1 ? 'it is 0' : `all ${zeros} are 0`] : []
   const places = [...names, ...rests].map((name) => {
     const text = printable(name, 60)
     const width = 16 + text.length * 5.2

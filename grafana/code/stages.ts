@@ -284,7 +284,7 @@ export const stages = () =>
               w: 12,
               runbooks: ['GavelWorkersDying'],
             },
-            { '{{queue}}': 'sum by (queue) (increase(gavel_stalled_jobs_total[5m]))' },
+            { '{{queue}}': 'sum by (queue) (increase(gavel_stalled_jobs_total[1m]))' },
           ),
           lines(
             {
@@ -294,7 +294,7 @@ export const stages = () =>
               w: 12,
               runbooks: ['GavelLocksLapse'],
             },
-            { '{{queue}}': 'sum by (queue) (increase(gavel_lapsed_locks_total[5m]))' },
+            { '{{queue}}': 'sum by (queue) (increase(gavel_lapsed_locks_total[1m]))' },
             { bars: true },
           ),
         ],
