@@ -82,7 +82,10 @@ export function storeWatch(deps: {
     },
     /** Run it every second. */
     async look(): Promise<void> {
-      const share = await memoryShare()
+      const share = await memoryShare().catch((error: unknown) => {
+        report('store:watched', { memoryShare: null, lost: incarnation.lost !== null })
+        throw error
+      })
       isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
       try {
         await incarnation.advance()

@@ -172,8 +172,11 @@ export interface Events {
   'slots:counted': { busy: number; waiting: number; all: number; models: readonly ModelCapacity[] }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
-  /** The share of its `maxmemory` that Redis uses, or of its machine if it has no limit; and whether it lost acknowledged data. */
-  'store:watched': { memoryShare: number; lost: boolean }
+  /**
+   * The share of its `maxmemory` that Redis uses, or of its machine if it has no limit, null while it does not answer; and
+   * whether it lost acknowledged data.
+   */
+  'store:watched': { memoryShare: number | null; lost: boolean }
   /** Redis lost acknowledged data: nothing is opened or read until it has been recovered. */
   'store:lost': { why: string; advice: string }
   'store:recovered': Record<string, never>

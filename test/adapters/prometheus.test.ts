@@ -188,6 +188,15 @@ it('tells what waits unread in Kafka also while stores and queues do not answer,
   expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual([])
 })
 
+it('has no share of memory before Redis has told of it, nor while it does not answer', async () => {
+  const { listen, valuesOf } = metrics()
+  expect(await valuesOf('gavel_redis_memory_share')).toEqual([])
+  listen('store:watched', { memoryShare: 0.5, lost: false })
+  expect(await valuesOf('gavel_redis_memory_share')).toEqual([' 0.5'])
+  listen('store:watched', { memoryShare: null, lost: false })
+  expect(await valuesOf('gavel_redis_memory_share')).toEqual([])
+})
+
 it('knows when each loop last succeeded, under a name without spaces', async () => {
   const { listen, valuesOf } = metrics()
   const before = Date.now() / 1000

@@ -18,8 +18,9 @@ const BATCH: Batch = {
 }
 
 function make() {
-  const store = { lost: null as Loss | null, full: false, share: 0, noted: [] as [string, string][][] }
+  const store = { lost: null as Loss | null, full: false, away: false, share: 0, noted: [] as [string, string][][] }
   const told: (keyof Events)[] = []
+  const shares: (number | null)[] = []
   const incarnation: Pick<Incarnation, 'lost' | 'advance'> = {
     get lost() {
       return store.lost
@@ -32,11 +33,15 @@ function make() {
   }
   const watch = storeWatch({
     incarnation: incarnation as Incarnation,
-    memoryShare: async () => store.share,
+    memoryShare: async () => {
+      if (store.away) throw new Error('no answer')
+      return store.share
+    },
     pauseAtMemory: 0.9,
-    report: (name) => name !== 'store:watched' && told.push(name),
+    report: (name, event) =>
+      name === 'store:watched' ? shares.push((event as Events['store:watched']).memoryShare) : told.push(name),
   })
-  return { store, told, watch }
+  return { store, told, shares, watch }
 }
 
 /** A reader that hands over one batch when it is started. */
@@ -57,6 +62,17 @@ describe('the watch over the store', () => {
     })
     expect(steps).toEqual(['handled, 0 noted'])
     expect(store.noted).toEqual([[['posts/2', '44']]])
+  })
+
+  it('knows no share of memory while Redis does not answer, instead of the last one', async () => {
+    const { store, shares, watch } = make()
+    store.share = 0.5
+    await watch.look()
+    store.away = true
+    await expect(watch.look()).rejects.toThrow('no answer')
+    store.away = false
+    await watch.look()
+    expect(shares).toEqual([0.5, null, 0.5])
   })
 
   it('hands a batch over again that Redis had no memory for, and tells of it once', async () => {

@@ -47,7 +47,7 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
   const memory = new Gauge({
     name: 'gavel_redis_memory_share',
-    help: 'Share of its maxmemory that Redis uses, or of its machine if it has no limit. Shared: take the maximum over replicas.',
+    help: 'Share of its maxmemory that Redis uses, or of its machine if it has no limit; absent while it does not answer. Shared: take the maximum over replicas.',
     registers,
   })
   const lost = new Gauge({
@@ -79,6 +79,7 @@ export const stateMetrics: MetricGroup = (registry) => {
     clockLag.remove()
   }
   withdraw()
+  memory.remove()
 
   return {
     'loop:succeeded': ({ loop }) => succeeded.set({ loop: loop.replaceAll(' ', '-') }, Date.now() / 1000),
@@ -101,7 +102,8 @@ export const stateMetrics: MetricGroup = (registry) => {
       else overdue.set(UNREAD, unread)
     },
     'store:watched': ({ memoryShare, lost: isLost }) => {
-      memory.set(memoryShare)
+      if (memoryShare === null) memory.remove()
+      else memory.set(memoryShare)
       lost.set(isLost ? 1 : 0)
     },
     'protocol:watched': ({ protocol, paused }) => protocolPaused.set({ protocol }, paused ? 1 : 0),
