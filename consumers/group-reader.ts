@@ -44,6 +44,11 @@ export function groupReader(deps: {
   /** Partitions whose last batch could not be handled. */
   const failing = new Set<string>()
   const succeeded = () => report('loop:succeeded', { loop: 'kafka consumer' })
+  const assigned = (all: Readonly<Record<string, readonly number[]>>) => {
+    const partitions = Object.entries(all).flatMap(([topic, own]) => own.map((partition) => ({ topic, partition })))
+    report('partitions:assigned', { partitions })
+    return partitions
+  }
 
   /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
   function watched(handle: Handle): Handle {
@@ -74,9 +79,7 @@ export function groupReader(deps: {
         downSince = null
         wait = RESTART_BACKOFF_MS.initial
         // What another member reads now, it succeeds or fails with.
-        const own = new Set(
-          Object.entries(session?.assigned ?? {}).flatMap(([topic, all]) => all.map((one) => `${topic}/${one}`)),
-        )
+        const own = new Set(assigned(session?.assigned ?? {}).map(({ topic, partition }) => `${topic}/${partition}`))
         for (const partition of failing) if (!own.has(partition)) failing.delete(partition)
         applyPause()
       },
@@ -87,6 +90,7 @@ export function groupReader(deps: {
       died(error) {
         session = undefined
         downSince ??= clock()
+        assigned({})
         report('error', { where: 'kafka consumer', error })
         setTimeout(() => {
           void begin(handle, Math.min(wait * 2, RESTART_BACKOFF_MS.max))

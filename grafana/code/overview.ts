@@ -362,6 +362,35 @@ export const overview = () =>
             { '{{topic}} {{partition}}': 'max by (topic, partition) (gavel_kafka_lag_messages)' },
             { values: true },
           ),
+          table(
+            {
+              title: 'Readers of partitions',
+              says: 'Which replica reads which partition, and how much is unread in it. nobody: no replica of Gavel has it; if it grows, a stranger in the group holds it, or nobody does.',
+              unit: 'short',
+              w: 12,
+              h: 8,
+              runbooks: ['GavelPartitionStuck', 'GavelConsumerDown'],
+            },
+            { topic: 'Topic', partition: 'Partition', instance: 'Replica' },
+            [
+              {
+                name: 'Unread',
+                expr: 'max by (topic, partition) (gavel_kafka_lag_messages) * on (topic, partition) group_right () max by (topic, partition, instance) (gavel_partition_assigned) or label_replace(max by (topic, partition) (gavel_kafka_lag_messages) unless on (topic, partition) gavel_partition_assigned, "instance", "nobody", "", "")',
+                decimals: 0,
+              },
+            ],
+            'Unread',
+          ),
+          lines(
+            {
+              title: 'Stream clock, moved in a minute',
+              says: 'How far event time has moved in the last minute: 60 s on live content, more (drawn up to 300) while it catches up, 0 while one partition holds it, and with it every verdict that waits for an age.',
+              unit: 's',
+              w: 12,
+              runbooks: ['GavelPartitionStuck'],
+            },
+            { moved: 'clamp(60 * (1 - deriv(max(gavel_stream_clock_lag_seconds)[1m:5s])), 0, 300)' },
+          ),
           lines(
             {
               title: 'Intake paused by',

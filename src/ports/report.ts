@@ -166,6 +166,8 @@ export interface Events {
    * does not export it, or can't know it now.
    */
   'kafka:lag': { partitions: readonly PartitionLag[] | null; overdue: number | null }
+  /** The partitions that this process reads now; none where its consumer has died or left. */
+  'partitions:assigned': { partitions: readonly { readonly topic: string; readonly partition: number }[] }
   /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Asks of this process that hold a model slot, and asks that wait for one. */

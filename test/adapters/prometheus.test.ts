@@ -188,6 +188,20 @@ it('tells what waits unread in Kafka also while stores and queues do not answer,
   expect(await valuesOf('gavel_kafka_lag_seconds')).toEqual([])
 })
 
+it('names the partitions that this process reads, and none that it has lost', async () => {
+  const { listen, valuesOf } = metrics()
+  const partitions = [0, 1].map((partition) => ({ topic: 'posts', partition }))
+  listen('partitions:assigned', { partitions })
+  expect(await valuesOf('gavel_partition_assigned')).toEqual([
+    '{topic="posts",partition="0"} 1',
+    '{topic="posts",partition="1"} 1',
+  ])
+  listen('partitions:assigned', { partitions: partitions.slice(1) })
+  expect(await valuesOf('gavel_partition_assigned')).toEqual(['{topic="posts",partition="1"} 1'])
+  listen('partitions:assigned', { partitions: [] })
+  expect(await valuesOf('gavel_partition_assigned')).toEqual([])
+})
+
 it('has no share of memory before Redis has told of it, nor while it does not answer', async () => {
   const { listen, valuesOf } = metrics()
   expect(await valuesOf('gavel_redis_memory_share')).toEqual([])

@@ -112,12 +112,15 @@ function setUp() {
   const { kafka, consumers, world } = fakeKafka()
   const troubles: Events['error'][] = []
   const succeeded: string[] = []
+  const assigned: string[][] = []
   const reader = groupReader({
     kafka,
     settings: SETTINGS,
     clock: Date.now,
     report: (name, event) => {
       if (name === 'error') troubles.push(event as Events['error'])
+      if (name === 'partitions:assigned')
+        assigned.push((event as Events['partitions:assigned']).partitions.map((one) => `${one.topic}/${one.partition}`))
       if (name === 'loop:succeeded') succeeded.push((event as Events['loop:succeeded']).loop)
     },
   })
@@ -126,7 +129,7 @@ function setUp() {
     if (one === undefined) throw new Error('there is no consumer')
     return one
   }
-  return { reader, consumers, world, troubles, last, succeeded }
+  return { reader, consumers, world, troubles, last, succeeded, assigned }
 }
 const nothing = async () => {}
 
@@ -145,6 +148,15 @@ it('resolves and commits behind the batch when it has been handled, in this orde
     'resolve 7',
     'commit [{"topic":"posts","partition":1,"offset":"8"}]',
   ])
+})
+
+it('tells which partitions it reads, and of none once its consumer has died', async () => {
+  const { reader, last, assigned } = setUp()
+  await reader.start(nothing)
+  last().join()
+  last().join({ posts: [1] })
+  last().crash()
+  expect(assigned).toEqual([['posts/0', 'posts/1'], ['posts/1'], []])
 })
 
 it('commits nothing of a batch that is in work, however long that takes', async () => {

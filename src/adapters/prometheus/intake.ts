@@ -30,6 +30,12 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     labelNames: ['topic', 'partition'],
     registers,
   })
+  const assigned = new Gauge({
+    name: 'gavel_partition_assigned',
+    help: '1 for each partition that the group has given to this process to read.',
+    labelNames: ['topic', 'partition'],
+    registers,
+  })
   const consumerDown = new Gauge({
     name: 'gavel_consumer_down_seconds',
     help: 'How long this process has been without a working Kafka consumer.',
@@ -75,6 +81,10 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
         lagMessages.set({ topic, partition }, behind)
         if (seconds !== null) lagSeconds.set({ topic, partition }, seconds)
       }
+    },
+    'partitions:assigned': ({ partitions }) => {
+      assigned.reset()
+      for (const one of partitions) assigned.set(one, 1)
     },
     'consumer:watched': ({ downSeconds }) => consumerDown.set(downSeconds),
   }
