@@ -159,6 +159,13 @@ describe('every dashboard', () => {
         expect(title).toMatch(new RegExp(`\\(over ${minutes} min\\)$`))
   })
 
+  it('shows evidence that is thin apart from faults', () => {
+    const all = dashboards.flatMap(({ panels }) => panels)
+    const faults = all.filter(({ title }) => title.startsWith('Degraded')).flatMap(({ targets }) => targets)
+    expect(faults.length).toBeGreaterThan(3)
+    expect(faults.filter(({ expr }) => /fault=~?"[^"]*evidence|by \(fault\) \((?!.*fault=)/.test(expr))).toEqual([])
+  })
+
   it('shows of intake whether it is paused, not how often it was: that would outlive the pause', () => {
     const all = dashboards.flatMap(({ panels }) => panels).flatMap(({ targets }) => targets.map(({ expr }) => expr))
     expect(all.some((expr) => expr.includes('gavel_intake_paused_by'))).toBe(true)
@@ -247,7 +254,7 @@ describe('on a real Prometheus, after the demo event', () => {
     const [finals, gone] = [new Set<string>(), new Set<string>()]
     const count = ({ verdict }: Events['verdict:published']) => {
       published++
-      if (verdict.final && verdict.protocol === 'rumor') finals.add(verdict.subjectId)
+      if (verdict.final && verdict.protocol === 'rumor' && verdict.tenant !== 'other') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
     const app = await startApp(settings, ['intake', 'judge', 'publish'], {
@@ -270,6 +277,16 @@ describe('on a real Prometheus, after the demo event', () => {
       () => 'Prometheus scraped nothing',
     )
 
+    const writer = await kafkaWriter(clientOf(environment), settings.kafka.compression)
+    opened.push(() => writer.close())
+    const topic = topicsOf(settings).posts
+    // Of another tenant, so that there are two to compare.
+    const others = (name: string) =>
+      Array.from({ length: 40 }, (_, at) => {
+        const post = { id: `${name}-${at}`, tenant: 'other', text: 'a post', createdAt: new Date().toISOString() }
+        return { topic, key: post.id, value: JSON.stringify(post) }
+      })
+    await writer.send(others('early'))
     const signal = new AbortController().signal
     const { posts } = await produce(
       settings,
@@ -278,10 +295,8 @@ describe('on a real Prometheus, after the demo event', () => {
       { kind: 'rate', perSecond: 80 },
       { terminal: silent, signal },
     )
-    const writer = await kafkaWriter(clientOf(environment), settings.kafka.compression)
-    opened.push(() => writer.close())
-    const topic = topicsOf(settings).posts
     await writer.send([
+      ...others('late'),
       { topic, key: 'bad', value: 'this is no JSON' },
       { topic, key: 'bad', value: '{"id": "no-text-and-no-time"}' },
     ])

@@ -188,6 +188,7 @@ export const models = () =>
             {
               title: 'Limits used',
               says: 'Share of each limit of a model or a tenant that the last minute used; of the tenants the ten fullest. At 1 calls wait.',
+              off: 'not set up',
               unit: 'percentunit',
               w: 6,
             },
@@ -198,6 +199,7 @@ export const models = () =>
             {
               title: 'Budgets used',
               says: 'Share of each budget that is used in its period; of the tenants the ten fullest. At 1 calls wait for its renewal, or verdicts go without (budgets.whenSpent).',
+              off: 'not set up',
               unit: 'percentunit',
               w: 6,
               runbooks: ['GavelBudgetSpent'],

@@ -333,7 +333,7 @@ export const overview = () =>
           lines(
             {
               title: 'Messages by outcome',
-              says: 'Input messages a second by what became of them; each has exactly one outcome. Many duplicates: a producer or a rebalance sends again. Many late or orphans: topics are out of step. unrouted: no protocol wants them.',
+              says: 'Input messages a second by what became of them; each has exactly one outcome. Many duplicates: a producer or a rebalance sends again; after an outage or a restart what was taken in but not yet committed is read once more, and judged no second time. Many late or orphans: topics are out of step. unrouted: no protocol wants them.',
               unit: 'suffix:/s',
               w: 12,
             },
@@ -389,7 +389,7 @@ export const overview = () =>
               w: 12,
               runbooks: ['GavelPartitionStuck'],
             },
-            { moved: 'clamp(60 * (1 - deriv(max(gavel_stream_clock_lag_seconds)[1m:5s])), 0, 300)' },
+            { moved: 'clamp(60 * (1 - deriv((max(gavel_stream_clock_lag_seconds) >= 0)[1m:1s])), 0, 300)' },
           ),
           lines(
             {

@@ -19,13 +19,17 @@ export const tenants = () =>
           stat(
             {
               title: 'Share of the greatest tenant',
-              says: 'Its open cases divided by those of the ten greatest. Above 80 % with more than 100 open: a flood, and an alert; the others still get their turns.',
+              says: 'Its open cases divided by those of the ten greatest, where at least two tenants have some open: of one alone it would always be all. Above 80 % with more than 100 open: a flood, and an alert; the others still get their turns.',
+              off: 'fewer than two tenants',
               unit: 'percentunit',
               w: 6,
               runbooks: ['GavelTenantFlood'],
             },
             { orange: 0.5, red: 0.8 },
-            { share: 'max(gavel_tenant_open_cases) / (sum(max by (tenant) (gavel_tenant_open_cases)) > 0)' },
+            {
+              share:
+                'max(gavel_tenant_open_cases) / (sum(max by (tenant) (gavel_tenant_open_cases)) > 0) and on () count(max by (tenant) (gavel_tenant_open_cases) > 0) > 1',
+            },
           ),
           stat(
             {
@@ -41,6 +45,7 @@ export const tenants = () =>
             {
               title: 'Fullest limit of a tenant',
               says: 'Share of limits.tenants that the last minute used, of the tenant that is nearest to its own. At 1 its calls wait, and nobody else’s.',
+              off: 'not set up',
               unit: 'percentunit',
               w: 6,
             },
@@ -51,6 +56,7 @@ export const tenants = () =>
             {
               title: 'Fullest budget of a tenant',
               says: 'Share of budgets.tenants that is used in its period, of the tenant that is nearest to its own.',
+              off: 'not set up',
               unit: 'percentunit',
               w: 6,
               runbooks: ['GavelBudgetSpent'],
@@ -98,6 +104,7 @@ export const tenants = () =>
             {
               title: 'Limits used by tenant',
               says: 'Share of its limit that each of the ten fullest tenants used in the last minute, by unit. At 1 its calls wait.',
+              off: 'not set up',
               unit: 'percentunit',
               w: 12,
             },
@@ -108,6 +115,7 @@ export const tenants = () =>
             {
               title: 'Budgets used by tenant',
               says: 'Share of its budget that each of the ten fullest tenants has used in the present period, by unit.',
+              off: 'not set up',
               unit: 'percentunit',
               w: 12,
               runbooks: ['GavelBudgetSpent'],

@@ -129,12 +129,28 @@ export const verdicts = () =>
           lines(
             {
               title: 'Degraded by fault',
-              says: "Verdicts a second by whose fault it was that something is missing: ours (Gavel's or its operator's), a model's, the evidence's (too few comments, too many), or none.",
+              says: "Verdicts a second from which something is missing by a fault: ours (Gavel's or its operator's) or a model's. Those whose evidence is thin are beside it: that is no failure.",
               unit: 'suffix:/s',
-              w: 12,
+              w: 6,
               runbooks: ['GavelFaultBudgetBurns'],
             },
-            { '{{fault}}': 'sum by (fault) (rate(gavel_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))' },
+            {
+              '{{fault}}':
+                'sum by (fault) (rate(gavel_verdicts_total{protocol=~"$protocol", fault=~"ours|model"}[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Whole, or on thin evidence',
+              says: 'Verdicts a second without a fault: with all they should rest on (none), or of a thread that has too few comments or too many (evidence). Nothing to mend: where threads are thin it is every verdict.',
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{fault}}':
+                'sum by (fault) (rate(gavel_verdicts_total{protocol=~"$protocol", fault=~"evidence|none"}[$__rate_interval]))',
+            },
             { stacked: true },
           ),
           lines(
@@ -155,6 +171,7 @@ export const verdicts = () =>
             {
               title: 'Searches by shelf',
               says: 'Searches of the library a second, by shelf and by whether it had anything to show. Only false: the shelf is missing, empty or another embedder’s.',
+              off: 'not set up',
               unit: 'suffix:/s',
               w: 12,
               runbooks: ['GavelShelfEmpty'],
