@@ -191,10 +191,11 @@ describe('every dashboard', () => {
 
   it('takes the maximum of what all replicas share, as the alerts do', () => {
     // Every replica exports these; a sum would count the same thing once for each.
-    const shared = /gavel_(stage_jobs|stage_oldest_waiting_seconds|backlog|stream_clock_lag_seconds|intake_paused)\b/g
+    const shared =
+      /gavel_(stage_jobs|stage_oldest_waiting_seconds|backlog|stream_clock_lag_seconds|intake_paused|kafka_lag_messages|kafka_lag_seconds|overdue_verdicts)\b/g
     for (const { expr } of [...queries, ...alerts])
       for (const { index } of expr.matchAll(shared))
-        expect(expr.slice(0, index)).toMatch(/max(?: by \([\w, ]+\))? ?\((?:max_over_time\()?$/)
+        expect(expr.slice(0, index)).toMatch(/max(?: by \([\w, ]+\))? ?\((?:(?:max_over_time|deriv)\()?$/)
   })
 })
 

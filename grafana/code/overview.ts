@@ -308,7 +308,7 @@ export const overview = () =>
               decimals: 0,
               runbooks: ['GavelPartitionStuck'],
             },
-            { '{{topic}}': 'sum by (topic) (gavel_kafka_lag_messages)' },
+            { '{{topic}}': 'sum by (topic) (max by (topic, partition) (gavel_kafka_lag_messages))' },
           ),
           lines(
             {
