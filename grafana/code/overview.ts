@@ -422,6 +422,7 @@ export const overview = () =>
               title: 'Backlog',
               says: 'Open cases, threads with a due time (also one that is still to come), and the outbox: decided, not yet published. An outbox that grows: Kafka takes no verdicts, or no replica has the publish role.',
               unit: 'short',
+              w: 6,
               decimals: 0,
               runbooks: ['GavelCasesStuck', 'GavelPublicationHeld'],
             },
@@ -429,9 +430,20 @@ export const overview = () =>
           ),
           lines(
             {
+              title: 'Time since the start',
+              says: 'How long each replica has been running: a fall to 0 is a start, a gap a replica that does not answer. One after the other is a deployment; the same one again and again is a crash loop.',
+              unit: 's',
+              w: 6,
+              runbooks: ['GavelCrashLoop', 'GavelReplicaDown', 'GavelDown'],
+            },
+            { '{{instance}}': 'time() - process_start_time_seconds{job="gavel"}' },
+          ),
+          lines(
+            {
               title: 'Memory',
               says: 'Resident memory of each replica. It is flat under load; one that only grows is a leak: restart it, and file it with a heap snapshot.',
               unit: 'bytes',
+              w: 6,
             },
             { '{{instance}}': 'process_resident_memory_bytes{job="gavel"}' },
           ),
@@ -440,6 +452,7 @@ export const overview = () =>
               title: 'CPU',
               says: 'Cores used by each replica. A Node process has one for its own code: near 1 it is the bottleneck, so add replicas.',
               unit: 'short',
+              w: 6,
             },
             { '{{instance}}': 'rate(process_cpu_seconds_total{job="gavel"}[$__rate_interval])' },
           ),
