@@ -19,8 +19,7 @@ export const tenants = () =>
           stat(
             {
               title: 'Share of the greatest tenant',
-              says: 'Its open cases divided by those of the ten greatest, where at least two tenants have some open: of one alone it would always be all. Above 80 % with more than 100 open: a flood, and an alert; the others still get their turns.',
-              off: 'fewer than two tenants',
+              says: 'Its open cases divided by those of the ten greatest, 0 where fewer than two tenants have some open: of one alone it would always be all. Above 80 % with more than 100 open: a flood, and an alert; the others still get their turns.',
               unit: 'percentunit',
               w: 6,
               runbooks: ['GavelTenantFlood'],
@@ -28,7 +27,7 @@ export const tenants = () =>
             { orange: 0.5, red: 0.8 },
             {
               share:
-                'max(gavel_tenant_open_cases) / (sum(max by (tenant) (gavel_tenant_open_cases)) > 0) and on () count(max by (tenant) (gavel_tenant_open_cases) > 0) > 1',
+                'max(gavel_tenant_open_cases) / (sum(max by (tenant) (gavel_tenant_open_cases)) > 0) * on () (count(max by (tenant) (gavel_tenant_open_cases) > 0) > bool 1)',
             },
           ),
           stat(
