@@ -384,7 +384,7 @@ export const overview = () =>
           lines(
             {
               title: 'Stream clock, moved in a minute',
-              says: 'How far event time has moved in the last minute: 60 s on live content, more (drawn up to 300) while it catches up, 0 while one partition holds it, and with it every verdict that waits for an age.',
+              says: 'How far event time has moved in the last minute: 60 s on live content, more (drawn up to 300) while it catches up, 0, or no line where it is not known, while one partition holds it, and with it every verdict that waits for an age.',
               unit: 's',
               w: 12,
               runbooks: ['GavelPartitionStuck'],
