@@ -86,9 +86,8 @@ function orderOf({ keys, args, lists }: ScriptFile) {
   }
 }
 
-/** The field's name is declared by the script's caller, never given from outside. */
 function fieldOf(row: unknown, field: string): unknown {
-  return field === '' ? row : (row as Readonly<Record<string, unknown>>)[field]
+  return field === '' ? row : entryOf(row as Readonly<Record<string, unknown>>, field)
 }
 
 function text(value: unknown): string {
