@@ -43,8 +43,8 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'no-repause': [
     {
       file: 'consumers/group-reader.ts',
-      text: '        wait = RESTART_BACKOFF_MS.initial\n        applyPause()\n',
-      instead: '        wait = RESTART_BACKOFF_MS.initial\n',
+      text: 'failing.delete(partition)\n        applyPause()\n',
+      instead: 'failing.delete(partition)\n',
     },
   ],
   /** A post that comes again after its thread was forgotten counts its revisions from one. */
