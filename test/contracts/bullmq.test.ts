@@ -318,10 +318,14 @@ describe('in BullMQ', () => {
   it('each ask that has no answer is seen to wait: for a worker, for its time and why, or for a job', async () => {
     const queues = queuesHere()
     const asks = [askOf('c1', '0.0'), askOf('c1', '0.1'), askOf('c1', '0.2', 'judge')]
+    const held: number[] = []
     const noted = notedWork(() => asks, {
       groups: together,
-      answer: async ({ key, stage }, { signal, number }) => {
-        if (stage === 'judge') return { end: 'held', delayMs: 3_600_000, why: 'limited: the limit of m is reached' }
+      answer: async ({ key, stage }, { signal, number, heldMs }) => {
+        if (stage === 'judge') {
+          held.push(heldMs)
+          return { end: 'held', delayMs: 3_600_000, why: 'limited: the limit of m is reached' }
+        }
         if (key === '0.0' && number === 1) return { end: 'again', why: 'timeout: no answer' }
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'done' })))
       },
@@ -344,6 +348,7 @@ describe('in BullMQ', () => {
     expect(asked()).toBe(1)
     expect(await desk.hurry(together(asks))).toBe(1)
     await expect.poll(asked, SOON).toBe(2)
+    expect(held[1], 'what it did not wait does not count as held').toBeLessThan(60_000)
     await desk.close()
   })
 

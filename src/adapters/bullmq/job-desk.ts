@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { AskGroup, AskWait, JobDesk } from '../../ports/queues.ts'
 import { backlogOf } from './backlog.ts'
 import { closeJobQueues, openJobQueues } from './job-queues.ts'
-import { type AskJob, askJobId, LIVE } from './jobs.ts'
+import { type AskJob, askJobId, LIVE, type OpenAsk } from './jobs.ts'
 import { caseJobs } from './queues.ts'
 import { type Stage, stageName } from './settings.ts'
 
@@ -45,7 +45,7 @@ export function bullJobDesk(deps: {
           const late = job.data.asks.filter(({ readyAt }) => readyAt > now).length
           await job.updateData({
             ...job.data,
-            asks: job.data.asks.map((ask) => ({ ...ask, readyAt: Math.min(ask.readyAt, now) })),
+            asks: job.data.asks.map((ask) => (ask.readyAt > now ? hurriedAsk(ask, now) : ask)),
           })
           // A worker may have begun it in the meantime: then it needs no hurry.
           const promoted = await job.promote().then(
@@ -60,6 +60,11 @@ export function bullJobDesk(deps: {
     backlog: () => backlogOf(queues, connection, clock),
     close: () => closeJobQueues(queues),
   }
+}
+
+/** What is left of its wait is not waited for, and does not count as held: the next wait goes by how long an ask was held. */
+function hurriedAsk(ask: OpenAsk, now: number): OpenAsk {
+  return { ...ask, readyAt: now, heldMs: Math.max(0, ask.heldMs - (ask.readyAt - now)) }
 }
 
 function waitOf(key: string, job: Job<AskJob> | undefined, active: boolean, now: number): AskWait {
