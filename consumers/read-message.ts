@@ -26,27 +26,30 @@ export function readMessage<Message extends { createdAt: number }>(
   limits: ReadLimits,
   now: number,
 ): Read<Message> {
-  const dead = (reason: DeadLetterReason, detail: string): Read<Message> => ({ ok: false, reason, detail, from })
   const corrupt = entryOf(from.headers, CORRUPT_BATCH)
-  if (corrupt !== undefined) return dead('corrupt-batch', corrupt.slice(0, 1_000))
-  if (from.value === null) return dead('invalid', 'the message has no value')
+  if (corrupt !== undefined) return dead(from, 'corrupt-batch', corrupt.slice(0, 1_000))
+  if (from.value === null) return dead(from, 'invalid', 'the message has no value')
   if (from.value.length > limits.maxBytes)
-    return dead('too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
+    return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
   if (from.value.length > 2 * MAX_DEPTH && depthOf(from.value) > MAX_DEPTH)
-    return dead('invalid', `nested deeper than ${MAX_DEPTH} levels`)
+    return dead(from, 'invalid', `nested deeper than ${MAX_DEPTH} levels`)
   let json: unknown
   try {
     json = JSON.parse(strictUtf8.decode(from.value))
   } catch {
-    return dead('not-json', 'the value is not JSON in UTF-8')
+    return dead(from, 'not-json', 'the value is not JSON in UTF-8')
   }
   const parsed = schema.safeParse(json)
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
-    return dead('invalid', faults.join('; ').slice(0, 1_000))
+    return dead(from, 'invalid', faults.join('; ').slice(0, 1_000))
   }
-  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead('future', 'createdAt is in the future')
+  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead(from, 'future', 'createdAt is in the future')
   return { ok: true, message: parsed.data, from }
+}
+
+function dead(from: Incoming, reason: DeadLetterReason, detail: string): Extract<Read<never>, { ok: false }> {
+  return { ok: false, reason, detail, from }
 }
 
 /**

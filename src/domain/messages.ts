@@ -10,7 +10,7 @@ const id = z
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
 /** User text. JSON can contain a lone surrogate, which stores and models reject: it becomes U+FFFD. */
-const said = z.string().transform((value) => value.toWellFormed())
+const said = z.string().overwrite((value) => value.toWellFormed())
 
 /** An author's name, at most as long as an id: a thread keeps one for each of its comments. */
 const name = said.refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)

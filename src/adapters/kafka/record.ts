@@ -20,10 +20,9 @@ export function incomingOf(
 
 /** A repeated header becomes one text, its values joined by commas. */
 function textHeaders(headers: IHeaders): Record<string, string> {
+  const entries = Object.entries(headers)
+  if (entries.length === 0) return {}
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.map(String).join(', ') : String(value ?? ''),
-    ]),
+    entries.map(([name, value]) => [name, Array.isArray(value) ? value.map(String).join(', ') : String(value ?? '')]),
   )
 }

@@ -47,6 +47,27 @@ local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11
 local changed, again, retracted, deletions = false, false, false, false
 local late, over_author = 0, 0
 local outcomes = {}
+-- By id, what the thread has of the changes' comments; false if nothing.
+local known = {}
+
+-- Comments are read, and new ones written, so many at once: a command costs more than what it does. Whatever else changes the
+-- thread's comments calls `write_new` first.
+local MOST_TOGETHER = 1000
+local new_comments, new_ranks, new_authors = {}, {}, {}
+-- By author, how many comments are kept, with those that are still to be written.
+local kept_of = {}
+local function append(list, first, second)
+  list[#list + 1] = first
+  list[#list + 1] = second
+end
+local function write_new()
+  if #new_comments > 0 then
+    redis.call('HSET', comments, unpack(new_comments))
+    redis.call('ZADD', sample, unpack(new_ranks))
+  end
+  if #new_authors > 0 then redis.call('ZADD', authors, unpack(new_authors)) end
+  new_comments, new_ranks, new_authors, kept_of = {}, {}, {}, {}
+end
 
 -- A comment that was ranked under another key keeps its rank: it is as random as the new ones.
 local function note_version()
@@ -61,6 +82,7 @@ local function keep_origin(id, origin)
   redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""')))
 end
 local function drop(id)
+  known[id] = false
   redis.call('HDEL', comments, id)
   local origin = not at and redis.call('HGET', orphans, id)
   if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end
@@ -71,23 +93,29 @@ local function has_room(change)
   local author, rank, id = change.author, change.rank, change.id
   if per_author == '' or author == '' then return true end
   local from, to = range_of(author)
-  if redis.call('ZLEXCOUNT', authors, from, to) >= tonumber(per_author) then
+  local kept = kept_of[author] or redis.call('ZLEXCOUNT', authors, from, to)
+  if kept >= tonumber(per_author) then
     over_author = over_author + 1
+    write_new()
     local largest = redis.call('ZREVRANGEBYLEX', authors, to, from, 'LIMIT', 0, 1)[1]
     if by_author(author, rank, id) > largest then return false end
     local other = string.sub(largest, #author + 18)
     redis.call('ZREM', authors, largest)
     redis.call('ZREM', sample, other)
     drop(other)
+    kept = kept - 1
   end
-  redis.call('ZADD', authors, 0, by_author(author, rank, id))
+  kept_of[author] = kept + 1
+  append(new_authors, 0, by_author(author, rank, id))
   return true
 end
 
 local function delete(change, old)
   local id = change.id
   if old == TOMBSTONE then return 'duplicate' end
+  write_new()
   drop_from_author(authors, sample, id, old)
+  known[id] = TOMBSTONE
   redis.call('HSET', comments, id, TOMBSTONE)
   redis.call('ZADD', sample, string.format('%.0f', change.rank + (old and DELETED or 2 * DELETED)), id)
   redis.call('HDEL', orphans, id)
@@ -101,11 +129,13 @@ end
 local function edit(change, old)
   local id, author = change.id, change.author
   changed = true
+  write_new()
   drop_from_author(authors, sample, id, old)
   if author ~= '' then
     local rank = redis.call('ZSCORE', sample, id) or change.rank
     redis.call('ZADD', authors, 0, by_author(author, rank, id))
   end
+  known[id] = change.json
   redis.call('HSET', comments, id, change.json)
   again = again or final
   return 'updated'
@@ -118,8 +148,10 @@ local function add(change)
   n = n + 1
   local kept = has_room(change)
   if kept then
-    redis.call('HSET', comments, id, change.json)
-    redis.call('ZADD', sample, change.rank, id)
+    known[id] = change.json
+    append(new_comments, id, change.json)
+    append(new_ranks, change.rank, id)
+    if #new_comments >= MOST_TOGETHER then write_new() end
   end
   if not at then
     if kept then redis.call('HSET', orphans, id, change.origin) else keep_origin(id, change.origin) end
@@ -133,12 +165,12 @@ local function add(change)
   return 'judged'
 end
 
-local function take(change)
+local function take(change, was_before)
   if gone then return 'deleted' end
   if unread then return 'unrouted' end
-  if was_taken(last_place, change.place) then return 'duplicate' end
+  if was_before then return 'duplicate' end
   if expired then return change.kind == 'deleted' and 'deleted' or 'late' end
-  local old = redis.call('HGET', comments, change.id)
+  local old = known[change.id]
   if change.kind == 'deleted' then return delete(change, old) end
   if old == change.json then return 'duplicate' end
   if old == TOMBSTONE then return 'deleted' end
@@ -151,10 +183,17 @@ local function take(change)
   return add(change)
 end
 
-for _, change in ipairs(changes) do
-  outcomes[#outcomes + 1] = take(change)
-  if change.place ~= '' and not was_taken(last_place, change.place) then last_place = change.place end
+for from = 1, #changes, MOST_TOGETHER do
+  local ids = {}
+  for index = from, math.min(from + MOST_TOGETHER - 1, #changes) do ids[#ids + 1] = changes[index].id end
+  for index, json in ipairs(redis.call('HMGET', comments, unpack(ids))) do known[ids[index]] = json end
 end
+for index, change in ipairs(changes) do
+  local was_before = was_taken(last_place, change.place)
+  outcomes[index] = take(change, was_before)
+  if change.place ~= '' and not was_before then last_place = change.place end
+end
+write_new()
 if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
 if over_author > 0 then redis.call('HINCRBY', thread, 'crowd', over_author) end
 if last_place and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last_place) end
