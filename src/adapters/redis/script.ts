@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { entryOf } from '../../domain/entry-of.ts'
 import { luaOf } from './lua.ts'
 import { type ListLayout, type ReadLua, readScript, type ScriptFile } from './script-file.ts'
 
@@ -59,7 +60,7 @@ function namesOf(scalars: readonly string[], lists: readonly ListLayout[], kind:
   return [...scalars, ...inLists].map(camelCase)
 }
 
-/** Puts the given values in the order that the script's bindings expect. Their names are those of the script's header. */
+/** Puts the given values in the order that the script's bindings expect. */
 function orderOf({ keys, args, lists }: ScriptFile) {
   const keyNames = keys.map(camelCase)
   const argNames = args.map(camelCase)
@@ -70,10 +71,10 @@ function orderOf({ keys, args, lists }: ScriptFile) {
   }))
   return (given: Readonly<Record<string, unknown>>) => {
     const sent = {
-      keys: keyNames.map((name) => given[name] as string),
-      args: argNames.map((name) => text(given[name])),
+      keys: keyNames.map((name) => entryOf(given, name) as string),
+      args: argNames.map((name) => text(entryOf(given, name))),
     }
-    const rows = layouts.map(({ name }) => given[name] as readonly unknown[])
+    const rows = layouts.map(({ name }) => entryOf(given, name) as readonly unknown[])
     for (const { length } of rows) sent.args.push(String(length))
     layouts.forEach((layout, nth) => {
       for (const row of rows[nth] ?? []) {
@@ -86,7 +87,7 @@ function orderOf({ keys, args, lists }: ScriptFile) {
 }
 
 function fieldOf(row: unknown, field: string): unknown {
-  return field === '' ? row : (row as Readonly<Record<string, unknown>>)[field]
+  return field === '' ? row : entryOf(row as Readonly<Record<string, unknown>>, field)
 }
 
 function text(value: unknown): string {
