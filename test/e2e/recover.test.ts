@@ -236,7 +236,7 @@ it('judges a comment on a forgotten thread with all that was said there, and no 
   await sleep(3_000)
   const [first = ''] = names
   await sendLines(environment, [commentOn(first, 5)])
-  await eventually(async () => (await outcomes(service, 'orphan')) > 0, 10_000)
+  await eventually(async () => (await outcomes(service, 'late')) > 0, 10_000)
   const ids = async () => (await verdictsOf(environment)).map(({ id }) => id).sort()
   const settled = await ids()
   await recovered(environment)
