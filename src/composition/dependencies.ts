@@ -6,10 +6,16 @@ import { logListener } from '../adapters/log.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { identityOf } from './identity.ts'
 
+/** What each dependency that does not answer says of itself; null if all answer. */
+type Missing = Readonly<Record<string, string>> | null
+
 /** Pause between two tries, in ms. */
 const TRY_MS = 1_000
 /** What is waited for is logged once in this time, in ms. */
 const SAY_MS = 10_000
+/** Who has not answered the first time by now is waited for, in ms. */
+const SOON_MS = 2_000
+const NO_ANSWER_YET: Missing = { dependencies: 'have not all answered yet' }
 
 /**
  * Waits until Redis and Kafka both answer, or until `stopped`; says whether they do. Meanwhile the process is live and not
@@ -20,7 +26,8 @@ export async function dependenciesAnswer(
   roles: readonly string[],
   stopped: Promise<unknown>,
 ): Promise<boolean> {
-  let missing = await missingOf(settings)
+  const first = missingOf(settings)
+  let missing: Missing = await Promise.race([first, sleep(SOON_MS, NO_ANSWER_YET)])
   if (missing === null) return true
   const identity = identityOf(settings, roles)
   const log = logListener(settings.log.level, Date.now, identity)
@@ -36,7 +43,7 @@ export async function dependenciesAnswer(
         log('service:waiting', { for: missing, httpPort: http.port })
         saidAt = performance.now()
       }
-      const next = sleep(TRY_MS).then(() => missingOf(settings))
+      const next: Promise<Missing> = missing === NO_ANSWER_YET ? first : sleep(TRY_MS).then(() => missingOf(settings))
       const found = await Promise.race([next, stop])
       if (found === 'stopped') return false
       missing = found
@@ -47,8 +54,7 @@ export async function dependenciesAnswer(
   }
 }
 
-/** What each dependency that does not answer says of itself; null if all answer. */
-async function missingOf(settings: Settings): Promise<Readonly<Record<string, string>> | null> {
+async function missingOf(settings: Settings): Promise<Missing> {
   const checks = { redis: redisAnswers(settings), kafka: checkBrokers(settings.kafka) }
   const said = await Promise.all(
     Object.entries(checks).map(([name, check]) =>

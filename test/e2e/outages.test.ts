@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +11,7 @@ import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka
 import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { blackHoleBefore } from '../support/black-hole.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,
@@ -160,6 +162,19 @@ describe('a service that is started without', () => {
     expect(Date.now() - began).toBeLessThan(12_000)
   })
 
+  it('an answer of what takes its connections to Redis says so too', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {}).resume())
+    const port = await freePort()
+    await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve))
+    try {
+      const { code, forPeople } = await run(environmentOf({ REDIS_URL: `redis://127.0.0.1:${port}` }))
+      expect(forPeople).toEqual([expect.stringMatching(/^gavel: Redis does not answer at .*answered nothing for 15 s/)])
+      expect(code).toBe(1)
+    } finally {
+      silent.close()
+    }
+  })
+
   it('its model starts all the same, and names the failure once the attempts are over', async () => {
     const environment = environmentOf({
       OPENAI_BASE_URL: `http://127.0.0.1:${await freePort()}/v1`,
@@ -238,6 +253,35 @@ it('goes on where it was after Redis, Kafka and the model were away', { timeout:
   expect(service.process.exitCode).toBeNull()
   await service.kill('SIGTERM')
   expect(service.process.exitCode).toBe(0)
+})
+
+it('works on over new connections when those to Redis have died in silence, and what was sent on them arrives late', {
+  timeout: 120_000,
+}, async () => {
+  const names = ids(200, 212)
+  const way = await blackHoleBefore(Number(new URL(redis.settings.REDIS_URL ?? '').port))
+  try {
+    const environment = environmentOf({ REDIS_URL: `redis://127.0.0.1:${way.port}` })
+    const service = await start(environment)
+    await untilReady(service, 200, 15_000)
+    understudy.behave({ latencyMs: 600 })
+    await sendPosts(environment, names.slice(0, 6))
+    await callsGoOn()
+    way.swallow()
+    await sendPosts(environment, names.slice(6))
+    await untilReady(service, 503, 10_000)
+    way.pass()
+    const began = Date.now()
+    await untilReady(service, 200, 30_000)
+    tell(`after Redis's connections had died in silence, ready again after ${Date.now() - began} ms`)
+    way.deliverLate()
+    await allFinal(environment, names.length, 60_000)
+    await expectEachOnce(environment, names)
+    expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
+  } finally {
+    for (const service of services.splice(0)) await service.kill('SIGKILL')
+    await way.close()
+  }
 })
 
 it('is gone within its drain time when it is told to stop in mid-debate, and nothing is lost', {

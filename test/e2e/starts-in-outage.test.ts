@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
 import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
@@ -59,6 +60,22 @@ it('a process that is told to waits for its dependencies: live and not ready, th
   await redis.kill()
   await eventually(async () => (await health(port, 'ready')).status === 503, 20_000)
   expect((await health(port, 'live')).status).toBe(200)
+})
+
+it('a process that waits for its dependencies says so, too, while what it reached is silent', {
+  timeout: 60_000,
+}, async () => {
+  const { environment, port, redisPort } = await withoutRedis()
+  const silent = createServer((socket) => socket.on('error', () => {}).resume())
+  await new Promise<void>((resolve) => silent.listen(redisPort, '127.0.0.1', resolve))
+  closing.push(async () => silent.close())
+  startService(environment, 'judge', undefined, ['--wait-for-dependencies'], (child) => {
+    closing.push(async () => child.kill('SIGKILL'))
+  }).catch(() => {})
+  await eventually(() => isListening(port), 10_000)
+  expect((await health(port, 'ready')).checks).toEqual({ dependencies: 'have not all answered yet' })
+  await eventually(async () => 'redis' in (await health(port, 'ready')).checks, 20_000)
+  expect((await health(port, 'ready')).checks.redis).toContain('answered nothing for 15 s')
 })
 
 it('a process that waits for its dependencies ends when it is told to', { timeout: 60_000 }, async () => {

@@ -8,18 +8,21 @@ export interface BlackHole {
   swallow(): void
   /** New connections pass again. */
   pass(): void
+  /** What was sent to the server and swallowed reaches it after all, as packets that were long under way do. */
+  deliverLate(): void
   close(): Promise<void>
 }
 
 export async function blackHoleBefore(port: number): Promise<BlackHole> {
   let swallowing = false
-  const pairs = new Set<{ near: Socket; far: Socket; dead: boolean }>()
+  const pairs = new Set<{ near: Socket; far: Socket; dead: boolean; swallowed: Buffer[] }>()
   const server = createServer((near) => {
-    const pair = { near, far: connect(port, '127.0.0.1'), dead: swallowing }
+    const pair = { near, far: connect(port, '127.0.0.1'), dead: swallowing, swallowed: [] as Buffer[] }
     pairs.add(pair)
     const passOn = (from: Socket, to: Socket) => {
       from.on('data', (data) => {
         if (!pair.dead) to.write(data)
+        else if (from === near) pair.swallowed.push(data)
       })
       from.on('error', () => {})
       from.on('close', () => {
@@ -41,6 +44,9 @@ export async function blackHoleBefore(port: number): Promise<BlackHole> {
     },
     pass() {
       swallowing = false
+    },
+    deliverLate() {
+      for (const { far, swallowed } of pairs) for (const data of swallowed.splice(0)) far.write(data)
     },
     async close() {
       for (const { near, far } of pairs) {

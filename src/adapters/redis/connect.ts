@@ -23,6 +23,11 @@ type Kind = 'retrying' | 'fail-fast'
 /** Commands of a fail-fast connection fail after this many attempts to connect. */
 const TRIES = 4
 const CONNECT_MS = 5_000
+/**
+ * A connection on which a command has waited this long, in ms, and nothing came, is replaced: where a network drops packets
+ * in silence, the kernel would wait for a quarter of an hour. Longer than any command blocks (BullMQ's: 10 s).
+ */
+const SILENCE_MS = 15_000
 
 const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
 
@@ -43,6 +48,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
     ...credentials(settings.username || place?.username, settings.password || place?.password),
     ...(tls === undefined ? {} : { tls }),
     connectTimeout: CONNECT_MS,
+    socketTimeout: SILENCE_MS,
   }
   // ioredis itself fails waiting commands only on a single server, and not those sent on an earlier connection.
   const retry = (times: number): number => {
@@ -130,7 +136,7 @@ function withCleanEnd(client: Redis): Redis {
   return client
 }
 
-type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout'>
+type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout' | 'socketTimeout'>
 interface Sent {
   readonly command: { readonly name: string; readonly callback?: unknown; reject(error: Error): void }
 }
@@ -161,6 +167,7 @@ function throughSentinels(
     ...(settings.sentinelUsername === '' ? {} : { sentinelUsername: settings.sentinelUsername }),
     ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+    sentinelCommandTimeout: CONNECT_MS,
     failoverDetector: true,
     // A demoted master that kept the connection open: 2 means reconnect, and resend the command to the new master.
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
@@ -187,17 +194,22 @@ export function serversOf(client: Redis | Cluster): readonly Redis[] {
 }
 
 /**
- * Throws an error for a person, with what to set and without secrets, if a new fail-fast connection gets no answer, or
- * its Redis is of another kind than the settings say.
+ * Throws an error for a person, with what to set and without secrets, if a new fail-fast connection gets no answer or was
+ * silent once, or its Redis is of another kind than the settings say.
  */
 export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
   const where = redisAddresses(settings)
   const heard: string[] = []
-  const hear = (error: unknown) => heard.push(...messagesOf(error))
+  const silence = Promise.withResolvers<never>()
+  const hear = (error: unknown) => {
+    const messages = messagesOf(error)
+    heard.push(...messages)
+    if (messages.some((message) => message.startsWith('Socket timeout'))) silence.reject(error)
+  }
   const events = ['error', 'node error', 'sentinelError']
   for (const event of events) client.on(event, hear)
   try {
-    const isNode = /^cluster_enabled:1/m.test(await client.info('cluster'))
+    const isNode = /^cluster_enabled:1/m.test(await Promise.race([client.info('cluster'), silence.promise]))
     if (isNode && settings.cluster.length === 0)
       throw new OperatorError(
         `The Redis at ${where.join(', ')} is a node of a cluster: set redis.cluster to its nodes instead.`,
@@ -227,6 +239,8 @@ function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSet
   if (/NOPERM/.test(heard)) return 'Its user lacks rights that Gavel needs: see docs/connections.md.'
   if (/invalid reply: null/.test(heard))
     return `Its sentinels know no master called ${sentinelMaster}: set redis.sentinelMaster.`
+  if (/Socket timeout/.test(heard))
+    return `Something takes connections there and answered nothing for ${SILENCE_MS / 1000} s. ${ANYTHING_ELSE}`
   if (/cluster support disabled/.test(heard)) return 'It is not a cluster: set REDIS_URL and leave redis.cluster empty.'
   return null
 }
