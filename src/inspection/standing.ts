@@ -1,3 +1,4 @@
+import type { Verdict } from '../domain/verdict.ts'
 import type { Inspection } from './inspection.ts'
 
 /** What is known of a subject, and what that comes to. */
@@ -9,7 +10,7 @@ export interface Shown extends Inspection {
 export function standingOf(one: Inspection): string {
   const { cases, deleted, thread } = one
   if (deleted) return deletedStanding(one)
-  if (cases.length > 0) return cases.map((each) => openStanding(each, one.at)).join(' ')
+  if (cases.length > 0) return [...cases.map((each) => openStanding(each, one.at)), ...stillDue(one)].join(' ')
   const unread = one.messages.filter(({ outcome }) => outcome === 'unread').length
   const behind =
     unread === 0
@@ -18,6 +19,20 @@ export function standingOf(one: Inspection): string {
   if (thread === null) return `${forgottenStanding(one)}${behind}`
   return `${storedStanding(one, thread)}${behind}`
 }
+
+/** Beside its open cases: what keeps others from being opened. */
+function stillDue({ paused, thread }: Inspection): string[] {
+  const isDue = thread !== null && thread.dueSince !== null
+  return isDue && paused.length > 0 ? [`It is due for more, which must wait (paused: ${paused.join(', ')}).`] : []
+}
+
+/** What each protocol has said last: `rumor~p~r1 says rumor`. */
+function lastSaid(verdicts: readonly Verdict[]): string {
+  return verdicts.map(({ id, label, decidedBy }) => `${id} says ${label ?? `no label (${decidedBy})`}`).join(', ')
+}
+const lastOfEach = ({ verdicts }: Inspection): readonly Verdict[] => [
+  ...new Map(verdicts.map(({ verdict }) => [verdict.protocol, verdict])).values(),
+]
 
 function deletedStanding({ verdicts }: Inspection): string {
   if (verdicts.length === 0) return 'Its post was deleted before any verdict on it was published.'
@@ -51,10 +66,13 @@ function openStanding(
 }
 
 /** The store knows nothing: what the topics still say. */
-function forgottenStanding({ verdicts, messages, read, subject }: Inspection): string {
-  const last = verdicts.at(-1)
-  if (last !== undefined)
-    return `Judged, and since forgotten by Redis: the last verdict is ${last.verdict.id}${last.verdict.final ? ', a final one' : ''}.`
+function forgottenStanding(one: Inspection): string {
+  const { messages, read, subject } = one
+  const last = lastOfEach(one)
+  if (last.length > 0) {
+    const howLong = last.every(({ final }) => final) ? ' for good' : ''
+    return `Judged${howLong}, and since forgotten by Redis: ${lastSaid(last)}.`
+  }
   const dead = messages.filter(({ outcome }) => outcome === 'dead-letter')
   if (dead.length > 0 && dead.length === messages.length)
     return `Nothing of it could be read: ${dead.at(-1)?.detail ?? 'see the dead letters'}.`
@@ -69,18 +87,19 @@ function forgottenStanding({ verdicts, messages, read, subject }: Inspection): s
   return `It never came, as far as can be seen: there is no ${subject.kind} with this id of tenant ${subject.tenant} among ${records} records of its partitions (${more}; --all-partitions looks into the others).`
 }
 
-function storedStanding({ paused, verdicts, at }: Inspection, thread: NonNullable<Inspection['thread']>): string {
+function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread']>): string {
+  const { paused, at } = one
   if (thread.status === 'unrouted') return 'No protocol judges it: see the settings’ protocols and routes.'
   if (!thread.post)
     return `Its post has not arrived: ${thread.comments.accepted} comments wait for it, and become dead letters after threads.orphanWait.`
-  const said = verdicts.at(-1)
+  const last = lastOfEach(one)
   const numbers = Object.values(thread.revisions)
   const judged =
-    said === undefined
+    last.length === 0
       ? numbers.length === 0
         ? ''
         : 'Judged before; the verdict is not among the records read. '
-      : `Judged: ${said.verdict.id} says ${said.verdict.label ?? `no label (${said.verdict.decidedBy})`}. `
+      : `Judged: ${lastSaid(last)}. `
   if (thread.dueSince !== null) {
     const waiting = Math.max(0, Math.round((at - thread.dueSince) / 1000))
     const because = paused.length === 0 ? '' : ` (paused: ${paused.join(', ')})`

@@ -18,6 +18,7 @@ import {
   startServers,
   startService,
 } from '../support/pipeline.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 const STACK = /\n {4}at /
 
@@ -78,6 +79,53 @@ describe('a command that reads a topic', () => {
     expect(await follower.ended).toBe(0)
     expect(follower.said().match(/Waiting for the topic/g)).toHaveLength(1)
     expect(follower.said()).not.toMatch(STACK)
+  })
+
+  it('prints the newest verdicts in the order in which they were decided, or those since a time, and follows from there', {
+    timeout: 60_000,
+  }, async () => {
+    const environment = environmentOn(stack)
+    const kafka = clientOf(environment)
+    const topic = topicsOf(settingsOf(environment)).verdicts
+    const sent = async (subjectId: string, partition: number, at: string, decidedAt = at) => {
+      const timestamp = String(Date.parse(at))
+      const value = JSON.stringify(aVerdict(decidedAt, { subjectId }))
+      await producer.send({ topic, messages: [{ key: subjectId, value, partition, timestamp }] })
+    }
+    const [admin, producer] = [kafka.admin(), kafka.producer()]
+    await admin.connect()
+    await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true })
+    await admin.disconnect()
+    await producer.connect()
+    await sent('a', 0, '2026-01-01T12:00:00Z')
+    await sent('b', 1, '2026-01-01T12:01:00Z')
+    // Two that were overtaken on their way.
+    await sent('d', 1, '2026-01-01T12:03:00Z')
+    await sent('c', 0, '2026-01-01T12:04:00Z', '2026-01-01T12:02:00Z')
+    const printed = async (...args: string[]) => {
+      const run = gavel(environment, ['verdicts', '--json', ...args])
+      expect(await run.ended, run.said()).toBe(0)
+      const lines = run.out().trimEnd().split('\n')
+      return lines.map((line) => (JSON.parse(line) as { subjectId: string }).subjectId)
+    }
+    try {
+      expect((await printed()).sort()).toEqual(['a', 'b', 'c', 'd'])
+      expect(await printed('--last', '3')).toEqual(['b', 'c', 'd'])
+      expect(await printed('--last', '1')).toEqual(['d'])
+      expect(await printed('--last', '9')).toEqual(['a', 'b', 'c', 'd'])
+      expect((await printed('--since', '2026-01-01T12:02:30Z')).sort()).toEqual(['c', 'd'])
+      expect(await printed('--since', '2026-01-01T12:00:30Z', '--last', '1', '--protocol', 'rumor')).toEqual(['d'])
+
+      const follower = gavel(environment, ['verdicts', '--json', '--follow', '--since', '2026-01-01T12:03:30Z'])
+      await eventually(async () => follower.out().includes('"c"'), 20_000, follower.said)
+      await sent('e', 1, '2026-01-01T12:05:00Z')
+      await eventually(async () => follower.out().includes('"e"'), 20_000, follower.said)
+      expect(follower.out()).not.toMatch(/"subjectId":"[abd]"/)
+      follower.child.kill('SIGINT')
+      expect(await follower.ended).toBe(0)
+    } finally {
+      await producer.disconnect()
+    }
   })
 
   it('reads one that is just being made', { timeout: 60_000 }, async () => {

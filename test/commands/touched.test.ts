@@ -8,10 +8,11 @@ import { command as takeBackItem } from '../../src/commands/library/take-back.ts
 import { command as touchedBy } from '../../src/commands/library/touched.ts'
 import { libraryOf } from '../../src/composition/library.ts'
 import type { Touched } from '../../src/curator/touched.ts'
-import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
+import type { Verdict } from '../../src/domain/verdict.ts'
 import { contentId, type Proposal } from '../../src/ports/library.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { perform } from '../support/commands.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 const POISON = 'knives are always safe'
 const ID = contentId(POISON)
@@ -62,24 +63,12 @@ describe('verdicts that a precedent touched', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  const verdict = (tenant: string, subjectId: string, revision: number, precedents: string[], more = {}): Verdict => ({
-    ...{ schema: 1, tenant, subjectId, protocol: 'safety', revision, final: true, label: 'safe', scores: {} },
-    id: verdictId({ protocol: 'safety', tenant, subjectId, revision }),
-    supersedes: null,
-    ...{
-      rationale: '',
-      decidedBy: 'arbiter',
-      rounds: 2,
-      degraded: [],
-      faults: [],
-      counts: noComments(),
-      usage: noUsage(),
-    },
-    evidence: { support: [], oppose: [], precedents },
-    ...{ models: {}, versions: { script: 1, prompts: '', settings: '' } },
-    timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
-    ...more,
-  })
+  const verdict = (tenant: string, subjectId: string, revision: number, precedents: string[], more = {}): Verdict =>
+    aVerdict(at, {
+      ...{ tenant, subjectId, revision, protocol: 'safety', label: 'safe', decidedBy: 'arbiter', rounds: 2 },
+      evidence: { support: [], oppose: [], precedents },
+      ...more,
+    })
   const file = (...lines: unknown[]) => {
     const path = join(folder, 'judged.jsonl')
     writeFileSync(path, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'))

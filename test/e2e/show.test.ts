@@ -95,7 +95,7 @@ describe('gavel show', () => {
     })
     expect(shown.cases).toEqual([])
     expect(shown.verdicts.map(({ verdict }) => verdict.id).sort()).toEqual(['hate~judged~r1', 'rumor~judged~r1'])
-    expect(shown.standing).toMatch(/^Judged: (rumor|hate)~judged~r1 says .*for good/)
+    expect(shown.standing).toMatch(/^Judged: (rumor|hate)~judged~r1 says \S+, (rumor|hate)~judged~r1 says .*for good/)
     expect(shown.transcripts.map(({ transcript }) => transcript.verdictId).sort()).toEqual([
       'hate~judged~r1',
       'rumor~judged~r1',
@@ -107,6 +107,9 @@ describe('gavel show', () => {
     const text = await printed('judged', '--transcript')
     expect(text).toContain('hate~judged~r1')
     expect(text).toMatch(/Round 0, stance: scorer/)
+    // What was found on shelves and what was scored, for people.
+    expect(text).toMatch(/\n {4}shelves:\n {6}shelf: k-haters, neighbours: none, problem: /)
+    expect(text).not.toContain('{"')
     const said = shown.transcripts.flatMap(({ transcript }) => transcript.turns).filter(({ role }) => role === 'judge')
     for (const { raw } of said) expect(raw).not.toBeNull()
   })
@@ -198,7 +201,7 @@ describe('gavel show', () => {
     const shown = await show('judged', '--transcript')
     expect(shown.thread).toBeNull()
     expect(shown.standing).toMatch(
-      /^Judged, and since forgotten by Redis: the last verdict is .*~judged~r1, a final one/,
+      /^Judged for good, and since forgotten by Redis: (rumor|hate)~judged~r1 says \S+, (rumor|hate)~judged~r1 says \S+\.$/,
     )
     expect(shown.messages).toHaveLength(6)
     expect(shown.verdicts).toHaveLength(2)

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { noUsage } from '../../src/domain/verdict.ts'
+import { noUsage, type Verdict } from '../../src/domain/verdict.ts'
 import type { ShownCase, ShownWait } from '../../src/inspection/cases.ts'
 import type { Inspection, ShownThread } from '../../src/inspection/inspection.ts'
 import type { ShownMessage } from '../../src/inspection/messages.ts'
 import { standingOf } from '../../src/inspection/standing.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 const AT = Date.UTC(2026, 0, 1, 12)
 
@@ -33,6 +34,16 @@ const open: ShownCase = {
     groups: [],
   },
 }
+const verdictOf = (change: Partial<Verdict>): Inspection['verdicts'][number] => ({
+  verdict: aVerdict(new Date(AT).toISOString(), change),
+  ...{ publishedAt: AT, partition: 0, offset: '3', records: 1 },
+})
+/** Oldest first. */
+const byTwo = [
+  verdictOf({ final: false }),
+  verdictOf({ protocol: 'hate', label: 'non-hate' }),
+  verdictOf({ revision: 2, label: null, decidedBy: 'none' }),
+]
 const nothing: Inspection = {
   ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, at: AT, thread: null, paused: [], cases: [] },
   ...{ verdicts: [], messages: [], transcripts: [], deleted: false },
@@ -70,6 +81,26 @@ describe('how a subject stands', () => {
       'of other prompts',
       { cases: [{ ...open, note: 'it was opened under others' }] },
       /^rumor~p~r1 is open: it was opened under others\.$/,
+    ],
+    [
+      'at work by one, while another may not be opened',
+      { cases: [open], thread: { ...thread, dueSince: AT }, paused: ['hate'] },
+      / 1 not yet\. It is due for more, which must wait \(paused: hate\)\.$/,
+    ],
+    [
+      'judged by two',
+      { thread: { ...thread, final: true, revisions: {} }, verdicts: byTwo },
+      /^Judged: rumor~p~r2 says no label \(none\), hate~p~r1 says non-hate\. That was for good\.$/,
+    ],
+    [
+      'judged by two, and forgotten',
+      { verdicts: byTwo },
+      /^Judged for good, and since forgotten by Redis: rumor~p~r2 says no label \(none\), hate~p~r1 says non-hate\.$/,
+    ],
+    [
+      'judged for the time being, and forgotten',
+      { verdicts: byTwo.slice(0, 1) },
+      /^Judged, and since forgotten by Redis: rumor~p~r1 says rumor\.$/,
     ],
     ['deleted early', { deleted: true }, /^Its post was deleted before any verdict/],
   ])('%s', (_, changes, says) => {

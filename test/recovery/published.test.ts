@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../src/domain/thread.ts'
-import { noComments, noUsage, type Verdict, verdictId } from '../../src/domain/verdict.ts'
+import type { Verdict } from '../../src/domain/verdict.ts'
 import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/recovery/published.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 const HOUR = 3_600_000
 const T0 = Date.parse('2026-01-01T00:00:00Z')
@@ -13,30 +14,8 @@ const PROTOCOLS = [
 ]
 
 function verdictOf(change: Partial<Verdict> & { crossKind?: boolean; decidedAt?: number } = {}): Verdict {
-  const { crossKind = false, decidedAt = T0, ...own } = change
-  const { protocol = 'rumor', tenant = 'default', subjectId = 'p', revision = 1 } = own
-  const at = new Date(decidedAt).toISOString()
-  return {
-    schema: 1,
-    id: verdictId({ protocol, tenant, subjectId, revision, crossKind }),
-    ...{ protocol, tenant, subjectId, revision },
-    final: true,
-    supersedes: null,
-    label: 'rumor',
-    scores: {},
-    rationale: '',
-    decidedBy: 'judge',
-    rounds: 1,
-    evidence: { support: [], oppose: [], precedents: [] },
-    degraded: [],
-    faults: [],
-    counts: noComments(),
-    usage: noUsage(),
-    models: {},
-    versions: { script: 1, prompts: '', settings: '' },
-    timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
-    ...own,
-  }
+  const { decidedAt = T0, ...own } = change
+  return aVerdict(new Date(decidedAt).toISOString(), own)
 }
 
 const thread = (...comments: string[]): Snapshot => ({

@@ -3,13 +3,14 @@ import { comments } from '../../consumers/comments.ts'
 import { topicIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { noComments, noUsage, type Verdict } from '../../src/domain/verdict.ts'
+import type { Verdict } from '../../src/domain/verdict.ts'
 import { router } from '../../src/engine/routes.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
 import { recoverStore } from '../../src/recovery/recover.ts'
 import type { Run } from '../../src/recovery/run.ts'
 import { HOUR, MINUTE, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 const NOW = T0 + 48 * HOUR
 const TOPICS = {
@@ -94,22 +95,8 @@ function runOf(change: Partial<Run> = {}): Run {
 }
 
 function verdictOn(postId: string, decidedAt: number): Verdict {
-  return {
-    ...{ schema: 1, id: `rumor~${postId}~r1`, subjectId: postId, tenant: 'default', protocol: 'rumor', revision: 1 },
-    ...{ final: true, supersedes: null, label: 'good', scores: {}, rationale: '', decidedBy: 'judge', rounds: 1 },
-    ...{
-      evidence: { support: [], oppose: [], precedents: [] },
-      degraded: [],
-      faults: [],
-      counts: noComments(),
-      usage: noUsage(),
-    },
-    ...{ models: {}, versions: { script: 1, prompts: '', settings: '' } },
-    timing: {
-      ...{ createdAt: at(T0), receivedAt: at(T0), openedAt: at(decidedAt), decidedAt: at(decidedAt) },
-      ...{ modelMs: 0, overheadMs: 0 },
-    },
-  }
+  const verdict = aVerdict(at(decidedAt), { subjectId: postId, label: 'good' })
+  return { ...verdict, timing: { ...verdict.timing, createdAt: at(T0), receivedAt: at(T0) } }
 }
 
 beforeEach(() => {

@@ -66,30 +66,32 @@ export async function readRanges(
   take: Take,
 ): Promise<void> {
   const wanted = new Map([...ranges].filter(([, { from, to }]) => from < to))
-  if (wanted.size > 0) await readAs(kafka, topic, wanted, { ...waiting, withinMs: SETTLED_WITHIN_MS }, take)
+  const waitingLimits = { ...waiting, withinMs: SETTLED_WITHIN_MS }
+  if (wanted.size > 0) await readAs(kafka, topic, { ranges: wanted, endless: false }, waitingLimits, take)
 }
 
 /**
- * Reads a topic from its beginning, without a lasting group: to its end at the start of reading, or with `follow` until
- * the signal is aborted, which is an end and not a failure. Waits for a topic that is being created: with `follow` as
- * long as it takes, else some seconds. Throws an `OperatorError` if it is still missing or unreadable then.
+ * Reads a topic from its beginning or from the first message of `since` (ms since 1970), without a lasting group: to its
+ * end at the start of reading, or with `follow` until the signal is aborted, which is an end and not a failure. Waits for
+ * a topic that is being created: with `follow` as long as it takes, else some seconds. Throws an `OperatorError` if it is
+ * still missing or unreadable then.
  */
 export async function readTopic(
   kafka: Kafka,
   topic: string,
-  options: Waiting & { readonly follow: boolean },
+  options: Waiting & { readonly follow: boolean; readonly since?: number | undefined },
   take: (record: TopicRecord) => void,
 ): Promise<void> {
-  const { follow, ...waiting } = options
+  const { follow, since = null, ...waiting } = options
   const each: Take = (partition, messages) => {
     for (const message of messages) take({ partition, message })
   }
   try {
     if (waiting.signal.aborted) return
     const waitingLimits = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
-    const whole = await rangesOf(kafka, topic, null, waitingLimits)
-    if (follow) await readAs(kafka, topic, null, waitingLimits, each)
-    else await readRanges(kafka, topic, whole, waiting, each)
+    const ranges = await rangesOf(kafka, topic, since, waitingLimits)
+    if (follow) await readAs(kafka, topic, { ranges, endless: true }, waitingLimits, each)
+    else await readRanges(kafka, topic, ranges, waiting, each)
   } catch (error) {
     if (!waiting.signal.aborted) throw error
   }
@@ -112,11 +114,17 @@ const TAKEN_AT_ONCE = 1_000
 /** Longest time without expected records, in ms: longer than forming a group and electing a leader takes. */
 const QUIET_MS = 60_000
 
-/** Reads with a consumer in a temporary group. `ranges` null: everything, until the signal. */
+/** What to read: ranges, or everything from where they begin until the signal. */
+interface Wanted {
+  readonly ranges: Ranges
+  readonly endless: boolean
+}
+
+/** Reads with a consumer in a temporary group. */
 async function readAs(
   kafka: Kafka,
   topic: string,
-  ranges: Ranges | null,
+  wanted: Wanted,
   waiting: Waiting & { readonly withinMs: number },
   take: Take,
 ): Promise<void> {
@@ -130,7 +138,7 @@ async function readAs(
   try {
     await onceTopicSettled(topic, () => consumer.connect(), waiting)
     await onceTopicSettled(topic, () => consumer.subscribe({ topics: [topic], fromBeginning: true }), waiting)
-    await untilRead(consumer, topic, ranges, waiting.signal, take)
+    await untilRead(consumer, topic, wanted, waiting.signal, take)
   } finally {
     await consumer.disconnect().catch(() => undefined)
     await forgetGroup(kafka, groupId)
@@ -141,11 +149,11 @@ async function readAs(
 function untilRead(
   consumer: Consumer,
   topic: string,
-  ranges: Ranges | null,
+  { ranges, endless }: Wanted,
   signal: AbortSignal,
   take: Take,
 ): Promise<void> {
-  const left = ranges === null ? null : new Map(ranges)
+  const left = endless ? null : new Map(ranges)
   let ended = false
   let [inWork, quiet]: [number, NodeJS.Timeout | undefined] = [0, undefined]
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -201,9 +209,9 @@ function untilRead(
   onPassedOver(consumer, ({ partition, next }) => reached(partition, BigInt(next)))
   watchQuiet()
   consumer
-    .run({ autoCommit: false, partitionsConsumedConcurrently: Math.max(1, ranges?.size ?? 1), eachBatch })
+    .run({ autoCommit: false, partitionsConsumedConcurrently: Math.max(1, left?.size ?? 1), eachBatch })
     .catch(fail)
-  for (const [partition, { from }] of ranges ?? []) consumer.seek({ topic, partition, offset: String(from) })
+  for (const [partition, { from }] of ranges) consumer.seek({ topic, partition, offset: String(from) })
   return promise
 }
 

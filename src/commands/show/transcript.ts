@@ -62,14 +62,29 @@ function printMessage(message: RecordedMessage, out: (line: string) => void): vo
 /** An answer field by field where it is an object, else as it was written. */
 function saidIn(answer: unknown, raw: string | null): string[] {
   const read = answer ?? parsed(raw)
-  if (typeof read !== 'object' || read === null || Array.isArray(read)) return linesOf(raw ?? JSON.stringify(answer))
+  if (!isObject(read)) return linesOf(raw ?? JSON.stringify(answer))
   return Object.entries(read).flatMap(([name, value]) => {
-    if (Array.isArray(value) && value.length > 1)
-      return [`${printable(name, 60)}:`, ...value.map((each) => `  ${printable(JSON.stringify(each), MOST_SAID)}`)]
-    const [first = '', ...rest] = linesOf(typeof value === 'string' ? value : JSON.stringify(value))
+    const rows = rowsOf(value)
+    if (rows.length > 1) return [`${printable(name, 60)}:`, ...rows.map((row) => `  ${printable(row, MOST_SAID)}`)]
+    const [first = '', ...rest] = linesOf(inWords(value))
     return [`${printable(name, 60)}: ${first}`, ...rest.map((line) => `  ${line}`)]
   })
 }
+
+/** The items of a list, or the fields of an object. */
+function rowsOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(inWords)
+  return isObject(value) ? Object.entries(value).map(([name, field]) => `${name}: ${inWords(field)}`) : []
+}
+
+/** For a person: without the quotes and brackets of JSON. */
+function inWords(value: unknown): string {
+  if (typeof value === 'string') return value
+  return Array.isArray(value) || isObject(value) ? rowsOf(value).join(', ') || 'none' : JSON.stringify(value)
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function linesOf(text: string): string[] {
   return text.split('\n').map((line) => printable(line, MOST_SAID))
