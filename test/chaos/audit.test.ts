@@ -76,6 +76,7 @@ function whole(): Evidence {
     asked: [asked('a', 'q')],
     shadows: [],
     off: [],
+    holdUps: [],
     offsets: [{ topic: 'posts', partition: 0, committed: '1', end: '1' }],
   }
 }
@@ -105,6 +106,17 @@ function editedAfter(ms: number): Evidence {
 it('lets a thread that was forgotten begin anew without its comments, and no other', () => {
   expect(audit(editedAfter(60_000)).breaches).toEqual([])
   expect(audit(editedAfter(1_000)).breaches).toEqual([expect.stringContaining('rumor~p~r2 lacks c')])
+})
+
+it('lets a deletion that a fault held up come to a thread that was forgotten meanwhile, and no other', () => {
+  const evidence = whole()
+  const sent = Date.parse(AT) + 1_000
+  const deletion = { ...comment('c', 'p', { deleted: true }), timestamp: sent }
+  const deleted = { ...evidence, comments: [...evidence.comments, deletion] }
+  const counted = [expect.stringContaining('rumor~p~r1 counts c, which it must not')]
+  expect(audit(deleted).breaches).toEqual(counted)
+  expect(audit({ ...deleted, holdUps: [{ from: sent - 500, to: sent + 11_000 }] }).breaches).toEqual([])
+  expect(audit({ ...deleted, holdUps: [{ from: sent - 9_000, to: sent - 500 }] }).breaches).toEqual(counted)
 })
 
 it('misses no verdict of a protocol that was off when the post came, and any other', () => {

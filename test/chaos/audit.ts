@@ -22,6 +22,8 @@ export interface Evidence {
   readonly shadows: readonly Shadow[]
   /** Protocols that were off for a while. */
   readonly off: readonly NonNullable<Told['off']>[]
+  /** Faults from begin to end, ms: what is sent meanwhile may be taken when they are over. */
+  readonly holdUps: readonly { readonly from: number; readonly to: number }[]
   /** What the group committed, and where each partition ends. */
   readonly offsets: readonly { topic: string; partition: number; committed: string; end: string }[]
 }

@@ -66,7 +66,7 @@ export const DEAD_HEADER = 'chaos-dead'
  * subject are the times of its final verdicts, after which its thread is forgotten.
  */
 export function expectedOf(
-  { posts, comments, counterspeech }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech'>,
+  { posts, comments, counterspeech, holdUps }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'holdUps'>,
   letters: ReadonlyMap<string, string>,
   endsOf: (name: string) => readonly number[],
 ): Expected {
@@ -96,15 +96,17 @@ export function expectedOf(
     }
   }
 
+  const takenBy = (at: number) =>
+    Math.max(at, ...holdUps.flatMap(({ from, to }) => (at > from - SLACK_MS && at < to ? [to + SLACK_MS] : [])))
   const mayBeForgotten = (name: string, at: number) =>
-    endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < at)
+    endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < takenBy(at))
   const threads = new Map<string, Thread>()
   fold('posts', posts, (message, _, at) => {
     const name = nameOf(message.tenant, message.id)
     const thread = threads.get(name)
     // Then its comments are as well, and it begins anew.
     if (thread !== undefined && mayBeForgotten(name, at)) {
-      thread.begunAnew = at
+      thread.begunAnew = takenBy(at)
       if (thread.text !== null) thread.said.add(thread.text)
     }
     return takePost(threads, message, at)

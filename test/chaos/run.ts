@@ -277,6 +277,7 @@ async function rehearse(
   const done: Done[] = []
   const shadows: Shadow[] = []
   const off: NonNullable<Told['off']>[] = []
+  const holdUps: { from: number; to: number }[] = []
   for (const [index, fault] of plan.entries()) {
     const worker = workers[fault.worker]
     if (worker === undefined) throw new Error(`no worker ${fault.worker}`)
@@ -289,6 +290,7 @@ async function rehearse(
     const told = await FAULTS[fault.kind](world, worker, fault)
     shadows.push(...told.shadows)
     if (told.off !== undefined) off.push(told.off)
+    holdUps.push({ from: at, to: Date.now() })
     const seconds = (Date.now() - at) / 1000
     done.push({
       kind: fault.kind,
@@ -343,6 +345,7 @@ async function rehearse(
     asked,
     shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
     off,
+    holdUps,
     offsets: await offsetsOf(admin),
   })
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
