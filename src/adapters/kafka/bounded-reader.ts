@@ -66,8 +66,8 @@ export async function readRanges(
   take: Take,
 ): Promise<void> {
   const wanted = new Map([...ranges].filter(([, { from, to }]) => from < to))
-  const waitingLimits = { ...waiting, withinMs: SETTLED_WITHIN_MS }
-  if (wanted.size > 0) await readAs(kafka, topic, { ranges: wanted, endless: false }, waitingLimits, take)
+  const limits = { ...waiting, withinMs: SETTLED_WITHIN_MS }
+  if (wanted.size > 0) await readAs(kafka, topic, { ranges: wanted, endless: false }, limits, take)
 }
 
 /**
@@ -88,9 +88,9 @@ export async function readTopic(
   }
   try {
     if (waiting.signal.aborted) return
-    const waitingLimits = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
-    const ranges = await rangesOf(kafka, topic, since, waitingLimits)
-    if (follow) await readAs(kafka, topic, { ranges, endless: true }, waitingLimits, each)
+    const limits = { ...waiting, withinMs: follow ? Number.POSITIVE_INFINITY : SETTLED_WITHIN_MS }
+    const ranges = await rangesOf(kafka, topic, since, limits)
+    if (follow) await readAs(kafka, topic, { ranges, endless: true }, limits, each)
     else await readRanges(kafka, topic, ranges, waiting, each)
   } catch (error) {
     if (!waiting.signal.aborted) throw error
@@ -154,6 +154,8 @@ function untilRead(
   take: Take,
 ): Promise<void> {
   const left = endless ? null : new Map(ranges)
+  // By partition, what comes next: a consumer that has joined its group again begins at the beginning.
+  const next = new Map([...ranges].map(([partition, { from }]) => [partition, from]))
   let ended = false
   let [inWork, quiet]: [number, NodeJS.Timeout | undefined] = [0, undefined]
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -173,8 +175,8 @@ function untilRead(
       quiet = setTimeout(() => fail(new OperatorError(silence(topic, left.size))), QUIET_MS)
   }
 
-  function reached(partition: number, next: bigint): void {
-    if (left !== null && next >= (left.get(partition)?.to ?? next)) left.delete(partition)
+  function reached(partition: number, upTo: bigint): void {
+    if (left !== null && upTo >= (left.get(partition)?.to ?? upTo)) left.delete(partition)
     if (left?.size === 0) end(resolve)
     else watchQuiet()
   }
@@ -183,12 +185,17 @@ function untilRead(
     const { partition } = batch
     const range = left?.get(partition)
     if (ended || (left !== null && range === undefined)) return
-    const messages = range === undefined ? batch.messages : batch.messages.filter(({ offset }) => holds(range, offset))
+    const known = next.get(partition) ?? 0n
+    // A topic that ends before what was read of it has been recreated since.
+    const from = BigInt(batch.highWatermark) < known ? 0n : known
+    const messages = batch.messages.filter(({ offset }) => holds({ from, to: range?.to }, offset))
     inWork++
     clearTimeout(quiet)
     try {
       for (let start = 0; start < messages.length; start += TAKEN_AT_ONCE) {
-        const taking = take(partition, messages.slice(start, start + TAKEN_AT_ONCE))
+        const some = messages.slice(start, start + TAKEN_AT_ONCE)
+        const taking = take(partition, some)
+        next.set(partition, BigInt(some.at(-1)?.offset ?? known) + 1n)
         if (taking === undefined) continue
         await taking
         await heartbeat()
@@ -215,9 +222,9 @@ function untilRead(
   return promise
 }
 
-function holds({ from, to }: Range, offset: string): boolean {
+function holds({ from, to }: { from: bigint; to: bigint | undefined }, offset: string): boolean {
   const at = BigInt(offset)
-  return at >= from && at < to
+  return at >= from && (to === undefined || at < to)
 }
 
 function silence(topic: string, left: number): string {
