@@ -10,20 +10,19 @@ export interface Shown extends Inspection {
 export function standingOf(one: Inspection): string {
   const { cases, deleted, thread } = one
   if (deleted) return deletedStanding(one)
-  if (cases.length > 0) return [...cases.map((each) => openStanding(each, one.at)), ...stillDue(one)].join(' ')
+  if (cases.length > 0) return `${cases.map((each) => openStanding(each, one.at)).join(' ')}${parkedStanding(thread)}`
   const unread = one.messages.filter(({ outcome }) => outcome === 'unread').length
   const behind =
     unread === 0
       ? ''
       : ` ${unread === 1 ? 'A message' : `${unread} messages`} of it, though, ${unread === 1 ? 'is' : 'are'} in Kafka and not read yet.`
   if (thread === null) return `${forgottenStanding(one)}${behind}`
-  return `${storedStanding(one, thread)}${behind}`
+  return `${storedStanding(one, thread)}${parkedStanding(thread)}${behind}`
 }
 
-/** Beside its open cases: what keeps others from being opened. */
-function stillDue({ paused, thread }: Inspection): string[] {
-  const isDue = thread !== null && thread.dueSince !== null
-  return isDue && paused.length > 0 ? [`It is due for more, which must wait (paused: ${paused.join(', ')}).`] : []
+function parkedStanding(thread: Inspection['thread']): string {
+  const parkedFor = thread?.parkedFor ?? []
+  return parkedFor.length === 0 ? '' : ` It waits for ${parkedFor.join(', ')} to be resumed.`
 }
 
 /** What each protocol has said last: `rumor~p~r1 says rumor`. */
@@ -88,7 +87,6 @@ function forgottenStanding(one: Inspection): string {
 }
 
 function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread']>): string {
-  const { paused, at } = one
   if (thread.status === 'unrouted') return 'No protocol judges it: see the settings’ protocols and routes.'
   if (!thread.post)
     return `Its post has not arrived: ${thread.comments.accepted} comments wait for it, and become dead letters after threads.orphanWait.`
@@ -101,9 +99,8 @@ function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread'
         : 'Judged before; the verdict is not among the records read. '
       : `Judged: ${lastSaid(last)}. `
   if (thread.dueSince !== null) {
-    const waiting = Math.max(0, Math.round((at - thread.dueSince) / 1000))
-    const because = paused.length === 0 ? '' : ` (paused: ${paused.join(', ')})`
-    return `${judged}It is due since ${clockTime(thread.dueSince)} (${waiting} s), and waits for a case to be opened${because}.`
+    const waiting = Math.max(0, Math.round((one.at - thread.dueSince) / 1000))
+    return `${judged}It is due since ${clockTime(thread.dueSince)} (${waiting} s), and waits for a case to be opened.`
   }
   if (thread.final)
     return `${judged}That was for good${numbers.every(({ final }) => final) ? '' : ', but for what is still open'}.`

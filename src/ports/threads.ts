@@ -112,6 +112,8 @@ export interface ThreadState {
   readonly observedGeneration: number
   /** When it became due, ms of wall time; null if only stream time made it due. */
   readonly dueSince: number | null
+  /** Protocols that were paused when it was due, in order: for each it becomes due again when that is resumed. */
+  readonly parkedFor: readonly string[]
   /** By protocol: the number of the last revision, the thread's version that it saw, and what it carries to the next. */
   readonly revisions: ReadonlyMap<
     string,

@@ -7,7 +7,7 @@ interface Opened {
   /** Ids of the opened cases. */
   readonly opened: readonly string[]
   /** Protocols that are paused, or off here: the thread becomes due when one of them is on again. */
-  readonly parkedFor: readonly string[]
+  readonly waitsFor: readonly string[]
 }
 
 const NEVER_OPENED: Revision = { revision: 0, seen: 0, final: false, openId: null, again: false, carry: null }
@@ -20,7 +20,7 @@ export function openCases(
   thread: Thread,
   { read, opening, paused }: { read: ThreadState; opening: Opening; paused: ReadonlySet<string> },
 ): Step<Opened> {
-  if (!mayOpen(thread, read, opening)) return { thread, outcome: { opened: [], parkedFor: [] } }
+  if (!mayOpen(thread, read, opening)) return { thread, outcome: { opened: [], waitsFor: [] } }
   const absent = (opening.absent ?? []).filter(
     (protocol) => !isOpen(thread, protocol) && isNews(thread, protocol, read),
   )
@@ -31,6 +31,7 @@ export function openCases(
     ...thread,
     revisions,
     absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
+    parkedFor: [...new Set([...thread.parkedFor, ...parked])].sort(),
     // A protocol whose case was still open has not judged the final snapshot yet.
     final: thread.final || (opening.final && !busy),
   }
@@ -38,7 +39,7 @@ export function openCases(
   const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
-    outcome: { opened, parkedFor: [...parked, ...absent] },
+    outcome: { opened, waitsFor: [...parked, ...absent] },
   }
 }
 

@@ -40,6 +40,8 @@ export interface Thread {
   readonly revisions: ReadonlyMap<string, Revision>
   /** By protocol that was off when the thread was due for it: the thread's version at that time. */
   readonly absent: ReadonlyMap<string, number>
+  /** Protocols that were paused when the thread was due for them, until they are resumed. */
+  readonly parkedFor: readonly string[]
   /** The positions of the last post and of the last comment that changed something, if they are known. */
   readonly postPlace: Place | undefined
   readonly commentPlace: Place | undefined
@@ -89,6 +91,7 @@ export function newThread(ref: ThreadRef): Thread {
     final: false,
     revisions: new Map(),
     absent: new Map(),
+    parkedFor: [],
     postPlace: undefined,
     commentPlace: undefined,
   }
@@ -98,10 +101,10 @@ export function newThread(ref: ThreadRef): Thread {
 export function stateOf(thread: Thread): ThreadState | null {
   if (thread.status === 'deleted' || thread.status === 'unrouted') return null
   const { ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions } = thread
-  const { nextAge, countStage, final, dueSince, generation, observedGeneration } = thread
+  const { nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor } = thread
   return {
     ...{ ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions },
-    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration },
+    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor },
     comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
     // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are
     // gone.

@@ -14,7 +14,7 @@ const message: ShownMessage = {
 }
 const thread: ShownThread = {
   ...{ status: 'threaded', post: true, text: 'x', createdAt: AT, version: 1, final: false },
-  ...{ comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 }, nextAge: null, dueSince: null },
+  ...{ comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 }, nextAge: null, dueSince: null, parkedFor: [] },
   ...{ streamNow: AT, revisions: {} },
 }
 const wait: ShownWait = {
@@ -62,9 +62,14 @@ describe('how a subject stands', () => {
     ['known to Kafka alone', { messages: [message] }, /^It came, and Redis knows nothing of it/],
     ['due at its age', { thread: { ...thread, nextAge: AT + 60_000 } }, /now, reaches 2026-01-01T12:01:00\.000Z\.$/],
     [
-      'due, and paused',
+      'due now',
       { thread: { ...thread, dueSince: AT - 5_000 }, paused: ['rumor'] },
-      /\(5 s\), and waits for a case to be opened \(paused: rumor\)\.$/,
+      /\(5 s\), and waits for a case to be opened\.$/,
+    ],
+    [
+      'parked',
+      { thread: { ...thread, parkedFor: ['rumor'] }, paused: ['hate', 'rumor'] },
+      /^It has arrived, and nothing is due\. It waits for rumor to be resumed\.$/,
     ],
     ['without its post', { thread: { ...thread, post: false } }, /^Its post has not arrived: 3 comments wait/],
     ['judged by nobody', { thread: { ...thread, status: 'unrouted' as const } }, /^No protocol judges it/],
@@ -83,9 +88,9 @@ describe('how a subject stands', () => {
       /^rumor~p~r1 is open: it was opened under others\.$/,
     ],
     [
-      'at work by one, while another may not be opened',
-      { cases: [open], thread: { ...thread, dueSince: AT }, paused: ['hate'] },
-      / 1 not yet\. It is due for more, which must wait \(paused: hate\)\.$/,
+      'at work by one, while another is paused',
+      { cases: [open], thread: { ...thread, parkedFor: ['hate'] }, paused: ['hate'] },
+      / 1 not yet\. It waits for hate to be resumed\.$/,
     ],
     [
       'judged by two',

@@ -86,6 +86,9 @@ function fields(hash: Record<string, string>): Plain {
     final: hash.final !== undefined,
     revisions: revisionsOf(hash),
     absent: Object.fromEntries(named(hash, 'absent:').map(([protocol, version]) => [protocol, Number(version)])),
+    parkedFor: named(hash, 'held:')
+      .map(([protocol]) => protocol)
+      .sort(),
     postPlace: placeOf(hash.postPlace),
     commentPlace: placeOf(hash.commentPlace),
   }

@@ -78,9 +78,9 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
     statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {
       const change = { read: state, opening, paused }
-      const { opened, parkedFor } = threads.step(state.ref, (thread) => openCases(thread, change))
+      const { opened, waitsFor } = threads.step(state.ref, (thread) => openCases(thread, change))
       for (const { record } of opening.cases) if (opened.includes(record.id)) cases.set(record.id, openedCase(record))
-      for (const protocol of parkedFor)
+      for (const protocol of waitsFor)
         parked.set(protocol, new Map(parked.get(protocol)).set(nameOf(state.ref), state.ref))
       return [...opened]
     },
@@ -96,7 +96,7 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
     async wake(protocol, now) {
       const waiting = [...(parked.get(protocol)?.values() ?? [])]
       parked.delete(protocol)
-      return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, now)) === 'woken').length
+      return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, protocol, now)) === 'woken').length
     },
 
     async expireOrphans(ref, letterOf) {

@@ -38,6 +38,9 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
     generation: Number(fields.asks ?? 0),
     observedGeneration: Number(fields.answered ?? 0),
     dueSince: fields.since === undefined ? null : Number(fields.since),
+    parkedFor: Object.keys(fields)
+      .flatMap((field) => (field.startsWith('held:') ? [field.slice(5)] : []))
+      .sort(),
     revisions: revisionsOf(fields),
   }
 }

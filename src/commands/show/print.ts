@@ -71,7 +71,7 @@ function threadIn({ thread, deleted, paused }: Inspection): string[] {
     `${status}, version ${version}${createdAt === null ? '' : `, posted ${iso(createdAt)}`}${final ? ', final' : ''}`,
     `comments: ${accepted} accepted, ${kept} kept, ${late} late, ${overAuthor} above their author's share`,
     `due: ${dueSince === null ? 'not at once' : `since ${iso(dueSince)}`}; next checkpoint by age: ${nextAge === null ? 'none' : iso(nextAge)}; the stream's clock: ${streamClock(streamNow)}`,
-    ...(paused.length === 0 ? [] : [`paused: ${paused.join(', ')}`]),
+    ...(paused.length === 0 ? [] : [`protocols that are paused: ${paused.join(', ')}`]),
   ]
 }
 
