@@ -18,7 +18,7 @@ interface VerdictsOptions {
 
 /**
  * `gavel verdicts`: prints the verdicts topic, or its newest verdicts in the order in which they were decided, and with
- * `--follow` new verdicts as they arrive; resolves to how many were printed.
+ * `--follow` new verdicts as they arrive; resolves to how many were found.
  */
 export const command: Command<VerdictsOptions, number> = {
   options: [
@@ -34,7 +34,7 @@ export const command: Command<VerdictsOptions, number> = {
     'Examples:',
     '  $ gavel verdicts --last 20',
     '  $ gavel verdicts --follow --json | jq .label',
-    '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r .degraded[]',
+    '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r ".degraded[]"',
   ].join('\n'),
   async run({ options: { follow = false, protocol, since, last }, json, settings: read, terminal, signal }) {
     const settings = read()
@@ -51,7 +51,9 @@ export const command: Command<VerdictsOptions, number> = {
       if (newest === null) print(one.data)
       else newest.add(one.data)
     })
-    for (const one of newest?.all() ?? []) print(one)
+    // Those read before Ctrl-C are not the newest.
+    if (newest !== null && signal.aborted) terminal.say('Stopped before the end of the topic: nothing to print.')
+    else for (const one of newest?.all() ?? []) print(one)
     return count
   },
   print(count, { options: { follow = false }, signal, terminal }) {
@@ -63,7 +65,7 @@ export const command: Command<VerdictsOptions, number> = {
 function newestOf(most: number) {
   const kept: Verdict[] = []
   const trim = () => {
-    kept.sort((a, b) => Date.parse(a.timing.decidedAt) - Date.parse(b.timing.decidedAt))
+    kept.sort((a, b) => (Date.parse(a.timing.decidedAt) || 0) - (Date.parse(b.timing.decidedAt) || 0))
     kept.splice(0, kept.length - most)
   }
   return {

@@ -13,7 +13,7 @@ type Missing = Readonly<Record<string, string>> | null
 const TRY_MS = 1_000
 /** What is waited for is logged once in this time, in ms. */
 const SAY_MS = 10_000
-/** Who has not answered the first time by now is waited for, in ms. */
+/** If the first check takes longer than this, in ms, the process opens its port and says that it waits. */
 const SOON_MS = 2_000
 const NO_ANSWER_YET: Missing = { dependencies: 'have not all answered yet' }
 
@@ -46,6 +46,8 @@ export async function dependenciesAnswer(
       const next: Promise<Missing> = missing === NO_ANSWER_YET ? first : sleep(TRY_MS).then(() => missingOf(settings))
       const found = await Promise.race([next, stop])
       if (found === 'stopped') return false
+      // What is missing is news, and said at once.
+      if (missing === NO_ANSWER_YET) saidAt = Number.NEGATIVE_INFINITY
       missing = found
     }
     return true

@@ -194,20 +194,21 @@ export function serversOf(client: Redis | Cluster): readonly Redis[] {
 }
 
 /**
- * Throws an error for a person, with what to set and without secrets, if a new fail-fast connection gets no answer or was
- * silent once, or its Redis is of another kind than the settings say.
+ * Throws an error for a person, with what to set and without secrets, if a new fail-fast connection gets no answer or
+ * meets silence, or its Redis is of another kind than the settings say.
  */
 export async function checkRedis(client: Redis, settings: RedisSettings): Promise<void> {
   const where = redisAddresses(settings)
   const heard: string[] = []
   const silence = Promise.withResolvers<never>()
-  const hear = (error: unknown) => {
-    const messages = messagesOf(error)
-    heard.push(...messages)
-    if (messages.some((message) => message.startsWith('Socket timeout'))) silence.reject(error)
+  const hear = (error: unknown) => heard.push(...messagesOf(error))
+  // A single silent node or sentinel is no trouble: another answers.
+  const hearAll = (error: unknown) => {
+    if (messagesOf(error).some((message) => SILENT.test(message))) silence.reject(error)
   }
   const events = ['error', 'node error', 'sentinelError']
   for (const event of events) client.on(event, hear)
+  client.on('error', hearAll)
   try {
     const isNode = /^cluster_enabled:1/m.test(await Promise.race([client.info('cluster'), silence.promise]))
     if (isNode && settings.cluster.length === 0)
@@ -221,9 +222,12 @@ export async function checkRedis(client: Redis, settings: RedisSettings): Promis
     throw new OperatorError(`Redis does not answer at ${where.join(', ')}. ${what}`, { cause: error })
   } finally {
     for (const event of events) client.off(event, hear)
+    client.off('error', hearAll)
   }
 }
 
+/** What ioredis says of a server, of sentinels and of a cluster's nodes that took a connection and were silent. */
+const SILENT = /Socket timeout|Command timed out|^timeout$/m
 const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
 
 /** Which setting to change, judged by Redis's reply; null if unknown. */
@@ -239,8 +243,7 @@ function refusal(heard: string, { cluster, sentinels, sentinelMaster }: RedisSet
   if (/NOPERM/.test(heard)) return 'Its user lacks rights that Gavel needs: see docs/connections.md.'
   if (/invalid reply: null/.test(heard))
     return `Its sentinels know no master called ${sentinelMaster}: set redis.sentinelMaster.`
-  if (/Socket timeout/.test(heard))
-    return `Something takes connections there and answered nothing for ${SILENCE_MS / 1000} s. ${ANYTHING_ELSE}`
+  if (SILENT.test(heard)) return `Something takes connections there and answers nothing. ${ANYTHING_ELSE}`
   if (/cluster support disabled/.test(heard)) return 'It is not a cluster: set REDIS_URL and leave redis.cluster empty.'
   return null
 }

@@ -62,7 +62,7 @@ function printMessage(message: RecordedMessage, out: (line: string) => void): vo
 /** An answer field by field where it is an object, else as it was written. */
 function saidIn(answer: unknown, raw: string | null): string[] {
   const read = answer ?? parsed(raw)
-  if (!isObject(read)) return linesOf(raw ?? JSON.stringify(answer))
+  if (!isObject(read)) return linesOf(raw ?? asJson(answer))
   return Object.entries(read).flatMap(([name, value]) => {
     const rows = rowsOf(value)
     if (rows.length > 1) return [`${printable(name, 60)}:`, ...rows.map((row) => `  ${printable(row, MOST_SAID)}`)]
@@ -72,15 +72,27 @@ function saidIn(answer: unknown, raw: string | null): string[] {
 }
 
 /** The items of a list, or the fields of an object. */
-function rowsOf(value: unknown): string[] {
-  if (Array.isArray(value)) return value.map(inWords)
-  return isObject(value) ? Object.entries(value).map(([name, field]) => `${name}: ${inWords(field)}`) : []
+function rowsOf(value: unknown, levels = LEVELS_IN_WORDS): string[] {
+  if (Array.isArray(value)) return value.map((item) => inWords(item, levels - 1))
+  return isObject(value) ? Object.entries(value).map(([name, field]) => `${name}: ${inWords(field, levels - 1)}`) : []
 }
+/** What is nested deeper is shown as JSON. */
+const LEVELS_IN_WORDS = 3
 
 /** For a person: without the quotes and brackets of JSON. */
-function inWords(value: unknown): string {
+function inWords(value: unknown, levels = LEVELS_IN_WORDS): string {
   if (typeof value === 'string') return value
-  return Array.isArray(value) || isObject(value) ? rowsOf(value).join(', ') || 'none' : JSON.stringify(value)
+  if (Array.isArray(value) && value.length === 0) return 'none'
+  const rows = levels > 0 ? rowsOf(value, levels) : []
+  return rows.length > 0 ? rows.join(', ') : asJson(value)
+}
+
+function asJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return '(nested too deeply to be shown)'
+  }
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -167,7 +167,7 @@ export async function bench(
   say(`  p50 ${bareCase.p50} ms, p95 ${bareCase.p95} ms`)
   const warmUpSeconds = plan.halfLoadSeconds / 3
   const halfPosts = Math.ceil(rate * (warmUpSeconds + plan.halfLoadSeconds))
-  const load = `${rate.toFixed(1)} posts a second for ${plan.halfLoadSeconds} s, and ${warmUpSeconds.toFixed(0)} s before`
+  const load = `${rate.toFixed(1)} posts a second for ${plan.halfLoadSeconds} s, and ${warmUpSeconds.toFixed(1)} s before`
   const half = await phase(`half load: ${load}`, {
     latencyMs: plan.latencyMs,
     changes: { ...slots, GAVEL_CHECKPOINTS_COUNTS: String(plan.commentsPerPost) },
@@ -243,8 +243,8 @@ async function depthsOnTopic(kafka: Kafka, settings: Settings, signal: AbortSign
 }
 
 /**
- * How long verdicts took that came at least so many seconds after the first. As the yardstick, which has run at full load
- * before, the service is measured when V8 has optimized its code.
+ * How long verdicts took that came at least so many seconds after the first. The yardstick has run at full load before; so
+ * the service, too, is measured only once V8 has optimized its code.
  */
 function timesAfter(seen: Seen, seconds: number): Pick<BenchReport, 'parts' | 'overheadMs' | 'latencyMs'> {
   const first = seen.ticks.find(({ published }) => published.length > 0)
