@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Incarnation } from '../src/adapters/redis/incarnation.ts'
 import { isOutOfMemory } from '../src/adapters/redis/memory.ts'
+import { StoreSuspended } from '../src/ports/cases.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { TopicReader } from '../src/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
@@ -9,7 +10,7 @@ import type { PressureSignal } from './backpressure.ts'
 const HYSTERESIS = 0.05
 /** Redis that has refused a write counts as full until its memory use is below this share: small writes pass before large ones. */
 const WRITABLE_BELOW = 0.98
-/** Wait before a write that Redis had no memory for is retried, in ms. */
+/** Wait before a write is retried for which Redis had no memory, or not the data, in ms. */
 const RETRY_MS = 1_000
 
 const WHAT_TO_DO = {
@@ -23,7 +24,7 @@ const FULL =
 
 /**
  * Watches whether Redis still has the data written to it, and memory for more. If data or memory is missing, intake
- * pauses; a batch that Redis had no memory for is retried until it is stored.
+ * pauses; a batch that Redis had no memory for, or that came to data older than is known, is retried until it is stored.
  */
 export function storeWatch(deps: {
   incarnation: Incarnation
@@ -59,8 +60,8 @@ export function storeWatch(deps: {
         await task()
         return
       } catch (error) {
-        if (!isOutOfMemory(error) || stopping.signal.aborted) throw error
-        setRefused(true)
+        if (stopping.signal.aborted || !(isOutOfMemory(error) || error instanceof StoreSuspended)) throw error
+        if (isOutOfMemory(error)) setRefused(true)
         await sleep(RETRY_MS, undefined, { signal: stopping.signal })
         await heartbeat()
       }

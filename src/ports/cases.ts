@@ -17,7 +17,7 @@ export interface LostCall extends Call {
   readonly key: string
 }
 
-/** No case can be taken over now: the store has lost data, or has just restarted and may have. */
+/** No case can be taken over, and no message written, now: the store has lost data, or has just restarted and may have. */
 export class StoreSuspended extends Error {
   constructor() {
     super('store suspended: data lost or just restarted')

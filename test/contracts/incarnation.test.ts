@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { redisIncarnation } from '../../src/adapters/redis/incarnation.ts'
-import { keysUnder } from '../../src/adapters/redis/keys.ts'
+import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
@@ -95,6 +95,37 @@ describe('an incarnation of the data', () => {
     await rolledBack(() => living.advance())
     expect(await living.advance()).toBe('rolled-back')
     expect(await redisIncarnation(client, keys).begin(new Map(), true)).toBe('rolled-back')
+  })
+
+  it('takes no message where Redis went back behind what the process was told, and takes it when that was restored', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    const threads = redisThreads(client, keys, KEEP, living.token)
+    const arrival = { firstDue: 0, now: 0, threaded: true, atOnce: false }
+    const said = (id: string, offset: number) => ({
+      kind: 'said' as const,
+      comment: { id, text: 'x', createdAt: 1 },
+      origin: () => ({ topic: 'comments', partition: 0, offset: String(offset), timestamp: 0, raw: '', bytes: 0 }),
+      place: { partition: 0, offset: String(offset), timestamp: 0 },
+    })
+    const put = (id: string, offset: number) => threads.putComments(REF, [said(id, offset)], 0, RULES)
+    await threads.putPost(REF, POST, arrival, RULES)
+    await rolledBack(async () => {
+      await put('lost', 1)
+      await living.advance()
+    })
+    await client.hdel(keys.thread(memberOf(REF)), 'commentPlace', 'n')
+    await client.del(keys.comments(memberOf(REF)))
+    // It does not know of the loss yet: this one stands behind what was lost, which would count as taken.
+    await expect(put('next', 2)).rejects.toThrow(StoreSuspended)
+    await expect(threads.putPost(REF, { ...POST, text: 'edited' }, arrival, RULES)).rejects.toThrow(StoreSuspended)
+    expect(await living.advance()).toBe('rolled-back')
+    await expect(put('next', 2)).rejects.toThrow(StoreSuspended)
+    const recovery = redisThreads(client, keys, KEEP)
+    expect(await recovery.putComments(REF, [said('lost', 1)], 0, RULES)).toEqual(['judged'])
+    await living.createIncarnation(new Map())
+    expect(await living.advance()).toBeNull()
+    expect(await put('next', 2)).toEqual(['judged'])
   })
 
   it('shows a process that starts alone that Kafka knows of more, and spares one beside others', async () => {

@@ -17,7 +17,7 @@ export interface FencingToken {
   readonly watermark: number
   readonly serverRun: string
 }
-const TOKEN = ['incarnationId', 'watermark', 'serverRun'] as const
+export const TOKEN = ['incarnationId', 'watermark', 'serverRun'] as const
 
 /** A token that always holds, for tests and commands that don't watch the incarnation. */
 export const NO_FENCING = (): FencingToken => ({ incarnationId: '', watermark: 0, serverRun: '' })

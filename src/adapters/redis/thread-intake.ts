@@ -2,7 +2,9 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
+import { StoreSuspended } from '../../ports/cases.ts'
 import { type CommentChange, type Place, type ThreadStore, TOMBSTONES } from '../../ports/threads.ts'
+import { TOKEN } from './incarnation.ts'
 import { memberOf, threadKeys } from './keys.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
@@ -12,10 +14,14 @@ const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions
 
 const putPost = script('threads/put-post', {
   keys: [...THREAD, 'due', 'incarnation'],
-  args: ['member', 'post', 'at', 'firstDue', 'now', 'window', 'counts[]', 'threaded', 'judgedAtOnce', 'keep', 'place'],
+  args: [
+    ...(['member', 'post', 'at', 'firstDue', 'now', 'window', 'counts[]', 'threaded', 'judgedAtOnce'] as const),
+    ...(['keep', 'place'] as const),
+    ...TOKEN,
+  ],
 })
 const putComments = script('threads/put-comments', {
-  keys: [...THREAD, 'due'],
+  keys: [...THREAD, 'due', 'incarnation'],
   args: [
     'member',
     'now',
@@ -29,6 +35,7 @@ const putComments = script('threads/put-comments', {
     'rankEnd',
     'tombstones',
     'withOrigins',
+    ...TOKEN,
     'changes[].kind',
     'changes[].id',
     'changes[].createdAt',
@@ -58,32 +65,36 @@ const origin = z.object({
 const EXPIRED_AT_ONCE = 500
 const EXPIRY_STEPS = 100
 
-/** Writes messages to threads, and expires orphans. */
+/** Writes messages to threads, and expires orphans. Writing throws `StoreSuspended` if the data are not those that are known. */
 export function threadIntake({
   client,
   keys,
   settings,
+  token,
 }: ThreadContext): Pick<ThreadStore, 'putPost' | 'putComments' | 'expireOrphans'> {
   return {
     async putPost(ref, value, put, rules) {
       const member = memberOf(ref)
       return outcome.parse(
-        await putPost(client, {
-          ...threadKeys(keys, member),
-          due: keys.due,
-          incarnation: keys.incarnation,
-          member,
-          post: JSON.stringify(value),
-          at: value.createdAt,
-          firstDue: put.firstDue,
-          now: put.now,
-          window: rules.window,
-          counts: rules.counts,
-          threaded: put.threaded,
-          judgedAtOnce: put.atOnce,
-          keep: settings.keepTombstoneMs,
-          place: placeOf(put.place),
-        }),
+        notSuspended(
+          await putPost(client, {
+            ...threadKeys(keys, member),
+            due: keys.due,
+            incarnation: keys.incarnation,
+            member,
+            post: JSON.stringify(value),
+            at: value.createdAt,
+            firstDue: put.firstDue,
+            now: put.now,
+            window: rules.window,
+            counts: rules.counts,
+            threaded: put.threaded,
+            judgedAtOnce: put.atOnce,
+            keep: settings.keepTombstoneMs,
+            place: placeOf(put.place),
+            ...token(),
+          }),
+        ),
       )
     },
 
@@ -94,6 +105,7 @@ export function threadIntake({
         putComments(client, {
           ...threadKeys(keys, member),
           due: keys.due,
+          incarnation: keys.incarnation,
           member,
           now,
           window: rules.window,
@@ -106,10 +118,11 @@ export function threadIntake({
           rankEnd: RANK_LIMIT,
           tombstones: TOMBSTONES,
           withOrigins,
+          ...token(),
           changes: changes.map((change) => changeOf(change, rank, withOrigins)),
         })
-      const first = await put(false)
-      const given = first === 'origins' ? await put(true) : first
+      const first = notSuspended(await put(false))
+      const given = first === 'origins' ? notSuspended(await put(true)) : first
       return z.array(outcome).length(changes.length).parse(given)
     },
 
@@ -132,6 +145,11 @@ export function threadIntake({
       return total
     },
   }
+}
+
+function notSuspended(reply: unknown): unknown {
+  if (reply === 'still') throw new StoreSuspended()
+  return reply
 }
 
 function changeOf(change: CommentChange, rankOf: (id: string) => number, withOrigin: boolean) {

@@ -1,9 +1,11 @@
--- Writes comments and deletions of comments to their thread; returns an outcome for each, in order, or `origins`, with nothing
--- done, if the post is missing and the comments' origins are not given.
+-- Writes comments and deletions of comments to their thread; returns an outcome for each, in order. With nothing done it
+-- returns `origins` if the post is missing and the comments' origins are not given, and `still` if the data are not those that
+-- the caller knows.
 --@include due-now
 --@include place
 --@include authors
 --@include revisions
+--@include fencing
 --@key thread
 --@key comments
 --@key sample
@@ -11,6 +13,7 @@
 --@key orphans
 --@key authors
 --@key revisions
+--@key incarnation
 --@arg member
 --@arg now               wall time, ms
 --@arg window            ms after the post in which comments belong to its thread
@@ -23,6 +26,9 @@
 --@arg rank_end          above every rank
 --@arg tombstones        deletions remembered for each comment that the thread may keep
 --@arg with_origins      1 if the changes have their origins
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
 --@arg changes[].kind    said or deleted
 --@arg changes[].id
 --@arg changes[].created_at
@@ -31,6 +37,7 @@
 --@arg changes[].origin  JSON: where it came from, kept while its post is missing; empty without `with_origins`
 --@arg changes[].place   where the message stands in its topic; empty if unknown
 --@arg changes[].author  hash; empty if unknown
+if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'still' end
 local TOMBSTONE = '{}'
 -- Deleted comments have sample scores above every rank, so that they take no place from kept ones. Those that were never seen
 -- rank after the others, so that they can't push these out and let a deleted comment return.

@@ -1,8 +1,9 @@
--- Writes a new or edited post to its thread; returns the outcome.
+-- Writes a new or edited post to its thread; returns the outcome, or `still` if the data are not those that the caller knows.
 --@include due-now
 --@include revisions
 --@include place
 --@include authors
+--@include fencing
 --@key thread
 --@key due
 --@key orphans
@@ -22,6 +23,10 @@
 --@arg judged_at_once    1 if some protocol judges the post by itself
 --@arg keep              how long a thread that nobody judges is remembered, ms
 --@arg place             where the post stands in its topic; empty if unknown
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'still' end
 local known_post, n, stage, gone, last_place, over_author =
   unpack(redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace', 'crowd'))
 if gone then return 'deleted' end
