@@ -168,6 +168,7 @@ const allSettings = z.strictObject({
       (roles) => roles.default !== undefined,
       'default is missing',
     ),
+    onFiltered: z.enum(['stop', 'next']),
     prices: byName(
       z.strictObject({ prompt: z.number().min(0), cached: z.number().min(0), completion: z.number().min(0) }),
     ),
@@ -231,6 +232,8 @@ const allSettings = z.strictObject({
     .strictObject({
       maxComments: z.int().min(1).max(10_000),
       maxPerAuthor: z.int().min(1).nullable(),
+      maxUnnamed: z.int().min(1).nullable(),
+      placeholders: z.array(z.string().min(1).max(200)),
       maxTextChars: z.int().min(100),
       orphanWait: duration,
       keepAfterFinal: duration,

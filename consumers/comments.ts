@@ -56,17 +56,18 @@ function requireOutcome(outcome: Outcome | undefined): Outcome {
   return outcome
 }
 
-function changeOf(message: CommentMessage, from: Incoming, { textChars }: ThreadRules): CommentChange {
-  const { id, createdAt, parentId, text, author, authorSince } = message
+function changeOf(message: CommentMessage, from: Incoming, { textChars, isPlaceholder }: ThreadRules): CommentChange {
+  const { id, createdAt, parentId, text, author, authorSince, odd } = message
   const place = placeOf(from)
   if (message.deleted === true) return { kind: 'deleted', id, createdAt, place }
   const comment: Comment = {
     id,
     ...(parentId === undefined ? {} : { parentId }),
     ...shortened(text ?? '', textChars),
-    ...(author === undefined ? {} : { author }),
+    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     createdAt,
+    ...(odd === undefined ? {} : { odd }),
   }
   return {
     kind: 'said',

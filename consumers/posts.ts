@@ -90,18 +90,19 @@ export function arrivalOf(
 }
 
 function postOf(
-  { id, text, author, authorSince, lang, createdAt, media }: PostMessage,
-  { textChars }: ThreadRules,
+  { id, text, author, authorSince, lang, createdAt, media, odd }: PostMessage,
+  { textChars, isPlaceholder }: ThreadRules,
   descriptions: readonly string[],
 ): Post {
   return {
     id,
     ...shortened(text ?? '', textChars),
-    ...(author === undefined ? {} : { author }),
+    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
     createdAt,
     ...(media === undefined ? {} : { media: media.map((medium, at) => mediumOf(medium, descriptions[at], textChars)) }),
+    ...(odd === undefined ? {} : { odd }),
   }
 }
 

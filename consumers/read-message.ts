@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
 import { cut, type LeftOut } from '../src/domain/cut.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
+import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../src/domain/message-json.ts'
 import type { DeadLetterReason } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
@@ -31,11 +32,11 @@ export function readMessage<Message extends { createdAt: number }>(
   if (from.value === null) return dead(from, 'invalid', 'the message has no value')
   if (from.value.length > limits.maxBytes)
     return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
-  if (from.value.length > 2 * MAX_DEPTH && depthOf(from.value) > MAX_DEPTH)
-    return dead(from, 'invalid', `nested deeper than ${MAX_DEPTH} levels`)
+  const shallow = withoutDeepFields(from.value)
+  if (shallow === null) return dead(from, 'invalid', `nested deeper than ${MAX_DEPTH} levels`)
   let json: unknown
   try {
-    json = JSON.parse(strictUtf8.decode(from.value))
+    json = parseMessage(strictUtf8.decode(shallow))
   } catch {
     return dead(from, 'not-json', 'the value is not JSON in UTF-8')
   }
@@ -50,28 +51,6 @@ export function readMessage<Message extends { createdAt: number }>(
 
 function dead(from: Incoming, reason: DeadLetterReason, detail: string): Extract<Read<never>, { ok: false }> {
   return { ok: false, reason, detail, from }
-}
-
-/**
- * Far more than any message needs. V8 takes a tenth of a second to parse a megabyte of brackets, a hundred times longer
- * than usual.
- */
-const MAX_DEPTH = 1_000
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...Buffer.from('"\\[]{}')]
-
-/** The nesting depth of this JSON; any number if it is not JSON. */
-function depthOf(json: Buffer): number {
-  let [depth, deepest, quoted] = [0, 0, false]
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (quoted) {
-      if (byte === BACKSLASH) at++
-      else if (byte === QUOTE) quoted = false
-    } else if (byte === QUOTE) quoted = true
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) deepest = Math.max(deepest, ++depth)
-    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
-  }
-  return deepest
 }
 
 /** A message's position in its topic, which the thread store remembers. */

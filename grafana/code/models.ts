@@ -26,13 +26,13 @@ export const models = () =>
           lines(
             {
               title: 'Errors by model',
-              says: `Share of each model's calls without a usable answer; the red line is the alert's 20 %. One model bad: put another first in models.roles. All bad: the endpoint or the network.`,
+              says: `Share of each model's calls without a usable answer, but for what was refused for its content; the red line is the alert's 20 %. One model bad: put another first in models.roles. All bad: the endpoint or the network.`,
               unit: 'percentunit',
               runbooks: ['GavelModelCallsFailing'],
             },
             {
               '{{model}}':
-                '(sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage", outcome!~"answered|aborted"}[$__rate_interval])) or 0 * sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage"}[$__rate_interval]))) / sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage"}[$__rate_interval]))',
+                '(sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage", outcome!~"answered|aborted|content-filter|refused"}[$__rate_interval])) or 0 * sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage"}[$__rate_interval]))) / sum by (model) (rate(gavel_llm_calls_total{stage=~"$stage"}[$__rate_interval]))',
             },
             { alertAt: 0.2, max: 1 },
           ),
@@ -69,12 +69,24 @@ export const models = () =>
             },
             { '{{model}} {{instance}}': 'max by (model, instance) (gavel_breaker_state)' },
           ),
+          lines(
+            {
+              title: 'Refused by filters',
+              says: "Calls a second that an endpoint's filter refused for what they hold, by category. Evidence about posts, not a fault: the verdict names it, and has no benign label. Sudden and of every kind: the endpoint's filter was changed.",
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{category}}': 'sum by (protocol, category) (rate(gavel_filtered_total[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
           table(
             {
               title: 'Chains',
               says: 'The models of each chain of models.roles, and whether they are called now (0), tried (1) or left alone (2) by the replica that sees them worst.',
               unit: 'short',
-              w: 12,
+              w: 6,
               h: 8,
               runbooks: ['GavelNoModel'],
             },

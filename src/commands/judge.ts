@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { preparedLibrary } from '../composition/prepared-library.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
@@ -16,6 +17,8 @@ import { withRecording } from './with-recording.ts'
 export interface Judged {
   readonly verdicts: number
   readonly undecided: number
+  /** Undecided ones for which a model, or Gavel, is to blame. */
+  readonly failed: number
   readonly refused: number
   /** Subjects that contain nothing for the protocol to judge. */
   readonly unrouted: number
@@ -69,9 +72,12 @@ export const command: Command<Options, Judged> = {
     const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
     return judgeFile(settings(), file, { ...options, finalAge, transcript, json }, io)
   },
-  print({ verdicts, undecided, refused, unrouted }, { options: { protocol }, terminal }) {
+  print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol }, terminal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
     if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
+    if (verdicts === 0 && refused > 0) throw new OperatorError('Nothing was judged: every line was refused.')
+    if (verdicts > 0 && failed === verdicts)
+      throw new OperatorError('Nothing could be decided: each verdict says in "degraded" what failed.')
   },
 }
 
@@ -84,7 +90,7 @@ type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
  */
 export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
   const { terminal, signal } = io
-  const counts = { verdicts: 0, undecided: 0, refused: 0, unrouted: 0 }
+  const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
   const kinds = PROTOCOLS.filter(({ name }) => name === options.protocol)
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
@@ -105,7 +111,10 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
         signal,
         judged(verdict, json) {
           counts.verdicts++
-          if (verdict.decidedBy === 'none') counts.undecided++
+          if (verdict.decidedBy === 'none') {
+            counts.undecided++
+            if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
+          }
           printVerdict(verdict, json, options, terminal)
           terminal.progress(`${counts.verdicts} judged`)
         },

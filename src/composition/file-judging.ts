@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { memoryTopics } from '../adapters/memory/topics.ts'
+import { openAiModel } from '../adapters/openai/model.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
@@ -14,6 +15,7 @@ import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { memoryService } from './memory-service.ts'
+import { watchedEndpoint } from './watched-endpoint.ts'
 
 type LibraryShown = Pick<Library, 'find' | 'embedder'>
 
@@ -64,6 +66,8 @@ export interface FileJudgingIo {
  */
 export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
   const { protocol, file, format } = judging
+  const endpoint = watchedEndpoint(judging.model ?? openAiModel(given.openai), given.openai, Date.now)
+  const stopped = () => io.signal.aborted || endpoint.dead() !== null
   // In a stream a thread ends at a set age; a file holds the whole thread.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: judging.finalAge } }
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
@@ -87,7 +91,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     },
     descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     streamClock: { idleAfter: 0, atEnd: 'finish' },
-    ...(judging.model === undefined ? {} : { model: judging.model }),
+    model: endpoint.model,
     ...(judging.library === undefined ? {} : { library: judging.library }),
     ...(judging.kinds === undefined ? {} : { kinds: judging.kinds }),
   })
@@ -114,7 +118,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     )
     for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
-    while (!io.signal.aborted) {
+    while (!stopped()) {
       await taking.watch()
       await opener.openDue()
       const entries = await outbox.next('judge', 100, 20)
@@ -125,6 +129,8 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   } finally {
     await service.close()
   }
+  const dead = endpoint.dead()
+  if (dead !== null && !io.signal.aborted) throw dead
 }
 
 function reportingTo(io: FileJudgingIo): Report {

@@ -45,9 +45,9 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
 export function gatewaySettings(settings: Settings, secret: string): GatewaySettings {
   const { models, memo, limits, budgets, breaker } = settings
   const { coolDown, maxCoolDown, ...breaking } = breaker
-  const { slots, roles, prices, latencyTolerance, imageTokens } = models
+  const { slots, roles, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
-    ...{ slots, roles, prices, latencyTolerance, imageTokens },
+    ...{ slots, roles, onFiltered, prices, latencyTolerance, imageTokens },
     callTimeoutMs: models.callTimeout,
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },

@@ -4,6 +4,7 @@ import { counterspeech } from '../../consumers/counterspeech.ts'
 import { type TopicIntake, topicIntake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import type { ReadLimits } from '../../consumers/read-message.ts'
+import { placeholders } from '../domain/placeholders.ts'
 import { type SamplingRank, samplingKeyVersion } from '../domain/sampling-rank.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { verdictId } from '../domain/verdict.ts'
@@ -117,6 +118,8 @@ function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingR
     counts: checkpoints.counts,
     cap: threads.maxComments,
     perAuthor: threads.maxPerAuthor,
+    perUnnamed: threads.maxUnnamed,
+    isPlaceholder: placeholders(threads.placeholders),
     samplingKeyVersion: samplingKeyVersion(samplingRank),
     rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
     textChars: threads.maxTextChars,

@@ -89,6 +89,8 @@ export type Answered<Answer> =
       readonly model: string
       /** Set if several models answered items of a batch: the model of each item, empty if the item has no answer. */
       readonly models?: readonly string[]
+      /** A filter refused it to another model before. */
+      readonly filtered?: true
     }
   | { readonly ok: false; readonly code: string; readonly detail: string }
 

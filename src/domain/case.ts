@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { filtered } from './filtered.ts'
 import { SUBJECT_KINDS } from './thread.ts'
 import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
 
@@ -52,6 +53,8 @@ export const call = z.object({
   outcome: z.string(),
   /** Absent if nothing came back that could be charged for. */
   spent: usage.pick({ promptTokens: true, cachedTokens: true, completionTokens: true, costUsd: true }).optional(),
+  /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */
+  filtered: z.object({ model: z.string(), found: z.array(filtered) }).optional(),
 })
 export type Call = z.infer<typeof call>
 

@@ -1,3 +1,5 @@
+import type { Filtered } from './filtered.ts'
+
 /** Why an ask, a case or a message could not be finished. A closed list: these are values of metric labels. */
 export const FAILURE_CODES = [
   'unreadable',
@@ -20,16 +22,34 @@ export type FailureCode = (typeof FAILURE_CODES)[number]
 export const CALL_OUTCOMES = ['answered', 'error', ...FAILURE_CODES] as const
 export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 
+/** What the operator has to mend before an endpoint answers. */
+export const TO_MEND = ['quota', 'key', 'permission', 'model'] as const
+export type ToMend = (typeof TO_MEND)[number]
+
 /** Trying again never helps. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
   /** Set if another model may do better: with this question, or because this model answers none at all. */
   readonly elsewhere: 'question' | 'model' | undefined
-  constructor(code: FailureCode, message: string, options: ErrorOptions & { elsewhere?: 'question' | 'model' } = {}) {
+  /** Of a `content-filter`: what the filter found, if it says so. */
+  readonly filtered: readonly Filtered[]
+  /** Set if the question has nothing to do with it: the account, the key or the settings are refused. */
+  readonly mend: ToMend | undefined
+  constructor(
+    code: FailureCode,
+    message: string,
+    options: ErrorOptions & {
+      elsewhere?: 'question' | 'model'
+      filtered?: readonly Filtered[]
+      mend?: ToMend | undefined
+    } = {},
+  ) {
     super(message, options)
     this.code = code
     this.elsewhere = options.elsewhere
+    this.filtered = options.filtered ?? []
+    this.mend = options.mend
   }
 }
 

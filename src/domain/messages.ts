@@ -1,4 +1,17 @@
 import { z } from 'zod'
+import {
+  author,
+  instant,
+  isContent,
+  lang,
+  media,
+  oddField,
+  optionalId,
+  type ReadField,
+  readOptional,
+  since,
+  words,
+} from './odd-fields.ts'
 
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
@@ -9,70 +22,69 @@ const id = z
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
 
-/** User text. JSON can contain a lone surrogate, which stores and models reject: it becomes U+FFFD. */
-const said = z.string().overwrite((value) => value.toWellFormed())
-
-/** An author's name, at most as long as an id: a thread keeps one for each of its comments. */
-const name = said.refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
-
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
 const tenant = tenantName.default('default')
 
-/** ISO 8601 on the wire, milliseconds since 1970 inside. */
-const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
+/** What was odd about a message's optional fields. */
+const odd = z.array(oddField).optional()
 
-/** A deletion is read only for what it deletes: its other fields may be empty or invalid. */
-function deletable<Message extends z.ZodType>(message: Message) {
+/**
+ * A message as it comes: null is absent, and so is `deleted: false`. A deletion is read only for what it deletes: its
+ * other fields may be empty or invalid. Of any other message the optional fields that are odd are left out, and named in
+ * `odd`; ids, tenant, time and `deleted` are never guessed.
+ */
+function arriving<Message extends z.ZodType>(optional: Readonly<Record<string, ReadField>>, message: Message) {
   return z.preprocess((value) => {
-    if (typeof value !== 'object' || value === null || !('deleted' in value) || value.deleted !== true) return value
-    const { id, postId, tenant, createdAt, deleted } = value as Record<string, unknown>
-    return { id, postId, tenant, createdAt, deleted }
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    const { deleted, ...rest } = value as Record<string, unknown>
+    if (deleted === true) {
+      const { id, postId, tenant, createdAt } = rest
+      return { id, postId: postId ?? undefined, tenant: tenant ?? undefined, createdAt, deleted }
+    }
+    const living = deleted === undefined || deleted === null || deleted === false
+    return readOptional(living ? rest : value, optional)
   }, message)
 }
 
-const medium = z
-  .object({
-    kind: z.literal('image'),
-    url: z
-      .string()
-      .regex(/^(https:\/\/|data:)/i, 'an image is an https: or a data: URL')
-      .transform((value) => value.toWellFormed())
-      .optional(),
-    alt: said.optional(),
-  })
-  .refine((value) => value.url !== undefined || value.alt !== undefined, 'an image has a url or an alt text')
+const medium = z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() })
 
-export const postMessage = deletable(
+export const postMessage = arriving(
+  { text: words, author, authorSince: since, lang, media },
   z
     .object({
       id,
       tenant,
-      text: said.optional(),
-      author: name.optional(),
+      text: z.string().optional(),
+      author: z.string().optional(),
       authorSince: instant.optional(),
-      lang: said.pipe(z.string().max(35)).optional(),
+      lang: z.string().optional(),
       createdAt: instant,
-      media: z.array(medium).max(16).optional(),
+      media: z.array(medium).optional(),
+      odd,
       deleted: z.literal(true).optional(),
     })
-    .refine(
-      (post) => post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0,
-      'a post has a text or media',
-    ),
+    .superRefine((post, context) => {
+      if (post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0) return
+      for (const { field, why } of (post.odd ?? []).filter(isContent))
+        context.addIssue({ code: 'custom', path: field.split('.'), message: why })
+      context.addIssue({ code: 'custom', message: 'a post has a text or media' })
+    }),
 )
 
-export const commentMessage = deletable(
+export const commentMessage = arriving(
+  { text: words, author, authorSince: since, parentId: optionalId(id) },
   z
     .object({
       id,
       postId: id,
       tenant,
       parentId: id.optional(),
-      text: said.optional(),
-      author: name.optional(),
+      text: z.string().optional(),
+      author: z.string().optional(),
       authorSince: instant.optional(),
       createdAt: instant,
+      odd,
       deleted: z.literal(true).optional(),
     })
     .refine(({ deleted, text }) => deleted === true || text !== undefined, {
@@ -84,17 +96,21 @@ export const commentMessage = deletable(
 /** Longest note that a person may add to feedback, in characters. */
 const MAX_NOTE_CHARS = 2_000
 
-const words = said.refine((text) => text.trim() !== '', 'is empty')
+const said = z
+  .string()
+  .overwrite((value) => value.toWellFormed())
+  .refine((text) => text.trim() !== '', 'is empty')
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if known. */
-export const counterspeechMessage = deletable(
+export const counterspeechMessage = arriving(
+  {},
   z
     .object({
       id,
       tenant,
       postId: id.optional(),
-      hateSpeech: words.optional(),
-      text: words.optional(),
+      hateSpeech: said.optional(),
+      text: said.optional(),
       createdAt: instant,
       deleted: z.literal(true).optional(),
     })
@@ -110,16 +126,22 @@ export const counterspeechMessage = deletable(
 
 /** A person's view of what a verdict's label should have been. Its `at` is the `createdAt` for the stream's clock. */
 export const feedbackMessage = z
-  .object({
-    subjectId: id,
-    tenant,
-    protocol: z.string().min(1).max(64),
-    label: z.string().min(1).max(64),
-    /** The person who says so. */
-    by: id,
-    at: instant,
-    note: said.pipe(z.string().max(MAX_NOTE_CHARS)).optional(),
-  })
+  .preprocess(
+    (value) => readOptional(value, { note: words }),
+    z.object({
+      subjectId: id,
+      tenant,
+      protocol: z.string().min(1).max(64),
+      label: z.string().min(1).max(64),
+      /** The person who says so. */
+      by: id,
+      at: instant,
+      note: z
+        .string()
+        .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())
+        .optional(),
+    }),
+  )
   .transform((feedback) => ({ ...feedback, createdAt: feedback.at }))
 
 /** A line of a produce file: a message, the topic it belongs to, and the ids by which it is found there. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { leftOut } from './cut.ts'
+import { oddField } from './odd-fields.ts'
 
 /** Identifies a thread: post ids are unique only within a tenant, and counterspeech has ids of its own. */
 export interface ThreadRef {
@@ -40,6 +41,8 @@ export const post = z.object({
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
   hateSpeechCut: leftOut.optional(),
+  /** The fields of its message that were odd: left out, or read as they say. */
+  odd: z.array(oddField).optional(),
 })
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
@@ -59,6 +62,8 @@ export const comment = z.object({
   authorSince: z.number().optional(),
   /** ms since 1970 */
   createdAt: z.number(),
+  /** As of a post. */
+  odd: z.array(oddField).optional(),
 })
 export type Comment = z.infer<typeof comment>
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { filteredQuestions } from './filtered.ts'
 import { stepsUsed } from './steps.ts'
 
 export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
@@ -108,6 +109,8 @@ export const verdict = z.object({
   ...ruling.omit({ models: true, comments: true, faults: true }).shape,
   /** The classes of what `degraded` says in words; earlier versions had none. */
   faults: z.array(z.enum(FAULTS)).default(() => []),
+  /** What an endpoint's filter refused of it: evidence beside the label, and never the label itself. */
+  filtered: z.array(filteredQuestions).optional(),
   // Earlier versions did not count comments.
   counts: commentCounts.default(noComments),
   usage,

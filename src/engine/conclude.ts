@@ -1,5 +1,6 @@
 import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
 import { cut } from '../domain/cut.ts'
+import type { FilteredQuestions } from '../domain/filtered.ts'
 import { fitted } from '../domain/transcript.ts'
 import {
   addUsage,
@@ -48,6 +49,7 @@ export function verdictOf(ended: Ended): Verdict {
     supersedes: record.supersedes,
     ...decided,
     faults: faultsOf(ended),
+    ...filteredOf(ended),
     counts: countsOf(record, ruling),
     usage,
     // By role, the last model that answered. The script's own entries override it: they name the models whose answers
@@ -91,6 +93,38 @@ function bounded(ruling: Ruling): Ruling {
       oppose: oppose.slice(0, MAX_EVIDENCE),
       precedents: precedents.slice(0, MAX_EVIDENCE),
     },
+  }
+}
+
+/** Most comments that are named as filtered, of one stage and model. */
+const MAX_FILTERED = 50
+
+/** What endpoints' filters refused, by stage and model, in the order in which it was asked. */
+function filteredOf({ asked, journal, lostCalls }: Ended): Pick<Verdict, 'filtered'> {
+  const refused = asked.flatMap(({ key, ask }) => {
+    const { stage, about = [] } = ask
+    // A lost call may be of an earlier run, whose question at this place was another.
+    const lost = lostCalls.filter((call) => call.key === key).map((call) => ({ ...call, about: [] }))
+    const own = (journal.get(key)?.calls ?? []).map((call) => ({ ...call, about: about.length === 1 ? about : [] }))
+    return [...lost, ...own].flatMap(({ filtered, about }) =>
+      filtered === undefined ? [] : [{ stage, about, ...filtered }],
+    )
+  })
+  if (refused.length === 0) return {}
+  const groups = Map.groupBy(refused, ({ stage, model }) => JSON.stringify([stage, model]))
+  return {
+    filtered: [...groups.values()].flatMap((group): FilteredQuestions[] => {
+      const [first] = group
+      if (first === undefined) return []
+      const found = new Map(group.flatMap((one) => one.found.map((each) => [JSON.stringify(each), each])))
+      const alone = group.flatMap(({ about }) => about)
+      return [
+        {
+          ...{ stage: first.stage, model: first.model, calls: group.length, found: [...found.values()] },
+          ...(alone.length === 0 ? {} : { comments: [...new Set(alone)].slice(0, MAX_FILTERED) }),
+        },
+      ]
+    }),
   }
 }
 

@@ -5,8 +5,9 @@ import type { LostCall } from '../ports/cases.ts'
 
 const FAULT_OF: Readonly<Record<FailureCode, Fault>> = {
   unreadable: 'model',
-  refused: 'model',
-  'content-filter': 'model',
+  // What the question holds was refused: no fault of the model, nor ours.
+  refused: 'evidence',
+  'content-filter': 'evidence',
   rejected: 'model',
   unavailable: 'model',
   timeout: 'model',

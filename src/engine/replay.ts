@@ -73,5 +73,10 @@ function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
   if (entry.failed !== undefined) return { ok: false, ...entry.failed }
   const { model, models } = entry
   const answer = ask.lookup === undefined && readHere.has(entry) ? entry.answer : keptAnswer(ask).parse(entry.answer)
-  return { ok: true, answer, model, ...(models === undefined ? {} : { models }) }
+  const wasFiltered = entry.calls.some(({ filtered }) => filtered !== undefined)
+  return {
+    ...{ ok: true, answer, model },
+    ...(models === undefined ? {} : { models }),
+    ...(wasFiltered ? { filtered: true } : {}),
+  }
 }

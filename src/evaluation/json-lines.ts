@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { OperatorError } from '../domain/errors.ts'
+import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../domain/message-json.ts'
 import type { BadLine } from './file-message.ts'
 import { numberedLines, unreadable } from './lines.ts'
 
@@ -12,9 +13,14 @@ export async function* jsonLines(
   bad: (line: BadLine) => void,
 ): AsyncGenerator<{ line: number; json: unknown }> {
   for await (const { line, text } of numberedLines(file)) {
+    const shallow = withoutDeepFields(Buffer.from(text))
+    if (shallow === null) {
+      bad({ line, why: `is nested deeper than ${MAX_DEPTH} levels` })
+      continue
+    }
     let json: unknown
     try {
-      json = JSON.parse(text)
+      json = parseMessage(shallow.toString())
     } catch {
       bad({ line, why: 'is not JSON' })
       continue

@@ -54,7 +54,8 @@ export function askModel(deps: {
     const context: CallContext = { ...asking, tenant: asking.subject.tenant }
     const inSlot = async (pass: Pass, guards: Guards) => {
       const first = await calls.call(ask, pass, messages, context, guards)
-      if (first.reading.readable) return paidFor(model, [first], prices)
+      // A filter stops the same question again.
+      if (first.reading.readable || first.reading.code === 'content-filter') return paidFor(model, [first], prices)
       const again = [...messages, ...repair(ask, first.reply, first.reading.why)]
       const second = await repaired(ask, model, again, context, guards)
       return paidFor(model, second === null ? [first] : [first, second], prices)

@@ -54,8 +54,12 @@ export interface Breaker {
   waitMs(model: string): number
   /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
   preferred(chain: readonly string[], attempt: number): Preferred
-  /** Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. */
-  note(pass: Pass, end: PassEnd): void
+  /**
+   * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
+   * that the endpoint answers with counts for one case once only, as long as others are answered: it is the question's
+   * doing, and one subject's questions must not keep all others from the model.
+   */
+  note(pass: Pass, end: PassEnd, caseId?: string): void
   /** Every model's state as of now. */
   states(): ReadonlyMap<string, BreakerState>
 }
@@ -91,7 +95,16 @@ const FAILED: ReadonlySet<PassEnd> = new Set<PassEnd>(['unavailable', 'timeout']
 
 /** Compared by identity: a pass from an earlier state no longer counts. */
 type State =
-  | { readonly is: 'closed'; readonly out: Set<Pass>; readonly failures: boolean[] }
+  | {
+      readonly is: 'closed'
+      readonly out: Set<Pass>
+      readonly failures: boolean[]
+      /** Cases whose error has been counted. */
+      readonly blamed: Set<string>
+      /** Calls that have failed since one worked, infinite before one has, and of which cases they were. */
+      inARow: number
+      readonly failedCases: Set<string>
+    }
   | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
   | { readonly is: 'half-open'; readonly out: Set<Pass>; worked: number; readonly coolDownMs: number }
 
@@ -173,13 +186,21 @@ export function breaker(deps: {
 
     preferred: (chain, attempt) => preferred(chain, attempt),
 
-    note(pass, end) {
+    note(pass, end, caseId) {
       const { model } = pass
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
       const failed = FAILED.has(end)
       if (!failed && !WORKED.has(end)) return
       if (state.is === 'closed') {
+        if (!failed) state.failedCases.clear()
+        else if (caseId !== undefined && state.failedCases.size < 2) state.failedCases.add(caseId)
+        const mostInARow = state.failedCases.size < 2 ? ALONE_FAILS : OTHERS_WORK
+        const itsOwn =
+          end === 'unavailable' && caseId !== undefined && state.blamed.has(caseId) && state.inARow < mostInARow
+        state.inARow = failed ? state.inARow + 1 : 0
+        if (itsOwn) return
+        if (failed && caseId !== undefined) blame(state.blamed, caseId)
         state.failures.push(failed)
         if (state.failures.length > settings.window) state.failures.shift()
         if (failed && tooMany(state.failures, settings)) open(model, state, settings.coolDownMs)
@@ -199,7 +220,29 @@ export function breaker(deps: {
 }
 
 function closed(): State {
-  return { is: 'closed', out: new Set(), failures: [] }
+  return {
+    is: 'closed',
+    out: new Set(),
+    failures: [],
+    blamed: new Set(),
+    inARow: Number.POSITIVE_INFINITY,
+    failedCases: new Set(),
+  }
+}
+
+/** With fewer failed calls in a row than this, a model is taken to answer others… */
+const OTHERS_WORK = 10
+/** …and with fewer than this where all of them are of one case: nobody else has asked meanwhile. */
+const ALONE_FAILS = 40
+/** Most cases that are remembered for their errors; the first go first. */
+const MOST_BLAMED = 1_000
+
+function blame(blamed: Set<string>, caseId: string): void {
+  blamed.add(caseId)
+  for (const oldest of blamed) {
+    if (blamed.size <= MOST_BLAMED) return
+    blamed.delete(oldest)
+  }
 }
 
 function tooMany(failures: readonly boolean[], { minCalls, failureShare }: BreakerSettings): boolean {

@@ -101,6 +101,7 @@ export function modelCalls(deps: {
             ...(ask.draw === undefined ? {} : { draw: ask.draw }),
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
             ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+            ...(context.others ? {} : { alone: true }),
             callId: id,
             timeoutMs: flight.timeoutMs,
             signal: flight.signal,
@@ -121,7 +122,7 @@ export function modelCalls(deps: {
           // A missing model opens its breaker only if another can be asked; otherwise each ask must fail with its name
           // at once.
           const absent = context.others && error instanceof PermanentError && error.elsewhere === 'model'
-          flight.ended(outcome, { absent })
+          flight.ended(outcome, { absent, ...(error instanceof PermanentError ? { filtered: error.filtered } : {}) })
           throw error
         }
       } finally {

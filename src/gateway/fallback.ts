@@ -1,6 +1,6 @@
 import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { AskModel } from './ask-model.ts'
 import type { Breaker } from './breaker.ts'
@@ -10,6 +10,9 @@ import type { Paid } from './paid.ts'
 
 /** Models by PROTOCOL.ROLE or ROLE, in order of preference; `default` for other roles. */
 export type Roles = Readonly<Record<string, readonly string[]>>
+
+/** Whether another model of the chain is asked where an endpoint's filter refused a question. */
+export type OnFiltered = 'stop' | 'next'
 
 /** The models for a role's asks, in order of preference. */
 export function chainOf(roles: Roles, protocol: string, role: string): readonly string[] {
@@ -40,23 +43,27 @@ export function avoided(
 }
 
 export function fallbackChain(
-  deps: { askModel: AskModel; breakers: Pick<Breaker, 'preferred'> },
+  deps: { askModel: AskModel; breakers: Pick<Breaker, 'preferred'>; onFiltered: OnFiltered },
   ask: Ask,
   chain: readonly string[],
   context: AskContext,
 ): FallbackChain {
-  const { askModel, breakers } = deps
+  const { askModel, breakers, onFiltered } = deps
   const refused = avoided(breakers, ask, chain, context.attempt)
   let left = chain
   return {
     first: breakers.preferred(chain, context.attempt).model,
     async pay(asked, messages, model) {
       const others = left.some((other) => other !== model)
-      return askModel(asked, model, messages, { ...context, others }, refused)
+      const paid = await askModel(asked, model, messages, { ...context, others }, refused)
+      // A filter refuses with an error, or in an answer. What was paid for stands in the ask's calls.
+      if (paid.failed?.code === FILTERED && others && onFiltered === 'next')
+        throw new PermanentError(FILTERED, paid.failed.detail)
+      return paid
     },
     instead(error, model) {
       left = left.filter((other) => other !== model)
-      if (left.length === 0 || !anotherMayDoBetter(error)) return null
+      if (left.length === 0 || !anotherMayDoBetter(error, onFiltered)) return null
       const next = breakers.preferred(left, 1)
       return next.retryInMs === 0 ? next.model : null
     },
@@ -79,8 +86,11 @@ export async function payInTurn(chain: FallbackChain, ask: Ask, messages: readon
 /** If another model can be asked, a wait longer than this, in ms, is not waited for. */
 const LONG_WAIT_MS = 10_000
 
-function anotherMayDoBetter(error: unknown): boolean {
+const FILTERED: FailureCode = 'content-filter'
+
+function anotherMayDoBetter(error: unknown, onFiltered: OnFiltered): boolean {
   if (error instanceof CallDeferred) return error instanceof ModelAvoided
-  if (error instanceof PermanentError) return error.elsewhere !== undefined
+  if (error instanceof PermanentError)
+    return error.code === FILTERED ? onFiltered === 'next' : error.elsewhere !== undefined
   return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
 }

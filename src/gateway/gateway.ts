@@ -13,7 +13,7 @@ import type { Remembered } from './batch.ts'
 import { type BreakerSettings, breaker } from './breaker.ts'
 import { type CallSettings, modelCalls } from './call.ts'
 import type { AskContext } from './context.ts'
-import { avoided, chainOf, fallbackChain, payInTurn, type Roles } from './fallback.ts'
+import { avoided, chainOf, fallbackChain, type OnFiltered, payInTurn, type Roles } from './fallback.ts'
 import { withFormat } from './format.ts'
 import { type ImageCache, type ImageCacheSettings, imageCache } from './image-cache.ts'
 import { askOnce, type MemoSettings } from './memo.ts'
@@ -21,6 +21,7 @@ import { modelSlots, type SlotSettings } from './model-slots.ts'
 
 export interface GatewaySettings extends CallSettings, SlotSettings {
   readonly roles: Roles
+  readonly onFiltered: OnFiltered
   readonly breaker: BreakerSettings
   /** Null if nothing is remembered. */
   readonly memo: MemoSettings | null
@@ -74,7 +75,8 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   })
   const slots = modelSlots(settings, clock)
   const calls = modelCalls({ ...deps, breakers })
-  const asking = { askModel: askModel({ calls, slots, breakers, prices: settings.prices }), breakers }
+  const { onFiltered } = settings
+  const asking = { askModel: askModel({ calls, slots, breakers, prices: settings.prices }), breakers, onFiltered }
   const once = settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret, clock, report })
 
   /**

@@ -1,6 +1,7 @@
 import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { type CallOutcome, RetryLaterError } from '../domain/errors.ts'
+import type { Filtered } from '../domain/filtered.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ModelReply } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
@@ -20,9 +21,12 @@ export interface CallInFlight {
   errorOf(thrown: unknown): unknown
   /**
    * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `absent`:
-   * the model does not exist, which the breaker counts as unavailable.
+   * the model does not exist, which the breaker counts as unavailable. `filtered`: what a filter found.
    */
-  ended(outcome: CallOutcome, how?: { readonly reply?: ModelReply; readonly absent?: boolean }): void
+  ended(
+    outcome: CallOutcome,
+    how?: { readonly reply?: ModelReply; readonly absent?: boolean; readonly filtered?: readonly Filtered[] },
+  ): void
 }
 
 export function callsInFlight(deps: {
@@ -58,16 +62,24 @@ export function callsInFlight(deps: {
         return clock() - started
       },
       errorOf: (thrown) => (context.signal.aborted ? thrown : (tooLong ?? thrown)),
-      ended(outcome, { reply, absent = false } = {}) {
+      ended(outcome, { reply, absent = false, filtered = reply?.filtered ?? [] } = {}) {
         const ms = clock() - started
         context.signal.removeEventListener('abort', stop)
         unwatch(reply === undefined ? undefined : ms)
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
-        breakers.note(pass, byDeadline ? 'deadline' : absent ? 'unavailable' : outcome)
+        breakers.note(
+          pass,
+          byDeadline ? 'deadline' : absent ? 'unavailable' : outcome,
+          absent ? undefined : context.caseId,
+        )
         const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))
-        context.calls.push({ id, outcome, ...(charge === undefined ? {} : { spent: charge }) })
+        context.calls.push({
+          ...{ id, outcome },
+          ...(charge === undefined ? {} : { spent: charge }),
+          ...(outcome === 'content-filter' ? { filtered: { model: pass.model, found: [...filtered] } } : {}),
+        })
         report('call:ended', {
           protocol: context.protocol,
           stage: ask.stage,
@@ -79,6 +91,11 @@ export function callsInFlight(deps: {
           costUsd: charge?.costUsd ?? 0,
           ...{ caseId: context.caseId, callId: id },
         })
+        if (outcome === 'content-filter')
+          report('call:filtered', {
+            ...{ protocol: context.protocol, stage: ask.stage, model: pass.model, caseId: context.caseId },
+            found: filtered,
+          })
       },
     }
   }

@@ -1,3 +1,4 @@
+import type { Filtered } from '../domain/filtered.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 
 export interface ModelRequest {
@@ -11,6 +12,8 @@ export interface ModelRequest {
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
   readonly probabilities?: true
+  /** No other model of the role's chain can be asked instead. */
+  readonly alone?: boolean
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */
@@ -25,6 +28,8 @@ export interface ModelReply {
   /** What the model wrote, unchanged; null if there is no text. */
   readonly text: string | null
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
+  /** Of a `content-filter`: what the filter found, if it says so. */
+  readonly filtered?: readonly Filtered[]
   /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */

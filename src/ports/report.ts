@@ -1,4 +1,5 @@
 import type { CallOutcome } from '../domain/errors.ts'
+import type { Filtered } from '../domain/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
@@ -138,6 +139,8 @@ export interface Events {
   'job:stalled': { queue: string }
   /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
   'job:lapsed': ManyIds & { queue: string; jobs: number }
+  /** An endpoint's filter refused a question, or stopped its answer. */
+  'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly Filtered[] }
   /** A call to a model ended. */
   'call:ended': Ids & {
     protocol: string

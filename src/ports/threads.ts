@@ -39,6 +39,10 @@ export interface ThreadRules {
   readonly cap: number
   /** Most comments of one author that it keeps, by the same ranks and before that sample; null: no limit. */
   readonly perAuthor: number | null
+  /** The same of all comments together that name no author. */
+  readonly perUnnamed: number | null
+  /** Whether a name is what a platform writes in place of an author: such a comment names none. */
+  readonly isPlaceholder: (author: string) => boolean
   /** A comment's fixed, unpredictable sampling rank: an integer below 2^48. */
   readonly rank: (thread: ThreadRef, id: string) => number
   /** Identifies the key of the ranks: with the same version, equal ids have equal ranks. */

@@ -1,7 +1,10 @@
 import type { LeftOut } from '../domain/cut.ts'
+import type { FailureCode } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
+import { isContent, toldOdd } from '../domain/odd-fields.ts'
 import type { Comment, Post } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
+import type { Script } from '../engine/script.ts'
 
 /**
  * Which parts of a post were not read, in words for `degraded`: those that intake left out of its texts, and those that
@@ -37,13 +40,44 @@ export function partlyReadComments(comments: readonly Comment[], fence: Fence): 
   return parts.length === 0 ? [] : [`${parts.length} comments: only parts of them read`]
 }
 
+/** Odd fields of the comments, in words: how many comments had each. */
+export function oddInComments(comments: readonly Comment[]): string[] {
+  const told = comments.flatMap(({ odd }) => [...new Set(toldOdd(odd))])
+  return [...Map.groupBy(told, (one) => one)].map(([one, all]) => `${all.length} comments: ${one}`)
+}
+
+/** Part of a message's content that intake left out, since it was odd; in words. */
+export function leftOutParts({ odd = [] }: Post): string[] {
+  return toldOdd(odd.filter(isContent))
+}
+
 /**
- * The ruling on a post whose parts `unread` were not read. Padding can hide harm, so only the harmful label is kept:
- * the other label is true of the part that was read, and perhaps not of the whole.
+ * The ruling, where its label is harmful or nothing is missing; else the same without a label. A benign label is true of
+ * the whole post only if all that it rests on was there: what nobody saw may be the harm. `missing` says in words what
+ * it needs and lacks.
  */
-export function withheldUnlessHarmful(ruling: Ruling, harmful: string, unread: readonly string[]): Ruling {
+export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: readonly string[]): Ruling {
   const { label, degraded } = ruling
-  if (unread.length === 0 || label === null || label === harmful) return ruling
-  const why = `no label: the part read looks ${label}, but the unread part may not be`
+  if (missing.length === 0 || label === null || label === harmful) return ruling
+  const why = `no label: what was seen looks ${label}, but not all of it was: ${missing.join('; ')}`
   return { ...ruling, label: null, decidedBy: 'none', degraded: [...degraded, why] }
 }
+
+/**
+ * The script, without its benign label if an endpoint's filter refused one of its questions, also where another model
+ * answered it then. That refusal is evidence: it says that something in the post may be harmful, and never which label
+ * the post has.
+ */
+export function* withheldIfFiltered(script: Script, harmful: string): Script {
+  let refused = 0
+  let step = script.next()
+  while (!step.done) {
+    const answers = yield step.value
+    refused += answers.filter((answer) => (answer.ok ? answer.filtered === true : answer.code === FILTERED)).length
+    step = script.next(answers)
+  }
+  const missing = refused === 0 ? [] : [`an endpoint's filter refused ${refused} questions about it`]
+  return { ...step.value, ruling: withheldUnlessHarmful(step.value.ruling, harmful, missing) }
+}
+
+const FILTERED: FailureCode = 'content-filter'

@@ -116,7 +116,7 @@ function add(batch: Batch, { comment, origin }: CommentChange & { kind: 'said' }
 function addToSample(batch: Batch, comment: Comment): boolean {
   const { thread, rules, sample } = batch
   const rank = rules.rank(thread.ref, comment.id)
-  const room = makeRoom(sample, comment, rank, rules.perAuthor)
+  const room = makeRoom(sample, comment, rank, rules)
   if (room !== 'within-share') batch.overAuthor++
   if (room === 'left-out') return false
   sample.comments.set(comment.id, comment)

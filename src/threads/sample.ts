@@ -1,6 +1,6 @@
 import { RANK_LIMIT } from '../domain/sampling-rank.ts'
 import type { Comment } from '../domain/thread.ts'
-import { type Origin, TOMBSTONES } from '../ports/threads.ts'
+import { type Origin, type ThreadRules, TOMBSTONES } from '../ports/threads.ts'
 import type { Thread } from './thread.ts'
 
 /** The comments that a thread keeps, as a copy that one batch of changes works on. */
@@ -25,17 +25,21 @@ export function rankOfDeleted(rank: number, known: boolean): number {
 
 /**
  * Whether there is room for another comment by this author. Of each author's comments those with the smallest ranks are
- * kept, whatever their order, so the new one may replace another. Comments that name no author have no limit.
+ * kept, whatever their order, so the new one may replace another. Comments that name no author count as one author's,
+ * with a limit of their own.
  */
 export function makeRoom(
   sample: Sample,
   { id, author }: Comment,
   rank: number,
-  perAuthor: number | null,
+  { perAuthor, perUnnamed }: Pick<ThreadRules, 'perAuthor' | 'perUnnamed'>,
 ): 'within-share' | 'in-place-of-another' | 'left-out' {
-  if (author === undefined || perAuthor === null) return 'within-share'
-  const own = [...sample.comments].flatMap(([key, comment]) => (comment?.author === author ? [key] : []))
-  if (own.length < perAuthor) return 'within-share'
+  const most = author === undefined ? perUnnamed : perAuthor
+  if (most === null) return 'within-share'
+  const own = [...sample.comments].flatMap(([key, comment]) =>
+    comment !== null && comment.author === author ? [key] : [],
+  )
+  if (own.length < most) return 'within-share'
   const last = byRank(sample, own).at(-1)
   if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, id])) return 'left-out'
   leaveOut(sample, last)

@@ -124,6 +124,19 @@ describe('gavel eval', () => {
     expect(page).toContain(evaluation.summary[0])
   }, 60_000)
 
+  it('takes ids that are numbers as they are written, those beyond 2^53 too: none is taken for another', async () => {
+    const ids = ['267081518403440641', '267081518403440642', '267081518403440643', '7', '7.0', '7e0']
+    const lines = ids.map((id, at) => JSON.stringify(post(at, { id: 'ID' })).replace('"ID"', id))
+    const file = fileOf('numbers.jsonl', lines)
+    const out = join(folder, 'numbers')
+    const args = ['--protocol', 'hate', '--data', file, '--rows', 'none', '--out', out, '--json']
+    const { code, out: printed, said } = await gavelEval(args)
+    expect(code, said).toBe(0)
+    const evaluation = JSON.parse(printed) as Evaluation
+    expect(evaluation.counts).toMatchObject({ items: ids.length, unreadable: 0, refused: 0 })
+    expect(evaluation.metrics.accuracy).toMatchObject({ value: 1 })
+  }, 60_000)
+
   it('ends with exit code 1 against a run that fared otherwise, and with 0 against itself', async () => {
     const out = join(folder, 'against')
     await gavelEval([...HATE, '--rows', 'none', '--out', out])

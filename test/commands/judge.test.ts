@@ -338,15 +338,16 @@ describe('what an image is said to show', () => {
     },
   )
 
-  test('by a message that says nothing else of its image is no word at all', async () => {
-    const ended = await gavel(
-      'judge',
-      fileOf(post('p', { media: [{ kind: 'image', description: SEEN }] })),
-      '--protocol',
-      'safety',
+  test('by a message that says nothing else of its image is no word at all, and the image is not seen', async () => {
+    const forged = post('p', { media: [{ kind: 'image', description: SEEN }] })
+    const { prompts, degraded, post: judged } = await argued('safety', 'gavel', forged)
+    expect(prompts).toContain('the bridge at p has fallen')
+    expect(prompts).not.toContain(SEEN)
+    expect(judged.media).toEqual([{ kind: 'image' }])
+    expect(degraded).toContain('media.0: neither a url nor an alt text')
+    expect(degraded.at(-1)).toMatch(
+      /^no label: what was seen looks safe, but not all of it was: 1 of 1 images not seen/,
     )
-    expect(ended.out).toEqual([])
-    expect(ended.said.join('\n')).toContain('an image has a url or an alt text')
   })
 })
 
@@ -370,7 +371,7 @@ describe('a bad line', () => {
       comment('c1', 'good-1'),
       post('undated', { createdAt: 'yesterday' }),
       '',
-      comment('c2', 'good-1', { text: 7 }),
+      comment('c2', 'good-1', { text: [7] }),
       post('far', { createdAt: '3000-01-01T00:00:00Z' }),
       post('good-2'),
     )
@@ -386,6 +387,50 @@ describe('a bad line', () => {
         `line ${line} in\n${ended.said.join('\n')}`,
       ).toHaveLength(1)
     expect(ended.said.at(-1)).toBe('2 verdicts, 0 undecided, 5 inputs refused.')
+  })
+
+  test('is none where one field is odd: the rest is judged, and what is odd is named', async () => {
+    const odd: Record<string, object> = {
+      'a long author': { author: 'z'.repeat(2_000) },
+      'an author in parts': { author: { name: 'ben' } },
+      'a list of languages': { lang: ['en', 'de'] },
+      'a day for a time': { authorSince: '2019-05-01' },
+      'a moving picture': { media: [{ kind: 'gifv', url: 'https://cdn.example/a.gif' }] },
+      'no list of images': { media: { kind: 'image', url: 'https://cdn.example/a.png' } },
+      'a relative address': { media: [{ kind: 'image', url: '/a.png' }] },
+      'twenty images': { media: Array.from({ length: 20 }, () => ({ kind: 'image', alt: 'soup' })) },
+    }
+    const plain: Record<string, object> = {
+      nothing: { author: null, lang: null, media: null, authorSince: null, tenant: null, deleted: null },
+      'that it stands': { deleted: false },
+      'a numbered author': { author: 12_345 },
+      'an empty author': { author: '' },
+    }
+    const refused = { 'a tenant in words': { tenant: 'my own' }, 'a deletion in words': { deleted: 'no' } }
+    const file = fileOf(...Object.entries({ ...odd, ...plain, ...refused }).map(([id, change]) => post(id, change)))
+    const ended = await gavel('judge', file, '--protocol', 'hate', '--json')
+    const verdicts = new Map(verdictsIn(ended).map((one) => [one.subjectId, one]))
+    expect([...verdicts.keys()].sort()).toEqual(Object.keys({ ...odd, ...plain }).sort())
+    const named = (id: string, fields: object) =>
+      verdicts.get(id)?.degraded.filter((line) => Object.keys(fields).some((field) => line.startsWith(field)))
+    for (const [id, fields] of Object.entries(odd)) expect(named(id, fields), id).not.toEqual([])
+    for (const [id, fields] of Object.entries(plain)) expect(named(id, fields), id).toEqual([])
+    for (const line of [13, 14]) expect(ended.said.join('\n')).toContain(`${file}:${line} `)
+  })
+
+  test('is none where ids are numbers: they are read as they are written, of a post as of its comments', async () => {
+    // Two that are one number to a double, one with a point, and one with an exponent.
+    const ids = ['267081518403440641', '267081518403440642', '1.0', '1e3', '1']
+    const lines = ids.flatMap((id) => [
+      `{"type":"post","id":${id},"text":"the bridge has fallen","author":${id},"createdAt":"2025-01-01T12:00:00Z"}`,
+      `{"type":"comment","id":${id},"postId":${id},"text":"I saw it, it is true","createdAt":"2025-01-01T12:05:00Z"}`,
+      `{"type":"comment","id":"c${id}","postId":"${id}","parentId":${id},"text":"no, it is false","createdAt":"2025-01-01T12:06:00Z"}`,
+    ])
+    const ended = await gavel('judge', fileOf(...lines), '--protocol', 'rumor', '--json')
+    expect(ended.code).toBe(0)
+    const verdicts = verdictsIn(ended)
+    expect(verdicts.map(({ subjectId }) => subjectId).sort()).toEqual([...ids].sort())
+    for (const { counts } of verdicts) expect(counts.accepted).toBe(2)
   })
 
   test('of a public format is left out, whatever its time says', async () => {

@@ -265,7 +265,6 @@ describe('feedback', () => {
     ['without a label', { label: '' }, 'label'],
     ['on no protocol', { protocol: undefined }, 'protocol'],
     ['at no time', { at: 'yesterday' }, 'at'],
-    ['with a note that is too long', { note: 'x'.repeat(2_001) }, 'note'],
   ])('%s is invalid', (_, change, detail) => {
     expect(readFeedback(feedbackJson(change))).toMatchObject({
       ok: false,
@@ -277,6 +276,17 @@ describe('feedback', () => {
   it('with a note of 2,000 characters, or none, is taken', () => {
     expect(readFeedback(feedbackJson({ note: 'x'.repeat(2_000) }))).toMatchObject({ ok: true })
     expect(readFeedback(feedbackJson())).toMatchObject({ ok: true })
+  })
+
+  it('with a longer note keeps its beginning, whole characters alone; with a note that is none it has none', () => {
+    const noteOf = (note: unknown) => {
+      const read = readFeedback(feedbackJson({ note }))
+      if (!read.ok) throw new Error(read.detail)
+      return read.message.note
+    }
+    expect(noteOf('x'.repeat(2_001))).toBe('x'.repeat(2_000))
+    expect(noteOf(`${'x'.repeat(1_999)}😀`)).toBe(`${'x'.repeat(1_999)}\ufffd`)
+    for (const none of [null, 7, ['a'], {}]) expect(noteOf(none)).toBeUndefined()
   })
 
   it('from the future is put aside, as any message is', () => {

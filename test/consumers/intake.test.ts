@@ -285,8 +285,29 @@ describe('the intake', () => {
     const state = await stores.threads.read(thread('p1'))
     expect(state?.post?.media).toEqual([{ kind: 'image', alt: 'by its author' }])
     expect(JSON.stringify(state)).not.toContain('seen')
-    expect(await stores.threads.read(thread('p2'))).toBeNull()
-    expect(settled()).toMatchObject({ 'posts judged': 1, 'posts dead-letter': 1 })
+    // An image of which the message says nothing else is one that nobody can look at.
+    const other = await stores.threads.read(thread('p2'))
+    expect(other?.post).toMatchObject({ media: [{ kind: 'image' }], odd: [{ field: 'media.0' }] })
+    expect(JSON.stringify(other)).not.toContain('seen')
+    expect(settled()).toEqual({ 'posts judged': 2 })
+  })
+
+  it('keeps with a post and a comment what was odd about them, and with no other', async () => {
+    await hand.give(
+      batchOf('posts', [postJson('p1', { lang: ['en'] }), postJson('p2', { lang: null, deleted: false })]),
+    )
+    await hand.give(
+      batchOf('comments', [
+        commentJson('c1', { authorSince: 'then' }),
+        commentJson('c2', { author: null, parentId: null }),
+      ]),
+    )
+    const state = await stores.threads.read(thread('p1'))
+    expect(state?.post).toMatchObject({ text: 'about p1', odd: [{ field: 'lang' }] })
+    expect(state?.comments.map(({ odd }) => odd?.map(({ field }) => field))).toEqual([['authorSince'], undefined])
+    expect(await stores.threads.read(thread('p2'))).toMatchObject({ post: { id: 'p2', text: 'about p2' } })
+    expect((await stores.threads.read(thread('p2')))?.post).not.toHaveProperty('odd')
+    expect(settled()).toEqual({ 'posts judged': 2, 'comments judged': 2 })
   })
 
   it('publishes the retraction of a deleted post', async () => {

@@ -109,8 +109,82 @@ describe('a message is read', () => {
   it('whose text is full of brackets, quotes and backslashes: they nest nothing', () => {
     const text = '\\"[{'.repeat(5_000)
     expect(readPost(post({ text }))).toMatchObject({ ok: true, message: { text } })
-    const deep = JSON.stringify(post()).replace('{', `{"a":${'['.repeat(999)}${']'.repeat(999)},`)
-    expect(readPost(deep).ok).toBe(true)
+  })
+
+  it.each([33, 999, 1_000, 100_000])(
+    'without what nests deeper than 32 levels in a field that nobody knows: %i',
+    (deep) => {
+      const nested = JSON.stringify(post()).replace('{', `{"a":${'['.repeat(deep)}${']'.repeat(deep)},`)
+      const read = readPost(nested)
+      expect(read.ok ? read.message : read).toEqual({
+        id: 'p1',
+        tenant: 'default',
+        text: 'hello',
+        createdAt: NOW - 60_000,
+      })
+    },
+  )
+
+  it.each<[string, object, object, string]>([
+    [
+      'an author of 513 bytes',
+      { author: `${'é'.repeat(256)}x` },
+      { author: expect.stringMatching(/^sha256:[0-9a-f]{32}$/) },
+      'author',
+    ],
+    [
+      'a file for an image',
+      { media: [{ kind: 'image', url: 'file:///etc/passwd' }] },
+      { media: [{ kind: 'image' }] },
+      'media.0.url',
+    ],
+    [
+      'http for an image',
+      { media: [{ kind: 'image', url: 'http://169.254.169.254/' }] },
+      { media: [{ kind: 'image' }] },
+      'media.0.url',
+    ],
+    ['an image of nothing', { media: [{ kind: 'image' }] }, { media: [{ kind: 'image' }] }, 'media.0'],
+    ['a video', { media: [{ kind: 'video', url: 'https://x.org/a' }] }, {}, 'media.0'],
+    [
+      'a text that is none beside an image',
+      { text: { $ne: 1 }, media: [{ kind: 'image', alt: 'a fire' }] },
+      { media: [{ kind: 'image', alt: 'a fire' }] },
+      'text',
+    ],
+  ])('whose other fields are read where one is odd, which is named: %s', (_, odd, kept, field) => {
+    const read = readPost(post(odd))
+    const { text } = { text: 'hello', ...odd }
+    expect(read.ok ? read.message : read).toEqual({
+      id: 'p1',
+      tenant: 'default',
+      createdAt: NOW - 60_000,
+      ...(typeof text === 'string' ? { text } : {}),
+      ...kept,
+      odd: [{ field, why: expect.stringMatching(/./) }],
+    })
+  })
+
+  it('with the first sixteen of half a million images, and the others counted', () => {
+    const read = readPost(JSON.stringify(post()).replace('{', `{"media":[${'1,'.repeat(500_000)}1],`))
+    expect(read).toMatchObject({ ok: true, message: { text: 'hello' } })
+    const odd = read.ok ? (read.message.odd ?? []) : []
+    expect(odd.map(({ field }) => field)).toEqual([...Array.from({ length: 16 }, (_, at) => `media.${at}`), 'media'])
+    expect(odd.at(-1)?.why).toContain(String(500_001 - 16))
+  })
+
+  it('without a parent that can be no id, which is named; an empty one is none', () => {
+    const read = readComment(comment({ parentId: 'x'.repeat(10_000) }))
+    expect(read).toMatchObject({ ok: true, message: { odd: [{ field: 'parentId' }] } })
+    expect(read.ok && read.message.parentId).toBeUndefined()
+    const empty = readComment(comment({ parentId: '', author: '' }))
+    expect(empty.ok ? empty.message : empty).toEqual({
+      ...{ id: 'c1', postId: 'p1', tenant: 'default', text: 'hm', createdAt: NOW - 60_000 },
+    })
+  })
+
+  it('by a number for an id, as it is written', () => {
+    expect(readPost(post({ id: 7 }))).toMatchObject({ ok: true, message: { id: '7' } })
   })
 
   it.each([
@@ -158,19 +232,21 @@ describe('a message is put aside', () => {
     ['brackets without end', '['.repeat(500_000), 'invalid'],
     ['deep brackets', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'invalid'],
     ['objects 1,001 deep', `${'{"a":'.repeat(1_001)}1${'}'.repeat(1_001)}`, 'invalid'],
+    ['a list of posts nested 1,001 deep', `[{"a":${'['.repeat(1_001)}${']'.repeat(1_001)}}]`, 'invalid'],
     [
-      'a field nested 1,000 deep',
-      JSON.stringify(post()).replace('{', `{"a":${'['.repeat(1_000)}${']'.repeat(1_000)},`),
+      'an id nested 1,000 deep',
+      `{"id":${'['.repeat(1_000)}${']'.repeat(1_000)},"text":"a","createdAt":"2024-05-01T11:59:00Z"}`,
       'invalid',
     ],
-    ['half a million images', JSON.stringify(post()).replace('{', `{"media":[${'1,'.repeat(500_000)}1],`), 'invalid'],
     ['no value', null, 'invalid'],
     ['null', 'null', 'invalid'],
     ['a list', '[]', 'invalid'],
     ['a number', '7', 'invalid'],
     ['no id', post({ id: undefined }), 'invalid'],
     ['an empty id', post({ id: '' }), 'invalid'],
-    ['a number for an id', post({ id: 7 }), 'invalid'],
+    ['a list for an id', post({ id: ['p1'] }), 'invalid'],
+    ['a yes for an id', post({ id: true }), 'invalid'],
+    ['null for an id', post({ id: null }), 'invalid'],
     ['an id of 10,000 characters', post({ id: 'x'.repeat(10_000) }), 'invalid'],
     ['an id of 513 bytes', post({ id: `${'é'.repeat(256)}x` }), 'invalid'],
     ['no time', post({ createdAt: undefined }), 'invalid'],
@@ -178,15 +254,17 @@ describe('a message is put aside', () => {
     ['words for a time', post({ createdAt: 'yesterday' }), 'invalid'],
     ['a day that is none', post({ createdAt: '2023-02-29T00:00:00Z' }), 'invalid'],
     ['a time without a zone', post({ createdAt: '2024-05-01T12:00:00' }), 'invalid'],
-    ['an author of 513 bytes', post({ author: `${'é'.repeat(256)}x` }), 'invalid'],
     ['an empty post', post({ text: '' }), 'invalid'],
     ['a text that is none', post({ text: { $ne: 1 } }), 'invalid'],
+    [
+      'a video and nothing else',
+      post({ text: undefined, media: [{ kind: 'video', url: 'https://x.org/a' }] }),
+      'invalid',
+    ],
     ['a tenant with a colon', post({ tenant: 'a:b' }), 'invalid'],
     ['a tenant with an @', post({ tenant: 'a@b' }), 'invalid'],
-    ['a file for an image', post({ media: [{ kind: 'image', url: 'file:///etc/passwd' }] }), 'invalid'],
-    ['http for an image', post({ media: [{ kind: 'image', url: 'http://169.254.169.254/' }] }), 'invalid'],
-    ['an image of nothing', post({ media: [{ kind: 'image' }] }), 'invalid'],
     ['a deletion of another kind', post({ deleted: 'yes' }), 'invalid'],
+    ['a number for a deletion', post({ deleted: 0 }), 'invalid'],
     ['the year 3000', post({ createdAt: '3000-01-01T00:00:00Z' }), 'future'],
     ['a moment too far ahead', post({ createdAt: '2024-05-01T12:05:00.001Z' }), 'future'],
     ['5 MB', post({ text: 'x'.repeat(5 * MIB) }), 'too-large'],
@@ -202,7 +280,6 @@ describe('a message is put aside', () => {
   it.each([
     ['no post', comment({ postId: undefined })],
     ['no text', comment({ text: undefined })],
-    ['a parent of 10,000 characters', comment({ parentId: 'x'.repeat(10_000) })],
   ])('as a comment that has %s', (_, value) => {
     expect(readComment(value)).toMatchObject({ ok: false, reason: 'invalid' })
   })
@@ -216,15 +293,27 @@ describe('a message is put aside', () => {
   it('with the place of each fault and not a word of the text', () => {
     const secret = 'SECRET words'
     for (const value of [
-      post({ id: 7, createdAt: secret, tenant: secret, deleted: secret, media: [{ kind: secret, url: secret }] }),
+      post({
+        id: [secret],
+        createdAt: secret,
+        tenant: secret,
+        deleted: secret,
+        media: [{ kind: secret, url: secret }],
+      }),
+      post({ text: [secret], media: [{ kind: secret, url: secret }] }),
       `{"text": "${secret}"`,
       post({ createdAt: '3000-01-01T00:00:00Z', text: secret }),
     ]) {
       const read = readPost(value)
       expect(read.ok ? secret : read.detail).not.toContain('SECRET')
     }
-    const read = readPost(post({ id: 7, createdAt: 'x', media: [{ kind: 'image', url: 'ftp:' }] }))
-    expect(read.ok ? '' : read.detail).toMatch(/id: .*createdAt: .*media\.0\.url: /)
+    const read = readPost(post({ id: [], createdAt: 'x' }))
+    expect(read.ok ? '' : read.detail).toMatch(/id: .*createdAt: /)
+    // Where nothing is left to judge, it says what was odd.
+    const empty = readPost(post({ text: [], media: [{ kind: secret }] }))
+    expect(empty.ok ? '' : empty.detail).toMatch(/text: .*media\.0: .*a post has a text or media/)
+    const odd = readPost(post({ media: [{ kind: secret, url: secret }], lang: [secret], authorSince: secret }))
+    expect(JSON.stringify(odd.ok ? odd.message : secret)).not.toContain('SECRET')
   })
 
   it('or read with a true time, whatever its time says', () => {

@@ -18,7 +18,17 @@ const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }
 const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
 const RULES: ThreadRules = {
-  ...{ window: 1e9, counts: [], cap: 10, perAuthor: null, reopen: true, textChars: 1_000, orphanWait: 1_000 },
+  ...{
+    window: 1e9,
+    counts: [],
+    cap: 10,
+    perAuthor: null,
+    perUnnamed: null,
+    isPlaceholder: () => false,
+    reopen: true,
+    textChars: 1_000,
+    orphanWait: 1_000,
+  },
   rank: () => 0,
   samplingKeyVersion: 'a key',
 }

@@ -284,7 +284,7 @@ describe('the OpenAI model', () => {
       'an answer that is no JSON',
       (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"model":'),
     ],
-    ['no choice', json(200, completion({ choices: [] }))],
+    ['neither choices nor a word of a filter', json(200, { id: 'x', object: 'chat.completion' })],
     ['another kind of object', json(200, { object: 'list', data: [] })],
     ['an error with status 200', json(200, { error: { message: SECRET } })],
     ['null', json(200, null)],
@@ -434,7 +434,7 @@ describe('an endpoint that means harm', () => {
       response.writeHead(401, headers)
       response.write('{"error":', () => response.destroy())
     })
-    expect(await refusalOf(model)).toMatchObject({ code: 'rejected', message: 'status 401' })
+    expect(await refusalOf(model)).toMatchObject({ code: 'rejected', message: 'status 401: the key is not accepted' })
     const busy = await endpoint((response) => {
       response.writeHead(429, { ...headers, 'retry-after': '7' })
       response.write('{"error":', () => response.destroy())
@@ -460,7 +460,7 @@ describe('an endpoint that means harm', () => {
     const model = openAiModel(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
     const image = `data:image/png;base64,${'A'.repeat(12 * MIB)}`
     const failure = await failureOf(model, { messages: [{ role: 'user', content: 'Q', images: [image] }] })
-    expect(failure).toMatchObject({ code: 'rejected', message: 'status 413' })
+    expect(failure).toMatchObject({ code: 'rejected', message: 'status 413: the question is too long for this model' })
     const [socket] = sockets
     let rest = 0
     const closed = socket && once(socket, 'close')
@@ -497,6 +497,8 @@ describe('an endpoint that means harm', () => {
     )
     expect((await refusalOf(echo.model)).message).toBe('status 400')
     const named = await endpoint(json(400, { error: { message: SECRET, code: 'context_length_exceeded' } }))
-    expect((await refusalOf(named.model)).message).toBe('status 400 (context_length_exceeded)')
+    expect((await refusalOf(named.model)).message).toBe(
+      'status 400 (context_length_exceeded): the question is too long for this model',
+    )
   })
 })

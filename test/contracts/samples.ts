@@ -16,6 +16,8 @@ export const RULES: ThreadRules = {
   counts: [],
   cap: 100,
   perAuthor: null,
+  perUnnamed: null,
+  isPlaceholder: () => false,
   rank: (_, id) => samplingRanks('key')('a scope', id),
   samplingKeyVersion: 'a key',
   textChars: 8_000,

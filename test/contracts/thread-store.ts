@@ -348,6 +348,25 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         }
       })
 
+      it('of all comments that name nobody those with the smallest ranks, beside everybody who is named', async () => {
+        const rules = { ...RULES, perAuthor: 3, perUnnamed: 5, counts: [8] }
+        const nameless = Array.from({ length: 30 }, (_, at) => said(`nameless${at}`))
+        const named = ['x', 'y'].map((author) => said(author, { author }))
+        await putPost()
+        await put([...nameless, ...named], rules)
+        const first = nameless
+          .map(({ comment: { id } }) => id)
+          .toSorted((a, b) => RULES.rank(p1, a) - RULES.rank(p1, b))
+          .slice(0, 5)
+        expect(new Set(await kept())).toEqual(new Set([...first, 'x', 'y']))
+        expect(await readThread(stores, p1)).toMatchObject({ accepted: 32, overAuthor: 25, countStage: 0 })
+        // An edit keeps its place among the nameless, and loses it where it names somebody.
+        await put([said(first[0] ?? '', { text: 'edited' }), said(first[1] ?? '', { author: 'z' })], rules)
+        await put([said('nameless again')], rules)
+        const nobodys = (await readThread(stores, p1)).comments.filter(({ author }) => author === undefined)
+        expect(nobodys).toHaveLength(5)
+      })
+
       describe('of one author', () => {
         const rules: ThreadRules = { ...RULES, perAuthor: 3 }
         const of = (author: string, count: number) =>

@@ -29,8 +29,9 @@ const transcript = (turns: readonly Turn[], media: readonly object[] = []): Tran
   turns: [...turns],
   cut: [],
 })
-const described = (number: number, words: string) =>
-  turn('describe', `describer (image ${number})`, { description: words })
+/** As the describer answers; under `paper` it is not asked whether it saw the image. */
+const described = (number: number, words: string, seen: object = { seen: 'yes' }) =>
+  turn('describe', `describer (image ${number})`, { ...seen, description: words })
 
 const { words } = safetyCuration(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
 const wordsIn = (one: Transcript) => {
@@ -40,7 +41,7 @@ const wordsIn = (one: Transcript) => {
 
 describe('the argument in a transcript', () => {
   test('has the post in words: what was seen of each image, by its number, else what its author says', () => {
-    const turns = [described(10, 'tenth'), described(2, 'second')]
+    const turns = [described(10, 'tenth', {}), described(2, 'second')]
     const media = Array.from({ length: 10 }, (_, index) => image(`caption ${index + 1}`))
     expect(wordsIn(transcript(turns, media))?.split('\n')).toEqual([
       'the text',
@@ -62,6 +63,7 @@ describe('the argument in a transcript', () => {
     ['no number', turn('describe', 'describer', { description: 'wrong' })],
     ['a number that there is not', described(2, 'wrong')],
     ['a blank description', described(1, ' ')],
+    ['what is said in place of a look', described(1, 'I cannot view images.', { seen: 'no' })],
   ])('takes no description from %s', (_what, one) => {
     expect(wordsIn(transcript([one], [image('its caption')]))).toBe('the text\nits caption')
   })

@@ -168,7 +168,7 @@ const BROKEN = [
     [malformed]: 1,
     tenant: `${malformed} ${malformed}`,
   }),
-  JSON.stringify({ id: 'x', text: 'x', createdAt: AT, media: [{ kind: malformed, url: `ftp://${malformed}` }] }),
+  JSON.stringify({ id: 'x', createdAt: AT, media: [{ kind: malformed, url: `ftp://${malformed}` }] }),
 ]
 
 async function sendAll(environment: Record<string, string>, ids: readonly string[]): Promise<void> {

@@ -97,7 +97,7 @@ it('replays what is still bad once each time, however often it came back, and wh
 }, async () => {
   const future = Date.now() + 6_000
   await sendPosts(
-    { key: 'bad-1', value: post('bad-1', 0, 7), headers: { trace: 't-1' } },
+    { key: 'bad-1', value: post('bad-1', 0, [7]), headers: { trace: 't-1' } },
     { key: null, value: 'no JSON' },
     { key: 'bad-2', value: 'nor this' },
     { key: 'early', value: post('early', future) },
@@ -132,7 +132,7 @@ it('replays what is still bad once each time, however often it came back, and wh
   expect(copies).toHaveLength(10)
   const [of = { partition: -1, offset: '' }] = first.filter(({ key }) => key === 'bad-1')
   const newest = copies.findLast(({ message }) => String(message.key) === 'bad-1')?.message
-  expect(String(newest?.value)).toBe(post('bad-1', 0, 7))
+  expect(String(newest?.value)).toBe(post('bad-1', 0, [7]))
   expect(
     Object.fromEntries(Object.entries(newest?.headers ?? {}).map(([name, value]) => [name, String(value)])),
   ).toEqual({

@@ -45,14 +45,17 @@ const TEXTS = [
   'Soup and candles for everybody on the quay until midnight.',
 ]
 
+/** An image that is known by its author's words alone. */
+const hasImage = (n: number) => n % 7 === 0
+
 /** Posts of every kind, each with comments, and replies to hate speech, in one stream. */
 function* stream(): Generator<object> {
   let now = Date.parse('2026-01-01T00:00:00Z')
   const at = () => new Date(now++).toISOString()
   for (let n = 0; n < POSTS; n++) {
     const id = `post-${n}`
-    const media = n % 7 === 0 ? { media: [{ kind: 'image', alt: `a street, number ${n}` }] } : {}
-    const text = n % 11 === 0 && n % 7 === 0 ? {} : { text: `${TEXTS[n % TEXTS.length]} (${n})` }
+    const media = hasImage(n) ? { media: [{ kind: 'image', alt: `a street, number ${n}` }] } : {}
+    const text = n % 11 === 0 && hasImage(n) ? {} : { text: `${TEXTS[n % TEXTS.length]} (${n})` }
     yield { type: 'post', id, ...text, ...media, createdAt: at() }
     for (let m = 0; m < COMMENTS_EACH; m++)
       yield {
@@ -136,12 +139,15 @@ it('all four protocols judge one stream at once: nothing lost, nothing twice', {
       expect(argued.get(id)?.turns.reduce((sum, { calls }) => sum + calls.length, 0)).toBe(usage.calls)
     expect(await recordsOf(environment, 'deadLetters')).toEqual([])
     // Each asks what its paper has it ask.
-    for (const { id, protocol, label } of verdicts) {
+    for (const { id, protocol, subjectId, label } of verdicts) {
       const answered = argued.get(id)?.turns.filter(({ calls }) => calls.some(({ outcome }) => outcome === 'answered'))
       if (protocol === 'hate') expect(answered).toHaveLength(10)
       if (protocol === 'safety') expect(answered).toHaveLength(6)
       if (protocol === 'counterspeech') expect(answered).toHaveLength(4)
-      expect(label === null).toBe(protocol === 'counterspeech')
+      // What nobody saw is never called safe.
+      const isUnseen = protocol === 'safety' && hasImage(Number(subjectId.split('-')[1]))
+      if (isUnseen) expect([null, 'unsafe']).toContain(label)
+      else expect(label === null).toBe(protocol === 'counterspeech')
     }
   } finally {
     await rm(folder, { recursive: true, force: true })

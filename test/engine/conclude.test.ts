@@ -140,7 +140,9 @@ describe('the faults of a degraded verdict', () => {
       [],
     ],
     ['the subject was deleted', endedAfter(), { decidedBy: 'deleted' as const }, []],
-    ['a model refused', endedAfter([failed('refused', 'refused')]), {}, ['model']],
+    ['a model refused what it was shown', endedAfter([failed('refused', 'refused')]), {}, ['evidence']],
+    ['a filter refused it', endedAfter([failed('content-filter', 'content-filter')]), {}, ['evidence']],
+    ['a model can’t be read', endedAfter([failed('unreadable', 'unreadable')]), {}, ['model']],
     ['a budget was spent', endedAfter([failed('budget')]), {}, ['ours']],
     ['an image can’t be read', endedAfter([failed('image')]), {}, ['evidence']],
     ['the deadline came before any call', endedAfter([failed('deadline')]), {}, ['ours']],
@@ -150,7 +152,7 @@ describe('the faults of a degraded verdict', () => {
     ['the script knows better', endedAfter([{}]), { faults: ['ours' as const] }, ['ours']],
     [
       'several things failed',
-      endedAfter([failed('image'), failed('refused'), failed('limited')]),
+      endedAfter([failed('image'), failed('timeout'), failed('limited')]),
       {},
       ['ours', 'model', 'evidence'],
     ],
@@ -183,5 +185,47 @@ describe('a turn of the transcript', () => {
     const bytes = Buffer.byteLength(transcriptOf(ended, () => [], 1e6))
     expect(JSON.parse(transcriptOf(ended, () => [], bytes))).toMatchObject({ cut: [] })
     expect(JSON.parse(transcriptOf(ended, () => [], bytes - 1))).not.toMatchObject({ cut: [] })
+  })
+})
+
+describe('what an endpoint’s filter refused', () => {
+  const HATE = { category: 'hate', severity: 'high' }
+  const refused = (model: string, found: readonly { category: string }[], id = model) => ({
+    ...{ id, outcome: 'content-filter' },
+    filtered: { model, found: [...found] },
+  })
+  const about = (stage: string, ...ids: string[]): Ask => ({
+    ...ask,
+    stage,
+    ...(ids.length === 0 ? {} : { about: ids }),
+  })
+
+  test('is told by stage and model, with what it found, and with the comments that stood alone', () => {
+    const verdict = verdictOf(
+      endedAfter(
+        [
+          { ask: about('stance', 'a', 'b'), calls: [refused('small', [HATE])] },
+          { ask: about('stance', 'c'), calls: [refused('small', [HATE])] },
+          { ask: about('stance', 'd'), calls: [refused('small', [])] },
+        ],
+        [{ ask: about('judge'), calls: [refused('large', []), { id: 'x', outcome: 'answered' }] }],
+      ),
+    )
+    expect(verdict.filtered).toEqual([
+      { stage: 'stance', model: 'small', calls: 3, found: [HATE], comments: ['c', 'd'] },
+      { stage: 'judge', model: 'large', calls: 1, found: [] },
+    ])
+  })
+
+  test('is told of a call that was lost, too, without a comment: its question may have been another', () => {
+    const ended = endedAfter([{ ask: about('stance', 'a') }])
+    const lost = { key: '0.0', ...refused('small', [HATE]) }
+    expect(verdictOf({ ...ended, lostCalls: [lost] }).filtered).toEqual([
+      { stage: 'stance', model: 'small', calls: 1, found: [HATE] },
+    ])
+  })
+
+  test('is not there where nothing was', () => {
+    expect(verdictOf(endedAfter([{ calls: [{ id: 'x', outcome: 'refused' }] }]))).not.toHaveProperty('filtered')
   })
 })

@@ -143,6 +143,13 @@ describe('labels of a team’s own', () => {
     expect((await gold(same, 'gavel', 'hate')).items).toHaveLength(1)
   })
 
+  it('belong to ids that are numbers as they are written, those beyond 2^53 too', async () => {
+    const ids = ['267081518403440641', '267081518403440642', '1', '1.0', '1e3']
+    const file = fileOf(...ids.map((id) => JSON.stringify(post('ID', { label: 'hate' })).replaceAll('"ID"', id)))
+    const { items, bad } = await gold(file, 'gavel', 'hate')
+    expect({ ids: items.map(({ id }) => id), bad }).toEqual({ ids, bad: [] })
+  })
+
   it('tell which line is broken, however far down, and which has a label that is none', async () => {
     const lines = Array.from({ length: 5_010 }, (_, at) => post(`p${at}`, { label: 'hate' }))
     const file = fileOf(...lines.slice(0, 5_002), '{"type": "post", "id":', ...lines.slice(5_003))

@@ -365,3 +365,49 @@ describe('the breaker, whatever happens in whatever order', () => {
     return outcome === 'timeout' || outcome === 'unavailable' ? 'failed' : 'worked'
   }
 })
+
+describe('one subject’s questions', () => {
+  const asked = (breakers: ReturnType<typeof setUp>, caseId: string, ...ends: PassEnd[]) => {
+    for (const end of ends) breakers.note(breakers.leave('a'), end, caseId)
+  }
+
+  test('keep nobody else from a model by the errors that they bring about', () => {
+    const one = setUp()
+    asked(one, 'bystander', 'answered')
+    for (let n = 0; n < 50; n++) {
+      asked(one, 'hostile', 'unavailable', 'unavailable', 'unavailable')
+      asked(one, 'bystander', 'answered')
+    }
+    expect(one.state('a')).toBe('closed')
+  })
+
+  test('do not hide an outage: with nobody answered the model is left alone, whoever asks', () => {
+    const one = setUp()
+    asked(one, 'bystander', 'answered')
+    for (let n = 0; n < 6; n++) {
+      if (one.state('a') === 'closed') asked(one, 'p', 'unavailable')
+      if (one.state('a') === 'closed') asked(one, 'q', 'unavailable')
+    }
+    expect(one.state('a')).toBe('open')
+    const alone = setUp()
+    asked(alone, 'p', 'answered')
+    for (let n = 0; n < 45 && alone.state('a') === 'closed'; n++) asked(alone, 'p', 'unavailable')
+    expect(alone.state('a')).toBe('open')
+    const fresh = setUp()
+    asked(fresh, 'p', 'unavailable', 'unavailable', 'unavailable', 'unavailable')
+    expect(fresh.state('a')).toBe('open')
+  })
+
+  test('count each where they get no answer at all: silence is the endpoint’s', () => {
+    const one = setUp()
+    asked(one, 'p', 'answered', 'timeout', 'timeout', 'timeout')
+    expect(one.state('a')).toBe('open')
+  })
+
+  test('of many subjects count together', () => {
+    const one = setUp()
+    asked(one, 'p', 'answered')
+    for (const id of ['q', 'r', 's']) asked(one, id, 'unavailable')
+    expect(one.state('a')).toBe('open')
+  })
+})

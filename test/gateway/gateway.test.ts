@@ -228,8 +228,6 @@ describe('an unreadable answer', () => {
   test.each<[string, Partial<ModelReply>, string, RegExp]>([
     ['a refusal', { text: 'I cannot help with that.', finish: 'refusal' }, 'refused', /refused/],
     ['a refusal without a word', { text: null, finish: 'refusal' }, 'refused', /refused/],
-    ['the endpoint’s filter', { text: null, finish: 'content-filter' }, 'content-filter', /filter/],
-    ['a filter that cut a readable answer', { finish: 'content-filter' }, 'content-filter', /filter/],
     ['the token limit', { text: '{"reasoning":"r', finish: 'length' }, 'unreadable', /cut at the token limit/],
     ['nothing', { text: null }, 'unreadable', /no JSON object/],
     ['an empty text', { text: '' }, 'unreadable', /no JSON object/],
@@ -240,6 +238,18 @@ describe('an unreadable answer', () => {
     expect(calls.map(({ outcome }) => outcome)).toEqual([code, code])
     const repaired = setUp([reply(over), reply()])
     expect((await repaired.put()).answer).toEqual(FAKE)
+  })
+
+  test.each<[string, Partial<ModelReply>]>([
+    ['without a text', { text: null }],
+    ['in the middle of a readable answer', {}],
+  ])('that the endpoint’s filter stopped is not asked for again: %s', async (_, over) => {
+    const { put, calls } = setUp([reply({ finish: 'content-filter', ...over }), reply()])
+    expect(await put()).toMatchObject({
+      answer: null,
+      failed: { code: 'content-filter', detail: expect.stringMatching(/filter/) },
+    })
+    expect(calls.map(({ outcome }) => outcome)).toEqual(['content-filter'])
   })
 })
 
@@ -615,6 +625,35 @@ describe('another model of the chain is asked at once', () => {
     expect(await again()).toMatchObject({ model: 'small-2026', memo: true })
     expect(requests.map(({ model }) => model)).toEqual(['small', 'large', 'small', 'small', 'small'])
     expect(told.filter((event) => 'hits' in event)).toHaveLength(3)
+  })
+
+  describe('where a filter refused the question', () => {
+    const HATE = { category: 'hate', severity: 'high' }
+    const refusals = [
+      ['with an error', new PermanentError('content-filter', 'status 400', { filtered: [HATE] })],
+      ['in an answer', reply({ text: null, finish: 'content-filter', filtered: [HATE] })],
+    ] as const
+
+    test.each(refusals)('only if the settings say so, %s: the call tells what was refused', async (_, refusal) => {
+      const next = setUp([refusal, reply({ model: 'large-2026' })], { onFiltered: 'next' })
+      expect(await next.put()).toMatchObject({ answer: FAKE, model: 'large-2026' })
+      expect(next.calls).toMatchObject([
+        { outcome: 'content-filter', filtered: { model: 'small', found: [HATE] } },
+        { outcome: 'answered' },
+      ])
+      expect(next.told).toContainEqual(
+        expect.objectContaining({ name: 'call:filtered', model: 'small', found: [HATE] }),
+      )
+      const stop = setUp([refusal, reply()])
+      await stop.put().catch(() => {})
+      expect(stop.requests).toHaveLength(1)
+    })
+
+    test('and ends with that where every model refuses it', async () => {
+      const { put, requests } = setUp([refusals[1][1], refusals[1][1]], { onFiltered: 'next' })
+      expect(await put()).toMatchObject({ failed: { code: 'content-filter' } })
+      expect(requests.map(({ model }) => model)).toEqual(['small', 'large'])
+    })
   })
 
   test('and no third time: the last one’s error is the ask’s', async () => {

@@ -113,7 +113,7 @@ const safetyReplies =
   ({ ask }: Asked) => {
     switch (ask.stage) {
       case 'describe':
-        return { description: words.description }
+        return { seen: 'yes', description: words.description }
       case 'retrieve': {
         const metadata = { keyCues: words.keyCues, summary: words.summary, note: words.note }
         const neighbour = { id: 'n', text: words.precedent, label: words.precedentLabel, similarity: 0.9, metadata }

@@ -25,7 +25,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     judge: ['reason', 'label'],
   },
   safety: {
-    describe: ['description'],
+    describe: ['seen', 'description'],
     brief: [
       ...['summary', 'precedents', 'precedents[].precedent', 'precedents[].keyCues', 'precedents[].differences'],
       'patterns',
@@ -39,6 +39,9 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     steps: ['steps'],
   },
 }
+
+/** Where the papers' form is another. */
+const PAPER_FIELDS: typeof FIELDS = { safety: { describe: ['description'] } }
 
 /** What a reason of two or three sentences takes, with its score, in tokens. */
 const REASON_TOKENS = 60
@@ -147,10 +150,13 @@ const WAYS: Readonly<Record<string, readonly object[]>> = {
 
 describe.each(Object.keys(FIELDS))('the answers that %s asks for', (protocol) => {
   test('have these fields in this order, the reasons before what they are for', () => {
-    const shown = WAYS[protocol]?.map((way) => forms(asked(protocol, way))) ?? []
-    expect(Object.assign({}, ...shown)).toEqual(FIELDS[protocol])
-    for (const one of shown)
-      for (const [stage, fields] of Object.entries(one)) expect(fields).toEqual(FIELDS[protocol]?.[stage])
+    const ways = WAYS[protocol] ?? []
+    const shown = ways.map((way) => forms(asked(protocol, way)))
+    expect(Object.keys(Object.assign({}, ...shown)).sort()).toEqual(Object.keys(FIELDS[protocol] ?? {}).sort())
+    for (const [at, way] of ways.entries()) {
+      const wanted = { ...FIELDS[protocol], ...('preset' in way ? PAPER_FIELDS[protocol] : {}) }
+      for (const [stage, fields] of Object.entries(shown[at] ?? {})) expect(fields).toEqual(wanted[stage])
+    }
   })
 
   test('have room for the reasons: of a batch, for one of each comment', () => {

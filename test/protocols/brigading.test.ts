@@ -34,7 +34,7 @@ const nearIdentical = (comments: readonly Comment[]) =>
   misspeltAlike(sameWords(comments)).map((group) => group.flatMap(({ comments: same }) => same).sort(byTimeThenId))
 const groupsOf = (...texts: string[]) => nearIdentical(said(...texts)).length
 
-type Switches = Pick<RumorSettings, 'foldNearIdentical' | 'perAuthor'>
+type Switches = Pick<RumorSettings, 'foldNearIdentical' | 'perAuthor'> & Partial<Pick<RumorSettings, 'unnamed'>>
 /** Weighed as what the scores say of each text; without any, as if all said the same as strongly. */
 const weighedAs = (
   comments: readonly Comment[],
@@ -45,7 +45,7 @@ const weighedAs = (
     utterance,
     score: scoreOf(utterance.comments[0]?.text ?? ''),
   }))
-  return weigh(heard, switches, byTimeThenId)
+  return weigh(heard, { unnamed: shipped.unnamed, ...switches }, byTimeThenId)
 }
 
 /** Ten words and more: long enough for decoration and misspellings not to count. */

@@ -21,6 +21,8 @@ const defaults: HateSettings = {
   history: 'algorithm',
   abstentions: 'apart',
   partlyRead: 'undecided',
+  unheard: 'undecided',
+  minPerspectives: 0.5,
   temperature: 0,
   answerTokens: 400,
 }

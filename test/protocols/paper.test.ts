@@ -52,7 +52,7 @@ function reply({ ask, order }: Asked): unknown {
     { reason: 'r', label: 'Hate Speech' },
     { reason: 'r', label: 'hate' },
     { argument: 'a' },
-    { description: 'd' },
+    { seen: 'yes', description: 'd' },
     { summary: 's', precedents: [], patterns: 'none' },
     { reasoning: 'r', evidence: [], rule: 'default-safe', categories: [], score: 0.5, label: 'safe' },
     { reasoning: 'r', score: ask.stage === 'score' ? 1 : 0.5 },

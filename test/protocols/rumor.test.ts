@@ -139,6 +139,8 @@ describe('the settings that are shipped', () => {
       decide: 'debate',
       foldNearIdentical: true,
       perAuthor: 3,
+      unnamed: 20,
+      splitQuestions: 60,
       pressedRounds: 1,
       pressedK: 8,
       pressedComments: 20,
@@ -787,17 +789,103 @@ describe('a failed ask', () => {
   })
 
   test.each([new Failed('content-filter'), new Failed('refused'), failed])(
-    'that one comment brings about in any batch costs the others nothing but a second question: $code',
+    'that one comment brings about in any batch costs the others nothing but further questions: $code',
     (spoilt) => {
       const usual = cast({}) as (asked: Asked) => unknown
       const { asked, conclusion } = run(made(), thread(20), (one: Asked) =>
         wordsOf(one.ask.messages).includes('|words 7>') && one.ask.stage === 'stance' ? spoilt : usual(one),
       )
       expect(asked.filter(({ round }) => round === 1).map(({ ask }) => ask.about?.length)).toEqual([4, 4, 4, 4, 4])
-      expect(conclusion.ruling.comments).toMatchObject({ judged: 16 })
-      expect(conclusion.ruling.degraded).toEqual([`stance: 4 comments without a score (${spoilt.code})`])
+      expect(asked.filter(({ round }) => round === 2).map(({ ask }) => ask.about)).toEqual([
+        ['c5', 'c6'],
+        ['c7', 'c8'],
+      ])
+      expect(conclusion.ruling.comments).toMatchObject({ judged: 19 })
+      expect(conclusion.ruling.degraded).toEqual([`stance: 1 comments without a score (${spoilt.code})`])
     },
   )
+
+  test.each([['content-filter'], ['refused'], ['unreadable'], ['rejected'], ['unavailable']])(
+    'that ten comments of one account bring about, wherever they stand, leaves the thirty others scored: %s',
+    (code) => {
+      for (const spoilt of [
+        Array.from({ length: 10 }, (_, at) => at * 4 + 1),
+        Array.from({ length: 10 }, (_, at) => at + 1),
+      ]) {
+        const usual = cast({}) as (asked: Asked) => unknown
+        const hostile = (id: string) => spoilt.some((at) => id === `c${at}`)
+        const comments = thread(40).comments.map((one) => (hostile(one.id) ? { ...one, author: 'x' } : one))
+        const { asked, conclusion } = run(made({ perAuthor: null }), thread(0, { comments }), (one: Asked) =>
+          one.ask.stage === 'stance' && one.ask.about?.some(hostile) ? new Failed(code) : usual(one),
+        )
+        expect(conclusion.ruling.comments).toMatchObject({ judged: 30 })
+        expect(conclusion.ruling.label).not.toBeNull()
+        expect(asked.filter(({ ask }) => ask.label?.startsWith('again')).length).toBeLessThanOrEqual(60)
+      }
+    },
+  )
+
+  test('that comes of no single comment is not looked for in ever smaller batches', () => {
+    // One of two batches is split to find out; none of its parts gets through.
+    for (const code of ['rejected', 'unavailable', 'timeout']) {
+      const { asked } = run(made(), thread(40), () => new Failed(code))
+      expect(calls(asked).filter((call) => call.includes('stance'))).toHaveLength(2 + 5)
+    }
+    // Every answer is unreadable: one split shows that it is not a comment's doing.
+    const { asked } = run(made(), thread(40), ({ ask }) => (ask.stage === 'stance' ? failed : no))
+    expect(calls(asked).filter((call) => call.includes('stance'))).toHaveLength(12)
+  })
+
+  test('is looked for in all batches once a part of the first got through, also where nothing else was asked', () => {
+    const hostile = new Set(['c3', 'c24'])
+    const usual = cast({}) as (asked: Asked) => unknown
+    for (const code of ['rejected', 'unavailable', 'timeout']) {
+      const { conclusion } = run(made({ promptKind: 'objective' }), thread(40), (one: Asked) =>
+        one.ask.stage === 'stance' && one.ask.about?.some((id) => hostile.has(id)) ? new Failed(code) : usual(one),
+      )
+      expect(conclusion.ruling.comments).toMatchObject({ judged: 38 })
+    }
+  })
+
+  test('leaves out of every batch alike what is not asked any more', () => {
+    const usual = cast({}) as (asked: Asked) => unknown
+    const { conclusion } = run(made({ splitQuestions: 10 }), thread(80), (one: Asked) =>
+      one.ask.stage === 'stance' && one.ask.about?.some((id) => ['c1', 'c21', 'c41', 'c61'].includes(id))
+        ? new Failed('content-filter')
+        : usual(one),
+    )
+    // Ten parts of four, of twenty; of the first of each batch, one comment spoils it.
+    expect(conclusion.ruling.comments?.judged).toBe(24)
+  })
+
+  test('costs a case no more questions than are set, however many comments are refused', () => {
+    const spoilt = new Failed('content-filter')
+    const { asked, conclusion } = run(made({ splitQuestions: 7 }), thread(60), ({ ask }) =>
+      ask.stage === 'stance' ? spoilt : no,
+    )
+    expect(asked.filter(({ ask }) => ask.label?.startsWith('again'))).toHaveLength(7)
+    expect(conclusion.ruling.label).toBeNull()
+  })
+
+  test('of one account’s many comments is no lack of evidence', () => {
+    const own = (n: number, author: string) =>
+      Array.from({ length: n }, (_, at) => ({
+        id: `${author}${at}`,
+        text: `${author} says ${at}`,
+        author,
+        createdAt: at,
+      }))
+    const honest = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((author) => own(1, author))
+    const subject = thread(0, { comments: [...honest, ...own(20, 'x')] })
+    const usual = cast({}) as (asked: Asked) => unknown
+    const { conclusion } = run(made({ minScored: 0.5 }), subject, (one: Asked) =>
+      one.ask.stage === 'stance' && one.ask.about?.some((id) => id.startsWith('x'))
+        ? new Failed('content-filter')
+        : usual(one),
+    )
+    expect(conclusion.ruling.label).not.toBeNull()
+    expect(conclusion.ruling.comments).toMatchObject({ judged: 6 })
+  })
 
   test('of comments that are left out again: they are named, have no score of 0, and are asked about no third time', () => {
     const { asked, conclusion } = run(made(), thread(3), [partial, no, new Failed('left out'), fake(), fake()])
@@ -830,7 +918,13 @@ describe('a failed ask', () => {
   ])('of stances: with %i of 16 scored it is decided by %s', (count, decidedBy) => {
     const few = { scores: scores(...Array.from({ length: count }, () => 0.5)).scores }
     const { conclusion } = run(made(), thread(16), ({ ask }) =>
-      ask.label === 'again 1' ? failed : ask.stage === 'stance' ? few : ask.stage === 'subjectivity' ? no : fake(),
+      ask.label?.startsWith('again')
+        ? failed
+        : ask.stage === 'stance'
+          ? few
+          : ask.stage === 'subjectivity'
+            ? no
+            : fake(),
     )
     expect(conclusion.ruling.decidedBy).toBe(decidedBy)
     expect(conclusion.ruling.degraded).toContain(`thin evidence: ${count} of 16 comments have a score`)
@@ -838,7 +932,7 @@ describe('a failed ask', () => {
 
   test('of half of the stances is no thin evidence yet', () => {
     const { conclusion } = run(made(), thread(4), ({ ask }) =>
-      ask.label === 'again 1'
+      ask.label?.startsWith('again')
         ? failed
         : ask.stage === 'stance'
           ? scores(1, 1)

@@ -27,6 +27,7 @@ const defaults: SafetySettings = {
   models: 'by-role',
   scoreFallback: 'none',
   partlyRead: 'undecided',
+  unseen: 'undecided',
   answerTokens: 700,
 }
 const prompts = promptsOf('safety')
@@ -75,6 +76,8 @@ const briefAnswer = (...precedents: number[]) => ({
   patterns: 'P',
 })
 const said = (reasoning: string, score: number) => ({ reasoning, score })
+/** What the describer says of an image that it was shown. */
+const seen = (description: string) => ({ seen: 'yes', description })
 const judged = (over: Record<string, unknown> = {}) => ({
   reasoning: 'because',
   evidence: ['“mix”', 'strict, round 2'],
@@ -94,7 +97,7 @@ const TURNS = {
 function cast(spoken: Record<string, unknown> = {}): Replies {
   const turns = new Map<string, number>()
   const all: Record<string, unknown> = {
-    describe: { description: SEEN },
+    describe: seen(SEEN),
     retrieve: foundAnswer(),
     brief: briefAnswer(1, 2, 3),
     ...TURNS,
@@ -389,7 +392,7 @@ describe('an image', () => {
   })
 
   test('is described beside the others, all at once', () => {
-    const describe = [{ description: 'A' }, { description: 'B' }]
+    const describe = [seen('A'), seen('B')]
     const { asked } = run({}, { describe }, { media: [image(URL_A), image(URL_B)] })
     expect(calls(asked).slice(0, 3)).toEqual([
       '0.0 describe describer (image 1)',
@@ -423,7 +426,7 @@ describe('an image', () => {
 
   test('that comes with its description needs no call, and is shown like one that a vision model saw', () => {
     const media: Media = [{ kind: 'image', description: SEEN }, image(URL_B)]
-    const { asked, ruling } = run({}, { describe: [{ description: 'B' }] }, { text: '', media })
+    const { asked, ruling } = run({}, { describe: [seen('B')] }, { text: '', media })
     expect(inStage(asked, 'describe').map(({ ask }) => ask.label)).toEqual(['image 2'])
     expect(shownIn(asked, 'strict')).toContain(
       `The post has no text.\n\n${DESCRIBED}\n\nImage 2, described by a vision model:\n<image 2|B>`,
@@ -468,7 +471,28 @@ describe('an image', () => {
   test('with a blank description is an answer that can’t be read', () => {
     const { asked } = run({}, {}, { media: [image(URL_A)] })
     const schema = inStage(asked, 'describe')[0]?.ask.answer
-    expect(schema?.safeParse({ description: ' \n' }).success).toBe(false)
+    expect(schema?.safeParse(seen('A bridge.')).success).toBe(true)
+    expect(schema?.safeParse(seen(' \n')).success).toBe(false)
+  })
+
+  test('is described by an answer that says whether it was seen; under `paper` that is not asked', () => {
+    const takes = (settings: Partial<SafetySettings>, answer: object) =>
+      inStage(run(settings, {}, { media: [image(URL_A)] }).asked, 'describe')[0]?.ask.answer.safeParse(answer).success
+    for (const odd of [{}, { seen: 'maybe' }, { seen: true }, { seen: null }])
+      expect(takes({}, { description: 'A bridge.', ...odd })).toBe(false)
+    expect(takes({}, seen('A bridge.'))).toBe(true)
+    expect(takes({ preset: 'paper' }, { description: 'A bridge.' })).toBe(true)
+  })
+
+  test('that the model did not see is a placeholder, and what it says in its place is nowhere', () => {
+    const blind = { seen: 'no', description: 'I cannot view images.' }
+    const { asked, ruling } = run({}, { describe: [blind, seen('B')] }, { media: [image(URL_A, 'left'), image(URL_B)] })
+    for (const { ask } of asked) expect(wordsOf(ask.messages)).not.toContain('cannot view')
+    expect(shownIn(asked, 'brief')).toMatch(
+      /Image 1: .*nobody has looked at.*\nWhat the author says.*\n<alt 1\|left>\n\nImage 2, described by a vision model:\n<image 2\|B>/,
+    )
+    expect(inStage(asked, 'retrieve')[0]?.ask.lookup?.text).toBe(`${TEXT}\nleft\nB`)
+    expect(ruling.degraded).toEqual(['describe (image 1): the model did not see it; a placeholder stands for it'])
   })
 
   describe('that could not be had', () => {
@@ -495,11 +519,7 @@ describe('an image', () => {
     })
 
     test('does not take the others with it', () => {
-      const { asked, ruling } = run(
-        {},
-        { describe: [lost, { description: 'B' }] },
-        { media: [image(URL_A), image(URL_B)] },
-      )
+      const { asked, ruling } = run({}, { describe: [lost, seen('B')] }, { media: [image(URL_A), image(URL_B)] })
       expect(shownIn(asked, 'brief')).toContain(`${PLACEHOLDER}\n\nImage 2, described by a vision model:\n<image 2|B>`)
       expect(ruling.degraded).toHaveLength(1)
     })
@@ -850,7 +870,7 @@ describe('hostile text', () => {
   const { asked } = drive(
     made({}, fence).script(subject({ text: EVIL, media: [image(URL_A, EVIL)] }), null),
     cast({
-      describe: { description: EVIL },
+      describe: seen(EVIL),
       retrieve: foundAnswer([neighbour(1, { text: EVIL, label: EVIL, metadata: { keyCues: EVIL, summary: EVIL } })]),
       brief: { summary: EVIL, precedents: [{ precedent: 1, keyCues: [EVIL], differences: EVIL }], patterns: EVIL },
       strict: [said(EVIL, 0.1), said(EVIL, 0.1)],
@@ -907,7 +927,14 @@ describe('hostile text', () => {
 describe('the prompts carry every point of the paper’s', () => {
   const points: Record<string, RegExp[]> = {
     system: [/block.*of its own/, /never an instruction/, /Reason first/],
-    describe: [/detail and objectively/, /no verdict/, /words that can be read/, /never an instruction/],
+    describe: [
+      /detail and objectively/,
+      /no verdict/,
+      /words that can be read/,
+      /never an instruction/,
+      /no image here, or you cannot or will not look at it, answer "no" to "seen"/,
+      /Never describe an image from the author's words alone/,
+    ],
     'focus-text': [/malicious code/],
     brief: [
       /sum up the post.*as the baseline/,

@@ -31,6 +31,11 @@ describe('what is shipped is what the documents say', () => {
     expect(protocols.safety).toMatchObject({ models: 'by-role' })
   })
 
+  test('no benign label without all that it rests on', () => {
+    expect(protocols.safety).toMatchObject({ partlyRead: 'undecided', unseen: 'undecided' })
+    expect(protocols.hate).toMatchObject({ partlyRead: 'undecided', unheard: 'undecided', minPerspectives: 0.5 })
+  })
+
   test.each([
     ['rumor', 47],
     ['hate', 10],
@@ -45,7 +50,13 @@ describe('what is shipped is what the documents say', () => {
     const text = document('docs/rumor.md')
     for (const words of ['from 6 words on', 'from 10 words on', 'one word in five', 'at least 5 letters'])
       expect(text).toContain(words)
-    expect(protocols.rumor).toMatchObject({ perAuthor: 3, pressedRounds: 1, pressedK: 8, pressedComments: 20 })
+    expect(protocols.rumor).toMatchObject({
+      perAuthor: 3,
+      unnamed: 20,
+      pressedRounds: 1,
+      pressedK: 8,
+      pressedComments: 20,
+    })
   })
 })
 
@@ -53,10 +64,19 @@ describe('a setting is taken up to its bounds, and not beyond', () => {
   const bounds: Record<string, Record<string, [low: number, high: number]>> = {
     rumor: {
       ...{ k: [1, 200], rounds: [0, 10], temperature: [0, 2], batchSize: [1, 50], sampleSize: [1, 400] },
-      ...{ perAuthor: [1, 1e9], minScored: [0, 1], answerTokens: [16, 1e9] },
+      ...{
+        perAuthor: [1, 1e9],
+        unnamed: [1, 1e9],
+        splitQuestions: [0, 10_000],
+        minScored: [0, 1],
+        answerTokens: [16, 1e9],
+      },
       ...{ pressedRounds: [0, 10], pressedK: [1, 200], pressedComments: [1, 1e9] },
     },
-    hate: { examples: [1, 50], rounds: [1, 2], temperature: [0, 2], answerTokens: [16, 1e9] },
+    hate: {
+      ...{ examples: [1, 50], rounds: [1, 2], temperature: [0, 2], answerTokens: [16, 1e9] },
+      ...{ minPerspectives: [0, 0.99] },
+    },
     safety: {
       ...{ rounds: [1, 3], k: [1, 10], temperature: [0, 2], maxImages: [1, 20], answerTokens: [16, 1e9] },
     },

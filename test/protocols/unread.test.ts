@@ -43,14 +43,15 @@ const replies = (harmful: boolean) =>
     if (ask.lookup !== undefined)
       return { shelves: ask.lookup.shelves.map((shelf) => ({ shelf, neighbours: [], problem: null })), weak: null }
     const answers: unknown[] = [
-      { description: 'a bridge' },
+      { seen: 'yes', description: 'a bridge' },
       { summary: 's', precedents: [], patterns: 'p' },
       { reasoning: 'r', evidence: [], rule: 'confirmation', categories: [], score: 0.9, label: 'unsafe' },
       { reasoning: 'r', evidence: [], rule: 'exoneration', categories: [], score: 0.1, label: 'safe' },
       { argument: 'a' },
       { reason: 'r', label: 'hate' },
       { reason: 'r', label: 'non-hate' },
-      { reason: 'r', label: "I don't know" },
+      { reason: 'r', label: harmful ? 'Offensive' : 'Not Offensive' },
+      { reason: 'r', label: harmful ? 'Hate Speech' : 'Not Hate Speech' },
       { reason: 'r', answer: 'No' },
       { reasoning: 'r', answer: order % 2 === 0 ? 'Real' : 'Fake' },
       { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
@@ -119,7 +120,7 @@ describe('a post of which a part was not read', () => {
     const { ruling } = judged(name, thread(post))
     expect(ruling).toMatchObject({ label: null, decidedBy: 'none' })
     expect(ruling.degraded).toContain(line)
-    expect(ruling.degraded).toContain(`no label: the part read looks ${label}, but the unread part may not be`)
+    expect(ruling.degraded).toContain(`no label: what was seen looks ${label}, but not all of it was: ${line}`)
     const { ruling: whole } = judged(name, thread({ text: TOO_LONG.slice(0, 7_000) }))
     expect(whole.label).toBe(label)
   })
@@ -157,8 +158,10 @@ describe('a post of which a part was not read', () => {
     })
     const media = [{ kind: 'image' as const, url: 'https://images.example/a.png', alt: 'a sign' }]
     const { ruling } = judged('safety', thread({ text: 'A text.', media }), {}, { by })
-    expect(ruling.label).toBeNull()
-    expect(ruling.degraded).toContainEqual(expect.stringMatching(`^${kind} in prompts: 3 of \\d+ characters not read$`))
+    const line = expect.stringMatching(`^${kind} in prompts: 3 of \\d+ characters not read$`)
+    const withheld = `^no label: what was seen looks safe, but not all of it was: ${kind} in prompts: 3 of \\d+ characters not read$`
+    expect(ruling).toMatchObject({ label: null, degraded: [line, expect.stringMatching(withheld)] })
+    expect(judged('safety', thread({ text: 'A text.', media })).ruling.label).toBe('safe')
   })
 
   test('says so of what its author says of an image', () => {
@@ -166,10 +169,16 @@ describe('a post of which a part was not read', () => {
       { kind: 'image' as const, alt: 'a bridge' },
       { kind: 'image' as const, alt: 'a sign', cut: { left: 20, of: 2_020 } },
     ]
-    for (const name of ['hate', 'safety']) {
-      const { ruling } = judged(name, thread({ text: 'A text.', media }))
+    const line = 'what the author says of image 2: 20 of 2020 characters not read'
+    for (const [name, label] of [
+      ['hate', 'non-hate'],
+      ['safety', 'safe'],
+    ] as const) {
+      // That nobody saw the images is no reason here.
+      const { ruling } = judged(name, thread({ text: 'A text.', media }), name === 'safety' ? { unseen: 'judged' } : {})
       expect(ruling.label).toBeNull()
-      expect(ruling.degraded).toContain('what the author says of image 2: 20 of 2020 characters not read')
+      expect(ruling.degraded).toContain(line)
+      expect(ruling.degraded).toContain(`no label: what was seen looks ${label}, but not all of it was: ${line}`)
     }
   })
 

@@ -80,6 +80,7 @@ export const GATEWAY: GatewaySettings = {
   callTimeoutMs: 1_000,
   minTimeoutMs: null,
   roles: { default: ['m'] },
+  onFiltered: 'stop',
   prices: {},
   limits: { models: {}, tenants: {} },
   latencyTolerance: null,

@@ -132,6 +132,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 export const rulesOf = fc.record({
   cap: fc.constantFrom(1, 2, 5, 100),
   perAuthor: fc.constantFrom(null, 1, 2, 3),
+  perUnnamed: fc.constantFrom(null, 1, 3),
   counts: fc.constantFrom([], [2, 4], [1, 3, 6]),
   reopen: fc.boolean(),
   /** Few ranks, so that some are equal. */

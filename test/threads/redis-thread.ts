@@ -2,17 +2,22 @@ import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Keys, memberOf } from '../../src/adapters/redis/keys.ts'
 import type { Comment, ThreadRef } from '../../src/domain/thread.ts'
-import type { Place, ThreadStatus } from '../../src/ports/threads.ts'
+import type { Place, ThreadRules, ThreadStatus } from '../../src/ports/threads.ts'
 import type { Thread } from '../../src/threads/thread.ts'
 
 type Plain = Record<string, unknown>
 
 /** A thread as the rules state it, with the index of comments by author that Redis keeps beside it; in plain objects. */
-export function plain(thread: Thread | null, perAuthor: number | null): Plain | null {
+export function plain(
+  thread: Thread | null,
+  { perAuthor, perUnnamed }: Pick<ThreadRules, 'perAuthor' | 'perUnnamed'>,
+): Plain | null {
   if (thread === null) return null
   const { ref: _, comments, ranks, orphans, revisions, absent, ...rest } = thread
   const byAuthor = [...comments].flatMap(([id, comment]) =>
-    comment?.author === undefined || perAuthor === null ? [] : [indexed(comment.author, ranks.get(id) ?? 0, id)],
+    comment === null || (comment.author === undefined ? perUnnamed : perAuthor) === null
+      ? []
+      : [indexed(comment.author, ranks.get(id) ?? 0, id)],
   )
   const all: Plain = {
     ...rest,
@@ -27,12 +32,7 @@ export function plain(thread: Thread | null, perAuthor: number | null): Plain | 
 }
 
 /** The same, read from Redis. */
-export async function inRedis(
-  client: Redis,
-  keys: Keys,
-  ref: ThreadRef,
-  perAuthor: number | null,
-): Promise<Plain | null> {
+export async function inRedis(client: Redis, keys: Keys, ref: ThreadRef): Promise<Plain | null> {
   const member = memberOf(ref)
   const [hash, comments, orphans] = await Promise.all(
     [keys.thread(member), keys.comments(member), keys.orphans(member)].map((key) => client.hgetall(key)),
@@ -50,7 +50,7 @@ export async function inRedis(
     comments: Object.fromEntries(Object.entries(comments ?? {}).map(([id, json]) => [id, commentOf(id, json)])),
     ranks: ranksOf(sample),
     orphans: Object.fromEntries(Object.entries(orphans ?? {}).map(([id, json]) => [id, JSON.parse(json) as unknown])),
-    byAuthor: perAuthor === null ? [] : authors.sort(),
+    byAuthor: authors.sort(),
   }
   return all.status === 'deleted' ? tombstone(all) : all
 }
@@ -145,7 +145,7 @@ function placeOf(text: string | undefined): Place | undefined {
   return { partition: Number(partition), offset, timestamp: Number(timestamp) }
 }
 
-function indexed(author: string, rank: number, id: string): string {
-  const hash = createHash('sha256').update(author).digest('base64url').slice(0, 16)
+function indexed(author: string | undefined, rank: number, id: string): string {
+  const hash = author === undefined ? '' : createHash('sha256').update(author).digest('base64url').slice(0, 16)
   return `${hash}:${String(rank).padStart(15, '0')}:${id}`
 }

@@ -21,6 +21,7 @@ export const REFS = [thread('p', 'a'), thread('p', 'b'), thread('q', 'a'), threa
 export interface HistoryRules {
   cap: number
   perAuthor: number | null
+  perUnnamed: number | null
   counts: readonly number[]
   reopen: boolean
   ranks: number
@@ -40,8 +41,9 @@ export function runOn(
   const rules = (): ThreadRules => {
     const version = keyVersion
     const rank = (id: string) => createHash('sha256').update(`${version} ${id}`).digest().readUIntBE(0, 6) % given.ranks
-    const { cap, perAuthor, counts, reopen } = given
-    return { ...RULES, cap, perAuthor, counts, reopen, rank: (_, id) => rank(id), samplingKeyVersion: `key ${version}` }
+    const { cap, perAuthor, perUnnamed, counts, reopen } = given
+    const limits = { cap, perAuthor, perUnnamed }
+    return { ...RULES, ...limits, counts, reopen, rank: (_, id) => rank(id), samplingKeyVersion: `key ${version}` }
   }
   const refOf = (at: number) => REFS[at] ?? thread('none')
   const openIdOf = async (at: number, protocol: string) =>

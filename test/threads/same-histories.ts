@@ -72,8 +72,8 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
     ends.push(...endsOf(step, said))
     await Promise.all(
       REFS.filter((_, index) => !('thread' in step) || step.thread === index).map(async (ref) => {
-        const stored = await inRedis(client, keys, ref, rules.perAuthor)
-        deepStrictEqual(plain(table.find(ref), rules.perAuthor), stored)
+        const stored = await inRedis(client, keys, ref)
+        deepStrictEqual(plain(table.find(ref), rules), stored)
       }),
     )
     // Everything at once is much to read; what went wrong earlier shows here as well.

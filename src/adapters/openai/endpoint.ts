@@ -2,8 +2,8 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { z } from 'zod'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import { failureOf } from './refusals.ts'
 
 export interface EndpointSettings {
   readonly baseUrl: string
@@ -54,10 +54,15 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings):
   return async (body, posting) => {
     // Built at the first call: a command without model calls needs no key.
     template ??= makeTemplate()
-    const { status, heads, text } = await exchange(await template, body, posting, maxBytes)
-    if (!succeeded(status)) throw failureOf(status, heads, text ?? '')
-    if (text === null) throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
-    return parsed(text) ?? null
+    const sent = JSON.stringify(body)
+    const { status, heads, text } = await exchange(await template, sent, posting, maxBytes)
+    if (text === null && succeeded(status))
+      throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
+    const json = parsed(text ?? '')
+    if (succeeded(status) && !isError(json)) return json ?? null
+    const retryAfterMs = retryAfter(heads)
+    const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
+    throw failureOf({ status, json, text: text ?? '', ...wait }, () => sent)
   }
 }
 
@@ -99,13 +104,12 @@ interface Exchanged {
 
 function exchange(
   { url, headers, open, agent }: RequestTemplate,
-  body: object,
+  sent: string,
   { signal, timeoutMs, headers: own }: Posting,
   maxBytes: number,
 ): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(stopped(signal))
-    const sent = JSON.stringify(body)
     const length = { 'content-length': String(Buffer.byteLength(sent)) }
     const request = open(url, { method: 'POST', agent, headers: { ...headers, ...own, ...length } })
     let reading: Readable | null = null
@@ -194,42 +198,26 @@ function parsed(text: string): unknown {
   }
 }
 
+/**
+ * Gateways answer 200 also where the server behind them failed: with an error in place of a message. MiniMax has a
+ * status of its own in every response.
+ */
+function isError(json: unknown): boolean {
+  const body: unknown = Array.isArray(json) ? json[0] : json
+  if (typeof body !== 'object' || body === null) return false
+  const choice: unknown = 'choices' in body && Array.isArray(body.choices) ? body.choices[0] : undefined
+  if (typeof choice === 'object' && choice !== null && 'message' in choice && choice.message !== null) return false
+  if ('error' in body && body.error) return true
+  const own = 'base_resp' in body ? body.base_resp : null
+  return typeof own === 'object' && own !== null && 'status_code' in own && own.status_code !== 0
+}
+
 function stopped({ reason }: AbortSignal): RetryLaterError {
   return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: reason })
 }
 
-const refusal = z.object({
-  error: z.object({ code: z.string().nullish().catch(null), message: z.string().catch('') }),
-})
-
-/** How servers say that the prompt is too long: OpenAI by a code, llama.cpp and vLLM in words. */
-const TOO_LONG = /context_length_exceeded|(maximum|exceeds?\b.{0,60}) context (length|size|window)/i
-/** The key is valid but this model can't be used: no quota, not allowed, not there. */
-const NO_SUCH_MODEL: ReadonlySet<number> = new Set([402, 403, 404])
-
-function failureOf(status: number, heads: IncomingHttpHeaders, text: string): Error {
-  const said = refusal.safeParse(parsed(text))
-  const { code = null, message = '' } = said.success ? said.data.error : {}
-  const delayMs = retryAfterMs(heads)
-  const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
-  if (status === 429 && code !== 'insufficient_quota') return new RetryLaterError('rate-limited', 'status 429', wait)
-  if (status >= 500 || status === 408 || status === 409)
-    return new RetryLaterError('unavailable', `status ${status}`, wait)
-  const why = `status ${status}${named(code)}`
-  if (code === 'content_filter') return new PermanentError('content-filter', why)
-  if (status === 429 || NO_SUCH_MODEL.has(status)) return new PermanentError('rejected', why, { elsewhere: 'model' })
-  if (status === 413 || TOO_LONG.test(code ?? '') || TOO_LONG.test(message.slice(0, 2_000)))
-    return new PermanentError('rejected', why, { elsewhere: 'question' })
-  return new PermanentError('rejected', why)
-}
-
-/** An error's code, if it looks like one: some endpoints echo the question there. */
-function named(code: string | null): string {
-  return code !== null && /^[a-z][a-z0-9_.-]{0,63}$/i.test(code) ? ` (${code})` : ''
-}
-
 /** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, with no upper limit. */
-function retryAfterMs(heads: IncomingHttpHeaders): number | undefined {
+function retryAfter(heads: IncomingHttpHeaders): number | undefined {
   const exact = Number(heads['retry-after-ms'] ?? Number.NaN)
   if (exact > 0 && Number.isFinite(exact)) return exact
   const said = heads['retry-after']

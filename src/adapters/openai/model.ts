@@ -1,10 +1,14 @@
 import type OpenAI from 'openai'
 import { z } from 'zod'
-import { RetryLaterError } from '../../domain/errors.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import type { Filtered } from '../../domain/filtered.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
 import { endpoint } from './endpoint.ts'
 import { logprobs, numberProbabilities, TOP_LOGPROBS } from './number-probabilities.ts'
+import { FINISHES } from './refusal-table.ts'
+import { categoriesIn, failureOf } from './refusals.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
@@ -25,18 +29,26 @@ const usage = z
   .nullish()
   .catch(null)
 
+/** What the model wrote: a text, or a list of parts whose texts belong together. */
+const content = z
+  .union([
+    z.string(),
+    z.array(z.object({ text: z.string().catch('') })).transform((parts) => parts.map(({ text }) => text).join('')),
+  ])
+  .nullish()
+
 /** The responses of compatible servers, parsed leniently: most fields may be missing. */
-const completion = z.object({
+const completion = z.looseObject({
   model: z.string().catch('unknown'),
   choices: z
     .array(
-      z.object({
-        finish_reason: z.string().nullish(),
-        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
+      z.looseObject({
+        finish_reason: z.string().nullish().catch(null),
+        message: z.object({ content, refusal: z.string().nullish().catch(null) }).nullish(),
         logprobs,
       }),
     )
-    .min(1),
+    .nullish(),
   usage,
 })
 
@@ -60,7 +72,8 @@ export function openAiModel(settings: OpenAiSettings): Model {
         ...responseFormat(settings, request),
         ...(request.probabilities === true ? { logprobs: true, top_logprobs: TOP_LOGPROBS } : {}),
       }
-      return replyOf(await post(body, { signal, timeoutMs, headers: { 'x-gavel-call': callId } }))
+      const data = await post(body, { signal, timeoutMs, headers: { 'x-gavel-call': callId } })
+      return replyOf(data, () => JSON.stringify(body))
     },
   }
 }
@@ -87,17 +100,19 @@ function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {
   }
 }
 
-function replyOf(data: unknown): ModelReply {
+function replyOf(data: unknown, asked: () => string): ModelReply {
   const read = completion.safeParse(data)
-  const choice = read.success ? read.data.choices[0] : undefined
-  if (!read.success || choice === undefined)
+  if (!read.success || !('choices' in read.data || 'promptFeedback' in read.data))
     throw new RetryLaterError('unavailable', 'the response is not a chat completion')
-  const { content, refusal } = choice.message
-  const probabilities = numberProbabilities(choice.logprobs)
-  const tooLong = (content ?? '').length > MAX_TEXT_CHARS
+  const [choice] = read.data.choices ?? []
+  if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
+  const { content = null, refusal } = choice?.message ?? {}
+  const found = filteredIn(read.data, choice)
+  const finish = isGuarded(read.data) ? 'content-filter' : finishOf(choice?.finish_reason ?? null, refusal)
+  const probabilities = numberProbabilities(choice?.logprobs)
   return {
     text: content?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
-    finish: finishOf(tooLong ? 'length' : (choice.finish_reason ?? 'stop'), refusal ?? null),
+    ...finished(finish, { hasMessage: choice?.message != null, isCut: (content ?? '').length > MAX_TEXT_CHARS, found }),
     ...(probabilities === undefined ? {} : { probabilities }),
     model: read.data.model.slice(0, MAX_NAME_CHARS),
     promptTokens: read.data.usage?.prompt_tokens ?? 0,
@@ -106,11 +121,66 @@ function replyOf(data: unknown): ModelReply {
   }
 }
 
+/**
+ * How the answer ended. A response without a message is what several servers send where a filter stopped it, unless it
+ * tells of filters that found nothing: then the server is not well.
+ */
+function finished(
+  finish: ModelReply['finish'],
+  { hasMessage, isCut, found }: { hasMessage: boolean; isCut: boolean; found: Filtered[] | null },
+): Pick<ModelReply, 'finish' | 'filtered'> {
+  if (finish === 'content-filter') return { finish, filtered: found ?? [] }
+  if (finish === 'stop' && !hasMessage) {
+    if (found !== null && found.length === 0)
+      throw new RetryLaterError('unavailable', 'the response has no answer, and its filters found nothing')
+    return { finish: 'content-filter', filtered: found ?? [] }
+  }
+  return { finish: isCut ? 'length' : finish }
+}
+
+/** Bedrock says only here that its guardrail has put a text of its own in place of the answer. */
+function isGuarded(data: Readonly<Record<string, unknown>>): boolean {
+  return data['amazon-bedrock-guardrailAction'] === 'INTERVENED'
+}
+
+/** What Azure's and Gemini's filters found; null if the response says nothing of filters. */
+function filteredIn(
+  data: Readonly<Record<string, unknown>>,
+  choice: Readonly<Record<string, unknown>> = {},
+): Filtered[] | null {
+  const { prompt_filter_results: prompts, promptFeedback: feedback } = data
+  const reason = blockReason.safeParse(feedback)
+  if (reason.success) return [{ category: reason.data.blockReason.toLowerCase() }]
+  const results = [...(Array.isArray(prompts) ? prompts.map(resultsOf) : []), resultsOf(choice)]
+  return results.every((one) => one === null) ? null : categoriesIn(results)
+}
+
+const blockReason = z.object({ blockReason: z.string().regex(/^[A-Z_]{1,40}$/) })
+
+function resultsOf(one: unknown): unknown {
+  return typeof one === 'object' && one !== null && 'content_filter_results' in one ? one.content_filter_results : null
+}
+
 /** Longest model name that a verdict repeats, in characters. */
 const MAX_NAME_CHARS = 128
 
-function finishOf(reason: string, refusal: string | null): ModelReply['finish'] {
-  if (reason === 'content_filter') return 'content-filter'
-  if (refusal !== null && refusal !== '') return 'refusal'
-  return reason === 'length' ? 'length' : 'stop'
+/** Throws what the call has failed with, if the server says in its reason that it could not answer. */
+function finishOf(reason: string | null, refusal: string | null | undefined): ModelReply['finish'] {
+  // LiteLLM and others add words behind a colon.
+  const finish = entryOf(FINISHES, (reason ?? 'stop').toLowerCase().split(':', 1)[0]?.trim() ?? '')
+  switch (finish) {
+    case 'content':
+      return 'content-filter'
+    case 'load':
+      throw new RetryLaterError('rate-limited', 'the server was too busy to end its answer')
+    case 'outage':
+      throw new RetryLaterError('unavailable', 'the server failed in the middle of its answer')
+    case 'too-long':
+      throw new PermanentError('rejected', 'the question is too long for this model', { elsewhere: 'question' })
+    case 'refusal':
+      return 'refusal'
+    default:
+      if (refusal != null && refusal !== '') return 'refusal'
+      return finish === 'length' ? 'length' : 'stop'
+  }
 }

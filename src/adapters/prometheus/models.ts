@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import { CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
+import { FILTER_CATEGORIES, filterCategories } from '../../domain/filtered.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { LIMIT_KINDS } from '../../ports/limits.ts'
 import type { BreakerState } from '../../ports/report.ts'
@@ -137,6 +138,12 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     labelNames: ['stage', 'model', 'outcome', 'protocol'],
     registers,
   })
+  const filtered = new Counter({
+    name: 'gavel_filtered_total',
+    help: 'Calls that an endpoint refused by its filter, by what the filter found. A call with several categories counts for each.',
+    labelNames: ['protocol', 'category'],
+    registers,
+  })
   const cost = new Counter({
     name: 'gavel_llm_cost_usd_total',
     help: 'US dollars, by the prices in the settings.',
@@ -164,6 +171,8 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     ...server,
   })
 
+  for (const { name: protocol } of protocols)
+    for (const category of FILTER_CATEGORIES) filtered.inc({ protocol, category }, 0)
   for (const model of models) {
     cost.inc({ model }, 0)
     seconds.zero({ ...operationOf(model), error_type: '' })
@@ -172,6 +181,9 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
   }
 
   return {
+    'call:filtered': ({ protocol, found }) => {
+      for (const category of filterCategories(found)) filtered.inc({ protocol, category })
+    },
     'call:ended': ({ stage, model, outcome, protocol, ...call }) => {
       const operation = operationOf(model)
       calls.inc({ stage, model, outcome, protocol })

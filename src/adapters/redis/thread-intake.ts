@@ -28,6 +28,7 @@ const putComments = script('threads/put-comments', {
     'window',
     'cap',
     'perAuthor',
+    'perUnnamed',
     'reopen',
     'orphanWait',
     'counts[]',
@@ -111,6 +112,7 @@ export function threadIntake({
           window: rules.window,
           cap: rules.cap,
           perAuthor: rules.perAuthor,
+          perUnnamed: rules.perUnnamed,
           reopen: rules.reopen,
           orphanWait: rules.orphanWait,
           counts: rules.counts,
@@ -160,8 +162,8 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number, withOri
   }
   const { id, ...kept } = change.comment
   const author = kept.author === undefined ? '' : authorHash(kept.author)
-  // The scripts expect it at the beginning.
-  const json = JSON.stringify(author === '' ? kept : { by: author, ...kept })
+  // The scripts expect it at the beginning; it is empty if the comment names no author.
+  const json = JSON.stringify({ by: author, ...kept })
   const from = withOrigin ? JSON.stringify(change.origin()) : ''
   return { kind: change.kind, id, createdAt: kept.createdAt, rank: rankOf(id), json, origin: from, place, author }
 }

@@ -12,6 +12,7 @@ import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
 import { askingFor, type Scorer } from '../../composition/calibration.ts'
 import { version } from '../../composition/identity.ts'
 import { metered } from '../../composition/metered.ts'
+import { watchedEndpoint } from '../../composition/watched-endpoint.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { chainOf } from '../../gateway/fallback.ts'
@@ -124,8 +125,10 @@ export async function runCalibration(
   return withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
       const broke = new AbortController()
-      const meter = metered(openAiModel(reachable.openai), settings.models.prices, maxCost, () => broke.abort())
-      const signal = AbortSignal.any([stopping, broke.signal])
+      const dead = new AbortController()
+      const endpoint = watchedEndpoint(openAiModel(reachable.openai), reachable.openai, Date.now, () => dead.abort())
+      const meter = metered(endpoint.model, settings.models.prices, maxCost, () => broke.abort())
+      const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
       const { scorer: model } = modelsOf(settings, kind)
       let asked = 0
       const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
@@ -166,6 +169,8 @@ export async function runCalibration(
         }
       } catch (error) {
         if (!signal.aborted) throw error
+        const gone = endpoint.dead()
+        if (gone !== null && !stopping.aborted) throw gone
         if (meter.unpriced() !== null)
           throw new OperatorError(
             `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,

@@ -1,3 +1,4 @@
+import type { FilteredQuestions } from '../../domain/filtered.ts'
 import type { ShownCase, ShownWait } from '../../inspection/cases.ts'
 import type { Inspection } from '../../inspection/inspection.ts'
 import type { Shown } from '../../inspection/standing.ts'
@@ -28,11 +29,20 @@ export function printInspection(
       verdicts.flatMap(({ verdict, publishedAt, partition, offset, records }) => [
         verdictLine(verdict),
         `  published ${iso(publishedAt)} as ${partition}@${offset}${records > 1 ? `, ${records} times` : ''}; $${verdict.usage.costUsd.toFixed(4)}; overhead ${verdict.timing.overheadMs} ms, models ${verdict.timing.modelMs} ms`,
+        ...(verdict.filtered ?? []).map((one) => `  ${printable(filteredLine(one), 500)}`),
         ...(verdict.rationale === '' ? [] : [`  ${printable(verdict.rationale, 1_000)}`]),
       ]),
       out,
     )
   if (transcript) printDebates(shown, prompts, terminal)
+}
+
+/** What an endpoint's filter refused, for a person. */
+function filteredLine({ stage, model, calls, found, comments }: FilteredQuestions): string {
+  const what = found.map(({ category, severity }) => (severity === undefined ? category : `${category}, ${severity}`))
+  const whose = comments === undefined ? '' : `; of comments ${comments.slice(0, 5).join(', ')}`
+  const named = what.length === 0 ? 'it names no category' : what.join('; ')
+  return `${stage}: the filter of ${model} refused ${counted(calls, 'call')} (${named})${whose}`
 }
 
 function section(title: string, lines: readonly string[], out: (line: string) => void): void {

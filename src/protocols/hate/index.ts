@@ -4,6 +4,7 @@ import { both } from '../faults.ts'
 import type { Judged, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { withheldIfFiltered } from '../unread.ts'
 import { readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS, wordsOf } from './questions.ts'
 import { predict, shelvesOf } from './script.ts'
@@ -51,8 +52,11 @@ export const hate = {
       shelves: shelvesOf(perspectives.list, settings),
       promptsHash: shortHash([prompts.hash, perspectives.hash]),
       settingsHash: shortHash(settings),
-      script: (subject) =>
-        predict(snapshot.parse(subject), { settings, perspectives: perspectives.list, prompts, fence }),
+      script(subject) {
+        const parts = { settings, perspectives: perspectives.list, prompts, fence }
+        const script = predict(snapshot.parse(subject), parts)
+        return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate')
+      },
     }
     return protocol
   },

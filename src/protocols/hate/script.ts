@@ -1,12 +1,14 @@
 import { failure, lookup } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found } from '../../domain/library.ts'
+import { toldOdd } from '../../domain/odd-fields.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { cutIn, unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import { ABSTAIN } from './answers.ts'
+import { missingForNonHate } from './benign.ts'
 import type { Perspective, Side } from './perspectives.ts'
 import {
   type Argument,
@@ -21,7 +23,11 @@ import {
 import type { HateSettings } from './settings.ts'
 
 /** What decided, and how; `wrong` says in words what went wrong. */
-type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & { readonly wrong: readonly string[] }
+type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & {
+  readonly wrong: readonly string[]
+  /** Turns of the debate that got no answer. */
+  readonly lostTurns?: number
+}
 
 /** A perspective's stance, and why. */
 interface Stance {
@@ -44,16 +50,23 @@ export function* predict(
 
   const ask = questions(text, parts)
   const unread = unreadParts(post, [{ kind: 'text', text }], fence)
-  const settled = ({ ruling }: Conclusion): Conclusion =>
-    settings.partlyRead === 'judged' ? { ruling } : { ruling: withheldUnlessHarmful(ruling, 'hate', unread) }
-  const degraded = [...unseen(post), ...unread]
-  if (settings.decide === 'zero-shot') return settled(conclusion([], [], degraded, yield* zeroShot(ask, settings)))
+  const degraded = [...toldOdd(post.odd), ...unseen(post), ...unread]
+  if (settings.decide === 'zero-shot') {
+    const decision = yield* zeroShot(ask, settings)
+    const { ruling } = conclusion([], [], degraded, decision)
+    const asked = { asked: 1, sided: 1 }
+    const missing = missingForNonHate(settings, { post, unread, perspectives: asked, lostTurns: 0 })
+    return { ruling: withheldUnlessHarmful(ruling, 'hate', missing) }
+  }
 
   const similar = yield* similarContexts(text, post, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
   const decision =
     settings.decide === 'majority' ? majority(stances, perspectives.length) : yield* dict(ask, stances, settings)
-  return settled(conclusion(stances, [...similar.values()].flat(), degraded, decision))
+  const { ruling } = conclusion(stances, [...similar.values()].flat(), degraded, decision)
+  const asked = { asked: perspectives.length, sided: stances.length }
+  const missing = missingForNonHate(settings, { post, unread, perspectives: asked, lostTurns: decision.lostTurns ?? 0 })
+  return { ruling: withheldUnlessHarmful(ruling, 'hate', missing) }
 }
 
 /** Algorithm 1, line 5, for all perspectives in one lookup: the nearest examples on each one's shelf. */
@@ -145,7 +158,8 @@ function* dict(ask: Questions, stances: readonly Stance[], settings: HateSetting
   const [judged] = yield* round([ask.judge(turns, references)])
   if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds: settings.rounds }
   const { label, reason } = judged.answer
-  return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong }
+  const lostTurns = turns.filter(({ argument }) => argument === null).length
+  return { label, rationale: reason, decidedBy: 'judge', rounds: settings.rounds, wrong, lostTurns }
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */
@@ -222,7 +236,7 @@ function conclusion(
   stances: readonly Stance[],
   examples: readonly Example[],
   degraded: readonly string[],
-  { wrong, ...decision }: Decision,
+  { wrong, lostTurns: _, ...decision }: Decision,
 ): Conclusion {
   const precedents = [...new Set(examples.map(({ id }) => id))]
   return {

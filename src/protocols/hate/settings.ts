@@ -14,6 +14,8 @@ export const hateSettings = z.strictObject({
   history: z.enum(['algorithm', 'code']),
   abstentions: z.enum(['apart', 'else']),
   partlyRead: z.enum(['undecided', 'judged']),
+  unheard: z.enum(['undecided', 'judged']),
+  minPerspectives: z.number().min(0).max(0.99),
   temperature: z.number().min(0).max(2),
   answerTokens: z.int().min(16),
 })
@@ -24,7 +26,7 @@ const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] a
 
 /**
  * `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
- * read only in part is judged by that part, and unless perspectives are listed, the paper's five are asked and no
+ * read only in part is judged by that part, lost perspectives and turns withhold no label, and unless perspectives are listed, the paper's five are asked and no
  * others. The paper gives no temperature: that of its code is set. The switches of its ablations stay as they are, and
  * so does `history`.
  */
@@ -32,5 +34,13 @@ export function applyPreset(settings: HateSettings): HateSettings {
   if (settings.preset === 'none') return settings
   const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
   const answerTokens = atLeastPaperTokenCap(settings.answerTokens)
-  return { ...settings, abstentions: 'else', partlyRead: 'judged', perspectives, temperature: 0, answerTokens }
+  return {
+    ...settings,
+    abstentions: 'else',
+    partlyRead: 'judged',
+    unheard: 'judged',
+    perspectives,
+    temperature: 0,
+    answerTokens,
+  }
 }

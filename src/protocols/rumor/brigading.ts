@@ -34,15 +34,32 @@ export function utterancesOf(
   return foldNearIdentical ? sameWords(comments) : comments.map((comment) => ({ comments: [comment], words: [] }))
 }
 
+/** How many comments count. */
+type Caps = Pick<RumorSettings, 'perAuthor' | 'unnamed'>
+
+/**
+ * How many comments count of one author, and of all that name none: of these as many as of the others together, at
+ * least `unnamed`, and all of them where nobody is named.
+ */
+export function capsOf(comments: readonly Comment[], { perAuthor, unnamed }: Caps): (author?: string) => number {
+  const most = perAuthor ?? Number.POSITIVE_INFINITY
+  const authors = Map.groupBy(comments, ({ author }) => author)
+  const named = [...authors].reduce(
+    (sum, [author, own]) => sum + (author === undefined ? 0 : Math.min(most, own.length)),
+    0,
+  )
+  const ofNobody = unnamed === null || named === 0 ? Number.POSITIVE_INFINITY : Math.max(unnamed, named)
+  return (author) => (author === undefined ? ofNobody : most)
+}
+
 /**
  * Keeps repetition from adding weight: near-identical comments of one side count once, and of one author's comments the
- * `perAuthor` strongest, so that a few empty words don't displace what the author has to say. A group is represented by its
- * first comment whose author is not yet at the cap, the strongest first, then the earliest; comments without an author are
- * not capped.
+ * strongest, as many as `capsOf` says, so that a few empty words don't displace what the author has to say. A group is
+ * represented by its first comment whose author is not yet at the cap, the strongest first, then the earliest.
  */
 export function weigh(
   heard: readonly Heard[],
-  { foldNearIdentical, perAuthor }: Pick<RumorSettings, 'foldNearIdentical' | 'perAuthor'>,
+  { foldNearIdentical, perAuthor, unnamed }: Pick<RumorSettings, 'foldNearIdentical'> & Caps,
   tie: Tie,
 ): Weighed {
   const bySign = [...Map.groupBy(heard, ({ score }) => Math.sign(score ?? 0)).values()]
@@ -54,26 +71,28 @@ export function weigh(
     groups.flatMap(({ comments }) => comments),
     ({ author }) => author,
   )
-  const spoken = new Map<string, number>()
-  const silenced = new Set<string>()
+  const capOf = capsOf([...written.values()].flat(), { perAuthor, unnamed })
+  const spoken = new Map<string | undefined, number>()
+  const silenced = new Set<string | undefined>()
   const voices: { comment: Comment; score: number | null }[] = []
   const copies: { count: number; voice: Comment }[] = []
   let [folded, beyond] = [0, 0]
   for (const { comments, score } of strongestFirst) {
-    const voice = comments.find(
-      ({ author }) => author === undefined || perAuthor === null || (spoken.get(author) ?? 0) < perAuthor,
-    )
+    const voice = comments.find(({ author }) => (spoken.get(author) ?? 0) < capOf(author))
     if (voice === undefined) {
       beyond += comments.length
-      for (const { author } of comments) if (author !== undefined) silenced.add(author)
+      for (const { author } of comments) silenced.add(author)
       continue
     }
     voices.push({ comment: voice, score })
     folded += comments.length - 1
-    if (voice.author !== undefined) spoken.set(voice.author, (spoken.get(voice.author) ?? 0) + 1)
+    spoken.set(voice.author, (spoken.get(voice.author) ?? 0) + 1)
     if (comments.length > 1) copies.push({ count: comments.length, voice })
   }
-  const authors = [...silenced].map((author) => ({ author, wrote: written.get(author)?.length ?? 0 }))
+  const authors = [...silenced].flatMap((author) =>
+    author === undefined ? [] : [{ author, wrote: written.get(author)?.length ?? 0 }],
+  )
+  const nameless = written.get(undefined)?.length ?? 0
   return {
     comments: voices.sort((a, b) => byTimeThenId(a.comment, b.comment)),
     folded,
@@ -95,6 +114,7 @@ export function weigh(
           return `${rest.length} more authors: ${count} comments, at most ${perAuthor} weighed of each`
         },
       ),
+      ...(silenced.has(undefined) ? [`${nameless} comments without an author: at most ${capOf()} weighed`] : []),
     ],
   }
 }

@@ -1,13 +1,14 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
+import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
-import { partlyReadComments, unreadParts } from '../unread.ts'
+import { oddInComments, partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
-import { utterancesOf, type Weighed, weigh } from './brigading.ts'
+import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
 import { carriedScores, claimHash, type Decision, evidenceHash, type RumorCarry, remembered } from './carry.ts'
 import { depthOf } from './depth.ts'
 import type { Utterance } from './near-identical.ts'
@@ -45,7 +46,7 @@ export function* s2mad(
   const rankOf = rankIn(parts.samplingRank, parts.tenant, post.id)
   const tie = tieOf(settings, rankOf)
   const ask = questions(post, parts)
-  const degraded: string[] = []
+  const degraded = [...toldOdd(post.odd), ...oddInComments(comments)]
   if (comments.length === 0) degraded.push('no comments: judged on the claim alone')
   if ((post.media ?? []).some((medium) => shownIn(medium) === undefined))
     degraded.push('images without a description left out: this protocol reads words only')
@@ -128,9 +129,9 @@ export function* s2mad(
     }
   }
 
-  const asked = known.scores.size + wanted.length
-  if (scores.size < THIN * asked) degraded.push(`thin evidence: ${scores.size} of ${asked} comments have a score`)
-  if (scores.size < settings.minScored * asked)
+  const { scored, asked } = scoredShare([...known.scores.keys(), ...wanted], scores, settings)
+  if (scored < THIN * asked) degraded.push(`thin evidence: ${scored} of ${asked} comments have a score`)
+  if (scored < settings.minScored * asked)
     return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && holds(sides)) return conclude(before.decision)
   if (!settings.debate) return conclude(yield* alone(ask, sides, kind, settings))
@@ -209,6 +210,33 @@ function* vanilla(
       comments: { judged: shown.length, folded, author, cap: all.length - shown.length, load: 0 },
     },
   }
+}
+
+/**
+ * How many of the comments have a score; of each author at most as many as may weigh, those with a score first: many
+ * comments by one account that can't be scored are no lack of evidence.
+ */
+function scoredShare(
+  all: readonly Utterance[],
+  scores: ReadonlyMap<Utterance, unknown>,
+  settings: RumorSettings,
+): { scored: number; asked: number } {
+  const capOf = capsOf(all.map(firstOf), settings)
+  const byAuthor = [...Map.groupBy(all, (utterance) => firstOf(utterance).author)]
+  return byAuthor.reduce(
+    (sum, [author, own]) => {
+      const scored = Math.min(own.filter((utterance) => scores.has(utterance)).length, capOf(author))
+      // Of those that name nobody, where others do, as many without a score count as of one author: one may be behind all.
+      const isCapped = author !== undefined || Number.isFinite(capOf())
+      const most = isCapped ? (settings.perAuthor ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+      const unscored = Math.min(
+        own.filter((utterance) => !scores.has(utterance)).length,
+        Math.max(0, most - (author === undefined ? 0 : scored)),
+      )
+      return { scored: sum.scored + scored, asked: sum.asked + scored + unscored }
+    },
+    { scored: 0, asked: 0 },
+  )
 }
 
 /** A post that has only undescribed images contains no claim that could be read. */

@@ -22,18 +22,18 @@ export interface Stances {
 
 /**
  * Algorithm 1, lines 2 to 5: asks for the stance of each utterance, in batches, and sends the other asks in the same
- * round. Then asks once more: together, for what a readable answer left out; in smaller batches, for what was in an
- * unreadable or refused one; and, with `oneScorer`, for what was scored by another model than the one that answers now,
- * since one model's 0.6 is not another's.
+ * round. Then asks once more, together, for what a readable answer left out and, with `oneScorer`, for what was scored by
+ * another model than the one that answers now, since one model's 0.6 is not another's. A batch that failed because of
+ * one of its comments is asked in smaller ones, until that comment stands alone or `splitQuestions` are asked.
  */
 export function* stances(
   wanted: readonly Utterance[],
   known: ReadonlyMap<Utterance, Score>,
   ask: Questions,
-  { batchSize, oneScorer }: Pick<RumorSettings, 'batchSize' | 'oneScorer'>,
+  { batchSize, oneScorer, splitQuestions }: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions'>,
   beside: Ask | undefined,
 ): SubScript<Stances> {
-  const batches = chunks(wanted, batchSize)
+  const batches = chunks(batchSize === 1 ? wanted : byAuthor(wanted), batchSize)
   const asks = batches.map((batch, index) => stanceOf(batch, ask, batchSize, `batch ${index + 1}`))
   const answers = yield* round([...asks, ...(beside === undefined ? [] : [beside])])
   const read = readScores(batches, answers)
@@ -42,22 +42,46 @@ export function* stances(
   const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
     [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
   const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
-  const again = [...chunks([...read.leftOut, ...anew], batchSize), ...read.failedBatches.flatMap(smallerBatches)]
-  const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
-  const repeated = readScores(again, more)
-
-  const scores = new Map([...known, ...read.scores, ...repeated.scores])
-  const whyNot = (utterance: Utterance) =>
-    read.failures.has(utterance) ? (repeated.failures.get(utterance) ?? read.failures.get(utterance)) : 'left out'
-  const failures = Map.groupBy(
+  const scores = new Map([...known, ...read.scores])
+  const failures = new Map(read.failures)
+  let left = splitQuestions
+  /** These batches in smaller ones, as many as may still be asked. */
+  const split = (batches: readonly Failure[]) => {
+    const unscored = batches.map(({ batch }) => batch.filter((utterance) => !scores.has(utterance)))
+    const smaller = inTurn(unscored.map(smallerBatches)).slice(0, left)
+    left -= smaller.length
+    return smaller
+  }
+  // Where no question got through, one comment may be the reason, or none is: the first batch is split to find out.
+  const suspects = read.failedBatches.filter(({ code }) => CAUSED_BY_CONTENT.has(code) || MAYBE_BY_CONTENT.has(code))
+  const someWorked = answers.some(({ ok }) => ok)
+  let waiting = suspects.filter(({ code }, at) => at > 0 && !someWorked && MAYBE_BY_CONTENT.has(code))
+  let again = [
+    ...chunks([...read.leftOut, ...anew], batchSize),
+    ...split(suspects.filter((one) => !waiting.includes(one))),
+  ]
+  while (again.length > 0) {
+    const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
+    const repeated = readScores(again, more)
+    for (const [utterance, score] of repeated.scores) scores.set(utterance, score)
+    for (const [utterance, code] of repeated.failures) if (read.failures.has(utterance)) failures.set(utterance, code)
+    // A split in which no comment at all got a score shows that no comment is the reason.
+    const someWork = scores.size > known.size
+    const smaller = repeated.failedBatches.filter(
+      ({ code }) => REFUSED.has(code) || (someWork && (CAUSED_BY_CONTENT.has(code) || MAYBE_BY_CONTENT.has(code))),
+    )
+    again = split(someWork ? [...smaller, ...waiting] : smaller)
+    if (someWork) waiting = []
+  }
+  const unscored = Map.groupBy(
     wanted.filter((utterance) => !scores.has(utterance)),
-    whyNot,
+    (utterance) => failures.get(utterance) ?? 'left out',
   )
   return {
     scores,
     beside: beside === undefined ? undefined : answers.at(-1),
     degraded: [
-      ...[...failures].map(([why, those]) => `stance: ${those.length} comments without a score (${why})`),
+      ...[...unscored].map(([why, those]) => `stance: ${those.length} comments without a score (${why})`),
       ...severalScorers(scores),
     ],
   }
@@ -75,30 +99,54 @@ interface ReadScores {
   readonly leftOut: readonly Utterance[]
   /** Utterances without a score because their question failed, and the failure's name. */
   readonly failures: ReadonlyMap<Utterance, string>
-  /** Batches that failed because of their question or answer, and not because the call failed. */
-  readonly failedBatches: readonly (readonly Utterance[])[]
+  readonly failedBatches: readonly Failure[]
 }
 
-/** Failures that a single comment of a batch can cause. */
-const CAUSED_BY_CONTENT: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter'])
+/** A batch of several that failed, and the failure's name. */
+interface Failure {
+  readonly batch: readonly Utterance[]
+  readonly code: string
+}
+
+/** What a batch holds was refused: a single comment of it is enough. */
+const REFUSED: ReadonlySet<string> = new Set<FailureCode>(['refused', 'content-filter'])
+/** Failures that a single comment causes, or a model's answer about it. */
+const CAUSED_BY_CONTENT: ReadonlySet<string> = new Set<FailureCode>(['refused', 'content-filter', 'unreadable'])
+/** Failures that it may cause: a question that is too long, or refused without a word of why; a server that fails at it. */
+const MAYBE_BY_CONTENT: ReadonlySet<string> = new Set<FailureCode>(['rejected', 'unavailable', 'timeout'])
 
 /**
- * Splits a batch of n into about √n batches of √n, so that one comment costs few others their score, with few calls.
+ * Splits a batch of n into about √n batches of √n: with as few calls as by halves, a comment stands alone after fewer
+ * rounds.
  */
 function smallerBatches(batch: readonly Utterance[]): (readonly Utterance[])[] {
-  return chunks(batch, Math.floor(Math.sqrt(batch.length)))
+  return chunks(byAuthor(batch), Math.max(1, Math.floor(Math.sqrt(batch.length))))
+}
+
+/** The first of each list, then the second of each, and so on: what is not asked any more is missing from all alike. */
+function inTurn<Item>(lists: readonly (readonly Item[])[]): Item[] {
+  const most = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: most }, (_, nth) => lists.flatMap((list) => list.slice(nth, nth + 1))).flat()
+}
+
+/** The batch with each author's comments together, so that one account's spoil few parts of it; the most busy first. */
+function byAuthor(batch: readonly Utterance[]): Utterance[] {
+  const [nobodys, named] = [[], []] as [Utterance[][], Utterance[][]]
+  for (const [author, own] of Map.groupBy(batch, ({ comments: [first] }) => first?.author))
+    (author === undefined ? nobodys : named).push(own)
+  return [...named.sort((a, b) => b.length - a.length), ...nobodys].flat()
 }
 
 function readScores(batches: readonly (readonly Utterance[])[], answers: readonly Answered<unknown>[]): ReadScores {
   const scores = new Map<Utterance, Score>()
   const leftOut: Utterance[] = []
   const failures = new Map<Utterance, string>()
-  const failedBatches: (readonly Utterance[])[] = []
+  const failedBatches: Failure[] = []
   for (const [index, batch] of batches.entries()) {
     const reply = answers[index] as Answered<{ score: number } | { scores: { comment: number; score: number }[] }>
     if (!reply.ok) {
       for (const utterance of batch) failures.set(utterance, reply.code)
-      if (batch.length > 1 && CAUSED_BY_CONTENT.has(reply.code)) failedBatches.push(batch)
+      if (batch.length > 1) failedBatches.push({ batch, code: reply.code })
       continue
     }
     const given = 'scores' in reply.answer ? reply.answer.scores : [{ comment: 1, score: reply.answer.score }]

@@ -5,8 +5,14 @@ import { boundedScore } from '../score.ts'
 /** 0 is no risk, 1 extreme risk. */
 const riskScore = boundedScore(0, 1)
 
-export const description = z.object({ description: said })
-export type Description = z.infer<typeof description>
+/** What an image shows. `seen` is `no` if the model was given no image that it can or will look at. */
+export const description = z.object({
+  seen: z.enum(['yes', 'no']),
+  description: said.refine((text) => /[\p{L}\p{N}]/u.test(text), 'has no words'),
+})
+/** Under `paper` the describer is not asked whether it saw anything. */
+export const paperDescription = z.object({ description: said })
+export type Description = z.infer<typeof paperDescription> & Partial<z.infer<typeof description>>
 
 type Comparison = z.infer<ReturnType<typeof comparison>>
 

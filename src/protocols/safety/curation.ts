@@ -4,7 +4,7 @@ import type { Fence } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
 import type { Prompts } from '../prompts.ts'
 import { said, saidList } from '../said.ts'
-import { description } from './answers.ts'
+import { description, paperDescription } from './answers.ts'
 import { picturesOf, wordsOf } from './input.ts'
 
 /** The curator's prompt files and the places in each. */
@@ -90,8 +90,9 @@ function descriptions(turns: readonly ClosedTurn[]): ReadonlyMap<number, string>
   return new Map(
     turns.flatMap(({ stage, role, answer }): [number, string][] => {
       const number = /\(image (\d+)\)$/.exec(role)?.[1]
-      const read = description.safeParse(answer)
-      return stage === 'describe' && number !== undefined && read.success
+      // Those of `paper` do not say whether anything was seen.
+      const read = z.object({ ...paperDescription.shape, seen: description.shape.seen.optional() }).safeParse(answer)
+      return stage === 'describe' && number !== undefined && read.success && read.data.seen !== 'no'
         ? [[Number(number), read.data.description]]
         : []
     }),

@@ -3,13 +3,14 @@ import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { withheldIfFiltered } from '../unread.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 1
+const VERSION = 2
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
@@ -30,7 +31,8 @@ export const safety: ProtocolKind = {
     'without loose debater': { loose: false },
     'without strict debater': { strict: false },
     'arbiter alone': { strict: false, loose: false },
-    'without images': { images: false },
+    // What the row measures is a label without the images.
+    'without images': { images: false, unseen: 'judged' },
     'all large models': { models: 'all-large' },
     'all small models': { models: 'all-small' },
     'one round': { rounds: 1 },
@@ -58,7 +60,10 @@ export const safety: ProtocolKind = {
       learns: settings.shelf,
       promptsHash: prompts.hash,
       settingsHash: shortHash(settings),
-      script: (subject) => aetheria(snapshot.parse(subject), { settings, prompts, fence }),
+      script(subject) {
+        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence })
+        return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe')
+      },
     }
     return protocol
   },

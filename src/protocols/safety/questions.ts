@@ -12,6 +12,7 @@ import {
   briefAnswer,
   type Description,
   description,
+  paperDescription,
   type Report,
   report,
 } from './answers.ts'
@@ -85,7 +86,7 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
         ...asked('describe', 'describer'),
         label: `image ${number}`,
         messages: [...system, ...pointingAt(url, render('describe', { caption }))],
-        answer: description,
+        answer: settings.preset === 'paper' ? paperDescription : description,
       }
     },
     retrieve: (words) =>

@@ -1,12 +1,14 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
+import { toldOdd } from '../../domain/odd-fields.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import { type ChatMessage, type Ruling, undecided } from '../../domain/verdict.ts'
 import { round, type Script, type SubScript } from '../../engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import type { Assessment, Report } from './answers.ts'
+import { missingForSafe } from './benign.ts'
 import { blocksOf, inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
 import {
   aloneIn,
@@ -33,7 +35,7 @@ interface Parts {
 export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   const { settings, fence } = parts
   const ask = questions(post, parts)
-  const degraded: string[] = []
+  const degraded = toldOdd(post.odd)
 
   // Preprocessor: everything becomes text (section 3.2.1).
   const pictures = yield* described(post, ask, settings, degraded)
@@ -44,9 +46,13 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   degraded.push(...unread)
 
   // Supporter: a brief over the K nearest precedents (section 3.2.2).
-  const { brief, precedents } = settings.supporter
+  const {
+    brief,
+    precedents,
+    lost: briefLost,
+  } = settings.supporter
     ? yield* briefed(input, words, ask, parts, degraded)
-    : { brief: NO_BRIEF, precedents: [] }
+    : { brief: NO_BRIEF, precedents: [], lost: false }
 
   // Debate: N rounds of strict, then loose (sections 3.2.3 and 3.2.4).
   const log = yield* debated({ input, brief }, ask, parts, degraded)
@@ -69,7 +75,8 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
     decidedBy: 'arbiter',
     degraded,
   }
-  return { ruling: settings.partlyRead === 'judged' ? ruling : withheldUnlessHarmful(ruling, 'unsafe', unread) }
+  const missing = missingForSafe(settings, { post, unread, pictures, log, briefLost })
+  return { ruling: withheldUnlessHarmful(ruling, 'unsafe', missing) }
 }
 
 const NO_BRIEF = 'There is no brief.'
@@ -100,7 +107,9 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
   const descriptions = new Map<number, string>()
   for (const [index, { number }] of seen.entries()) {
     const reply = answers[index]
-    if (reply?.ok) descriptions.set(number, reply.answer.description)
+    if (reply?.ok && reply.answer.seen === 'no')
+      degraded.push(`describe (image ${number}): the model did not see it; a placeholder stands for it`)
+    else if (reply?.ok) descriptions.set(number, reply.answer.description)
     else if (reply !== undefined)
       degraded.push(`describe (image ${number}) failed: ${failure(reply)}; a placeholder stands for it`)
   }
@@ -117,7 +126,7 @@ function* briefed(
   ask: Questions,
   { settings, fence }: Parts,
   degraded: string[],
-): SubScript<{ brief: string; precedents: Neighbour[] }> {
+): SubScript<{ brief: string; precedents: Neighbour[]; lost: boolean }> {
   const nearest: Neighbour[] = []
   if (settings.retrieval) {
     const [found] = yield* round([ask.retrieve(words)])
@@ -126,13 +135,13 @@ function* briefed(
   const [written] = yield* round([ask.brief(input, nearest)])
   if (!written.ok) {
     degraded.push(`brief failed: ${failure(written)}; debated without one`)
-    return { brief: NO_BRIEF, precedents: [] }
+    return { brief: NO_BRIEF, precedents: [], lost: true }
   }
   const spokenOf = new Set(written.answer.precedents.map(({ precedent }) => precedent))
   const precedents = nearest.filter((_, index) => spokenOf.has(index + 1))
   if (precedents.length < nearest.length)
     degraded.push(`brief: ${nearest.length - precedents.length} of ${nearest.length} precedents left out`)
-  return { brief: briefIn(written.answer, nearest, fence), precedents }
+  return { brief: briefIn(written.answer, nearest, fence), precedents, lost: false }
 }
 
 function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {

@@ -17,6 +17,7 @@ export const safetySettings = z.strictObject({
   models: z.enum(['by-role', 'all-large', 'all-small']),
   scoreFallback: z.enum(['none', 'paper']),
   partlyRead: z.enum(['undecided', 'judged']),
+  unseen: z.enum(['undecided', 'judged']),
   answerTokens: z.int().min(16),
 })
 export type SafetySettings = z.infer<typeof safetySettings>
@@ -31,6 +32,7 @@ export function applyPreset(settings: SafetySettings): SafetySettings {
     ...settings,
     scoreFallback: 'paper',
     partlyRead: 'judged',
+    unseen: 'judged',
     temperature: 0,
     answerTokens: atLeastPaperTokenCap(settings.answerTokens),
   }

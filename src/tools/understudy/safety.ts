@@ -11,7 +11,7 @@ import { shared } from './terms.ts'
 export const safety: Role = (question, schema) => {
   const stage = question.stage ?? ''
   if (choices(schema, 'label').includes('unsafe')) return ruling(question, schema)
-  if (stage.includes('describe') && property(schema, 'description')) return description(question)
+  if (stage.includes('describe') && property(schema, 'description')) return description(question, schema)
   if (stage.includes('brief') && property(schema, 'summary')) return brief(question, schema)
   if (stage.includes('strict') && property(schema, 'score')) return assessment(question, 'strict')
   if (stage.includes('loose') && property(schema, 'score')) return assessment(question, 'loose')
@@ -63,12 +63,14 @@ function riskOf(text: string): Risk {
 }
 
 /** An image's description. The understudy has no eyes: it repeats what the author says of the image, and says so. */
-function description({ sections, images }: Question): Said {
+function description({ sections, images }: Question, schema: JsonSchema): Said {
   const told = ofKind(sections().fences, /alt|caption|image/)
     .map(({ text }) => text.trim())
     .filter((text) => text !== '')
   const seen = `${images === 1 ? 'An image' : `${images} images`} that the understudy, having no eyes, has not looked at`
-  return { description: told.length === 0 ? `${seen}.` : `${seen}. Its author says: ${told.join(' ')}` }
+  // Without eyes it would have to say no to every image, and nothing with one could be tried out with it.
+  const looked = property(schema, 'seen') === undefined ? {} : { seen: 'yes' }
+  return { ...looked, description: told.length === 0 ? `${seen}.` : `${seen}. Its author says: ${told.join(' ')}` }
 }
 
 /** The supporter's brief: the kinds of words in the input, and of each precedent that was shown. */

@@ -19,6 +19,7 @@
 --@arg window            ms after the post in which comments belong to its thread
 --@arg cap               most comments that the thread keeps
 --@arg per_author        most of one author; empty is no limit
+--@arg per_unnamed       most that name no author; empty is no limit
 --@arg reopen            1 if a comment after the final snapshot makes the thread due
 --@arg orphan_wait       how long comments wait for their post, stream time in ms
 --@arg counts[]          count checkpoints, ascending
@@ -33,10 +34,10 @@
 --@arg changes[].id
 --@arg changes[].created_at
 --@arg changes[].rank    sampling rank; the smallest are kept
---@arg changes[].json    the comment; it begins with its author's hash, if it has an author
+--@arg changes[].json    the comment; it begins with its author's hash
 --@arg changes[].origin  JSON: where it came from, kept while its post is missing; empty without `with_origins`
 --@arg changes[].place   where the message stands in its topic; empty if unknown
---@arg changes[].author  hash; empty if unknown
+--@arg changes[].author  hash; empty if it names none
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'still' end
 local TOMBSTONE = '{}'
 -- Deleted comments have sample scores above every rank, so that they take no place from kept ones. Those that were never seen
@@ -95,13 +96,17 @@ local function drop(id)
   if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end
 end
 
--- Of one author the comments with the smallest ranks are kept, in whatever order they come.
+-- Most comments of this author; empty is no limit.
+local function most_of(author) return author == '' and per_unnamed or per_author end
+
+-- Of one author, and of all that name none, the comments with the smallest ranks are kept, in whatever order they come.
 local function has_room(change)
   local author, rank, id = change.author, change.rank, change.id
-  if per_author == '' or author == '' then return true end
+  local most = most_of(author)
+  if most == '' then return true end
   local from, to = range_of(author)
   local kept = kept_of[author] or redis.call('ZLEXCOUNT', authors, from, to)
-  if kept >= tonumber(per_author) then
+  if kept >= tonumber(most) then
     over_author = over_author + 1
     write_new()
     local largest = redis.call('ZREVRANGEBYLEX', authors, to, from, 'LIMIT', 0, 1)[1]
@@ -138,7 +143,7 @@ local function edit(change, old)
   changed = true
   write_new()
   drop_from_author(authors, sample, id, old)
-  if author ~= '' then
+  if most_of(author) ~= '' then
     local rank = redis.call('ZSCORE', sample, id) or change.rank
     redis.call('ZADD', authors, 0, by_author(author, rank, id))
   end

@@ -1,0 +1,202 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { entryOf } from './entry-of.ts'
+
+/** An optional field of a message that was not what it should be: it was left out, or read as `why` says. */
+export const oddField = z.object({
+  /** Its path: `author`, `media.2.url`. */
+  field: z.string(),
+  why: z.string(),
+})
+export type OddField = z.infer<typeof oddField>
+
+/** Most odd fields of one message that are named; more are counted in the last one. */
+const MOST_NAMED = 20
+
+/** The words and pictures of a message: if one of these was left out, part of its content was not seen. */
+export function isContent({ field }: OddField): boolean {
+  return /^(text|hateSpeech|media)(\.|$)/.test(field)
+}
+
+/** The words alone, those that an author says of an image among them. */
+export function isWords({ field }: OddField): boolean {
+  return /^(text|hateSpeech)$|\.alt$/.test(field)
+}
+
+/** Odd fields in words, for `degraded`. */
+export function toldOdd(odd: readonly OddField[] = []): string[] {
+  return odd.map(({ field, why }) => `${field}: ${why}`)
+}
+
+/** Reads one field. Undefined is an absent field; `odd` names what was left out. Linear in the field's size. */
+export type ReadField = (given: unknown, odd: (why: string, at?: string) => void) => unknown
+
+/**
+ * Reads the optional fields of a message: null is absent, what is odd is left out, and the message's `odd` names it.
+ * Other fields are kept as they are. A value that is no object is returned as it is.
+ */
+export function readOptional(value: unknown, fields: Readonly<Record<string, ReadField>>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const given = value as Record<string, unknown>
+  const odd: OddField[] = []
+  const read: Record<string, unknown> = {
+    ...given,
+    ...{ tenant: given.tenant ?? undefined, postId: given.postId ?? undefined, odd: undefined },
+  }
+  for (const [field, readField] of Object.entries(fields)) {
+    const one = entryOf(given, field) ?? undefined
+    const note = (why: string, at?: string) => odd.push({ field: at === undefined ? field : `${field}.${at}`, why })
+    Object.assign(read, { [field]: one === undefined ? undefined : readField(one, note) })
+  }
+  if (odd.length > 0) read.odd = bounded(odd)
+  return read
+}
+
+function bounded(odd: readonly OddField[]): OddField[] {
+  if (odd.length <= MOST_NAMED) return [...odd]
+  const rank = (one: OddField) => (isWords(one) ? 0 : isContent(one) ? 1 : 2)
+  // The words first: on them depends what the rest may be called.
+  const [next, ...rest] = odd.toSorted((a, b) => rank(a) - rank(b)).slice(MOST_NAMED - 1)
+  const named = odd.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST_NAMED - 1)
+  return next === undefined ? named : [...named, { ...next, why: `${next.why}; and ${rest.length} more` }]
+}
+
+/** Longest author that stands for itself, in bytes: a thread keeps one for each of its comments. */
+const MAX_NAME_BYTES = 512
+
+/** Where an author that is an object has its id; the first that is there counts. */
+const IDS = ['id', 'did', 'uid', 'user_id', 'username', 'acct', 'handle', 'screen_name', 'name']
+
+/**
+ * Who wrote it. An author that is too long, or no text, is one author all the same: an object by its id, all else by the
+ * hash of what was given. No limit of an author is lifted by an odd name. What holds nothing names nobody.
+ */
+export const author: ReadField = (given, odd) => {
+  if (typeof given === 'string') {
+    const name = given.toWellFormed()
+    if (name === '') return undefined
+    if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
+    odd(`longer than ${MAX_NAME_BYTES} bytes, its hash stands for it`)
+    return hashed(name)
+  }
+  if (typeof given === 'boolean' || (typeof given === 'object' && Object.keys(given ?? {}).length === 0)) {
+    odd('not a text, left out')
+    return undefined
+  }
+  // An account's other fields change from one comment to the next.
+  const id = idIn(given)
+  odd(`not a text, its ${id === undefined ? 'hash' : 'id'} stands for it`)
+  if (id !== undefined && Buffer.byteLength(id) <= MAX_NAME_BYTES) return id
+  return hashed(JSON.stringify(id ?? given, inOrder))
+}
+
+function idIn(given: unknown): string | undefined {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined
+  const known = given as Record<string, unknown>
+  const id = IDS.map((field) => entryOf(known, field)).find(
+    (one) => typeof one === 'number' || (typeof one === 'string' && one !== ''),
+  )
+  return id === undefined ? undefined : String(id).toWellFormed()
+}
+
+/** Writers of JSON differ in the order of an object's fields, and the same author may come in several. */
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function hashed(name: string): string {
+  return `sha256:${hash('sha256', name, 'hex').slice(0, 32)}`
+}
+
+/** A time, ISO 8601. */
+export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
+
+export const since: ReadField = (given, odd) => {
+  if (instant.safeParse(given).success) return given
+  odd('not a time in ISO 8601, left out')
+  return undefined
+}
+
+/** User text. JSON can contain a lone surrogate, which stores and models reject: it becomes U+FFFD. */
+export const words: ReadField = (given, odd) => {
+  if (typeof given === 'string') return given.toWellFormed()
+  odd('not a text, left out')
+  return undefined
+}
+
+/** A language tag (BCP 47), by its length alone. */
+export const lang: ReadField = (given, odd) => {
+  const tag = typeof given === 'string' ? given.toWellFormed() : null
+  if (tag !== null && tag.length <= MAX_LANG_CHARS) return tag
+  odd(tag === null ? 'not a text, left out' : `longer than ${MAX_LANG_CHARS} characters, left out`)
+  return undefined
+}
+
+const MAX_LANG_CHARS = 35
+
+/** An id by which others are meant; what can't be one is left out. */
+export function optionalId(id: z.ZodType<string>): ReadField {
+  return (given, odd) => {
+    if (given === '') return undefined
+    if (id.safeParse(given).success) return given
+    odd('not an id, left out')
+    return undefined
+  }
+}
+
+/** Most entries of `media` that are read. */
+const MAX_MEDIA = 16
+
+/** The images of a post. An image whose URL can't be read stays without one: nobody can look at it. */
+export const media: ReadField = (given, odd) => {
+  if (!Array.isArray(given)) {
+    odd('not a list, left out')
+    if (hasWords(given)) odd(WORDS_TOO, 'alt')
+    return undefined
+  }
+  const read = given.slice(0, MAX_MEDIA).flatMap((one: unknown, index) => {
+    if (one === null) return []
+    const image = imageOf(one, (why, at) => odd(why, at === undefined ? String(index) : `${index}.${at}`))
+    return image === undefined ? [] : [image]
+  })
+  if (given.length > MAX_MEDIA) {
+    odd(`${given.length - MAX_MEDIA} beyond the first ${MAX_MEDIA} left out`)
+    if (given.slice(MAX_MEDIA).some(hasWords)) odd(WORDS_TOO, `${MAX_MEDIA}.alt`)
+  }
+  return read.length === 0 ? undefined : read
+}
+
+const imageOf: ReadField = (given, odd) => {
+  if (typeof given !== 'object' || given === null || !('kind' in given) || given.kind !== 'image') {
+    odd('not an image, left out')
+    if (hasWords(given)) odd(WORDS_TOO, 'alt')
+    return undefined
+  }
+  const { url, alt } = given as Record<string, unknown>
+  const address = url === undefined || url === null ? undefined : urlOf(url, (why) => odd(why, 'url'))
+  const said = alt === undefined || alt === null ? undefined : words(alt, (why) => odd(why, 'alt'))
+  if (url === undefined && alt === undefined) odd('neither a url nor an alt text')
+  return {
+    kind: 'image',
+    ...(address === undefined ? {} : { url: address }),
+    ...(said === undefined ? {} : { alt: said }),
+  }
+}
+
+/** What is left out as a whole may say something. */
+const WORDS_TOO = 'words left out with it'
+
+function hasWords(given: unknown): boolean {
+  if (typeof given === 'string') return !/^([a-z]{2,10}:\/\/|data:)\S*$/i.test(given.trim()) && given.trim() !== ''
+  if (typeof given !== 'object' || given === null) return false
+  if ('alt' in given) return given.alt !== null && given.alt !== ''
+  // An entry of another kind, such as a video, says nothing. Whatever is no entry at all may.
+  return !('kind' in given && typeof given.kind === 'string')
+}
+
+const urlOf: ReadField = (given, odd) => {
+  if (typeof given === 'string' && /^(https:\/\/|data:)/i.test(given)) return given.toWellFormed()
+  odd('neither an https: nor a data: URL, left out')
+  return undefined
+}
