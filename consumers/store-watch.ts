@@ -15,6 +15,8 @@ const RETRY_MS = 1_000
 
 const WHAT_TO_DO = {
   emptied: 'Redis was emptied: intake and cases are stopped until "gavel recover" has run',
+  forgotten:
+    'Redis is empty and the consumer group has no offsets, but the verdicts topic has held verdicts, whose numbers must not be given again: intake and cases are stopped until "gavel recover" has run ("gavel recover --dry-run" tells the choice)',
   'rolled-back':
     'Redis lost its last writes (a failover, an older dump): intake and cases are stopped until "gavel recover" has run',
   recovering: '"gavel recover" is running; if it was interrupted, run it again',
@@ -38,6 +40,8 @@ export function storeWatch(deps: {
   let reportedLoss: string | null = null
   let isRefused = false
   let isScarce = false
+  /** Starts a reader that has waited for lost data. */
+  let startLater: (() => Promise<void>) | null = null
 
   function reportLoss(): void {
     const { lost } = incarnation
@@ -97,24 +101,38 @@ export function storeWatch(deps: {
       }
       reportLoss()
       report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
+      if (incarnation.lost === null && startLater !== null) {
+        const start = startLater
+        startLater = null
+        void start()
+      }
     },
-    /** Wraps a reader so that its batches are noted as durable in Redis before their offsets are committed to Kafka. */
+    /**
+     * Wraps a reader so that its batches are noted as durable in Redis before their offsets are committed to Kafka. If data
+     * are missing when it is started, it joins its group only after they have been recovered: Kafka takes a recovery's
+     * offsets only for a group without members.
+     */
     over(reader: TopicReader): TopicReader {
       return {
-        start: (handle) =>
-          reader.start(async (batch, heartbeat) => {
-            await untilWritable(() => handle(batch, heartbeat), heartbeat)
-            const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-            await untilWritable(() => incarnation.advance(durable), heartbeat)
-            reportLoss()
-          }),
+        async start(handle) {
+          const start = () =>
+            reader.start(async (batch, heartbeat) => {
+              await untilWritable(() => handle(batch, heartbeat), heartbeat)
+              const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
+              await untilWritable(() => incarnation.advance(durable), heartbeat)
+              reportLoss()
+            })
+          if (incarnation.lost === null) return start()
+          startLater = start
+        },
         positions: () => reader.positions(),
         setPaused: (value) => reader.setPaused(value),
         get downSince() {
-          return reader.downSince
+          return startLater === null ? reader.downSince : null
         },
         close() {
           stopping.abort()
+          startLater = null
           return reader.close()
         },
       }

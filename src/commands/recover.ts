@@ -2,11 +2,13 @@ import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { recoveryParts } from '../composition/recovery.ts'
 import { OperatorError } from '../domain/errors.ts'
+import type { Expected } from '../recovery/forecast.ts'
 import { type Restored, recoverStore } from '../recovery/recover.ts'
+import type { Run } from '../recovery/run.ts'
 import type { Command } from './command.ts'
 import { time } from './options.ts'
 import { readingClient } from './reading-client.ts'
-import { counted, type Terminal } from './terminal.ts'
+import { counted, printable, type Terminal } from './terminal.ts'
 
 export interface Recovered extends Restored {
   readonly seconds: number
@@ -14,6 +16,8 @@ export interface Recovered extends Restored {
 
 interface RecoverOptions {
   readonly since?: number
+  readonly upTo?: number | 'end'
+  readonly newBeginning?: true
   readonly dryRun?: boolean
 }
 
@@ -24,12 +28,20 @@ export const command: Command<RecoverOptions, Recovered> = {
       '--since <time>',
       're-read only messages sent after this time (ISO 8601); use it if Redis still has older data',
     ).argParser(time),
-    new Option('--dry-run', 'only say what would be done'),
+    new Option(
+      '--up-to <end|time>',
+      'if the consumer group has no offsets: what was accepted, all that the topics hold or what was sent before this time',
+    ).argParser((text: string) => (text === 'end' ? text : time(text))),
+    new Option(
+      '--new-beginning',
+      'if the consumer group has no offsets: nothing was; all is read and judged again, under the numbers after the last ones',
+    ).conflicts('upTo'),
+    new Option('--dry-run', 'only say what would be done, judged, and for how much'),
   ],
   json: true,
   help: 'Running services pause and resume automatically. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',
-  run: ({ options: { since, dryRun = false }, settings, ...io }) =>
-    recover(settings(), { since: since ?? null, dryRun }, io),
+  run: ({ options: { since = null, upTo = null, newBeginning, dryRun = false }, settings, ...io }) =>
+    recover(settings(), { since, upTo: newBeginning ? 'nothing' : upTo, dryRun }, io),
   print: (done, { json, terminal }) => tellRecovered(done, { json }, { terminal }),
 }
 
@@ -39,17 +51,17 @@ export const command: Command<RecoverOptions, Recovered> = {
  */
 export async function recover(
   settings: Settings,
-  options: { since: number | null; dryRun: boolean },
+  options: { since: number | null; upTo?: Run['upTo']; dryRun: boolean },
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Recovered> {
   const { terminal, signal } = io
-  const { since, dryRun } = options
+  const { since, upTo = null, dryRun } = options
   const began = performance.now()
   try {
     const waiting = { signal, say: terminal.say, allAgain: since === null }
     const parts = await recoveryParts(settings, () => readingClient(settings, terminal), waiting)
     try {
-      const restored = await recoverStore({ ...parts, since, dryRun, signal, told: telling(terminal) })
+      const restored = await recoverStore({ ...parts, since, upTo, dryRun, signal, told: telling(terminal) })
       return { ...restored, seconds: (performance.now() - began) / 1000 }
     } finally {
       await parts.close()
@@ -79,11 +91,43 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
   terminal.out(
     `${counted(done.messages, 'message')} ${would}read again${outcomes.length === 0 ? '' : `: ${outcomes.join(', ')}`}`,
   )
+  tellContested(done, terminal)
+  tellForecast(done, terminal)
   terminal.say(
     done.dryRun
       ? 'Nothing was changed.'
       : `Recovered in ${done.seconds.toFixed(1)} s. Running services resume automatically.`,
   )
+}
+
+/** Most ids that are named. */
+const MOST_NAMED = 10
+
+function tellContested({ contested, dryRun }: Recovered, terminal: Terminal): void {
+  if (contested.length === 0) return
+  const more = contested.length > MOST_NAMED ? ' …' : ''
+  const named = `${contested.slice(0, MOST_NAMED).map(printable).join(', ')}${more}`
+  terminal.out(
+    `${counted(contested.length, 'last verdict')} with two contents under one id: ${named}; the next revision ${dryRun ? 'would supersede' : 'supersedes'} both`,
+  )
+}
+
+function tellForecast({ forecast, unknownOffsets, dryRun }: Recovered, terminal: Terminal): void {
+  if (forecast === null) return
+  const { first, again } = forecast
+  if (unknownOffsets) {
+    terminal.out('The consumer group has no offsets: it is not known which messages were accepted. Say it to recover:')
+    terminal.out(`  --up-to end      ${expected(first)} to come for the first time, and none again`)
+    terminal.out(`  --new-beginning  ${expected(first)} for the first time, and ${expected(again)} again`)
+    terminal.out('  --up-to TIME     between the two: add --dry-run to know')
+    return
+  }
+  const judged = dryRun ? 'would be judged' : 'will be judged'
+  terminal.out(`${expected(first)} ${judged} for the first time, ${expected(again)} again`)
+}
+
+function expected({ verdicts, costUsd }: Expected): string {
+  return `${counted(verdicts, 'verdict')} (about $${costUsd.toFixed(2)})`
 }
 
 const PROGRESS_EVERY = 1_000

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
-import { groupProgress, positionsOf } from '../adapters/kafka/offsets.ts'
+import { groupProgress, positionsOf, setOffsets } from '../adapters/kafka/offsets.ts'
 import { redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
@@ -41,7 +41,9 @@ export function recoveryParts(
     return {
       ...{ topics, threads, cases, outbox, marks, protocols, routes, clock },
       history: topicHistory(kafka, waiting),
+      group: settings.kafka.group,
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
+      setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
       store: { restore: store.restore, end: store.forget, settle: store.settle },
       hold: {
         hold: incarnation.suspend,

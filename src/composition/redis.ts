@@ -78,7 +78,7 @@ function storesOn(
   const times = keepTimes(settings)
   return {
     threads: redisThreads(failFast, keys, times, token),
-    marks: redisMarks(failFast, keys),
+    marks: redisMarks(failFast, keys, token),
     cases: redisCases(working, keys, clock, token),
     outbox: redisOutbox(working, blocking, keys, {
       keepJournalMs: settings.cases.keepJournal,

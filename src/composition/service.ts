@@ -105,8 +105,8 @@ async function assemble(
   const redis = keep(await redisPart(settings, report))
   const { threads, marks, cases, incarnation, time } = redis
   const clock = time.now
-  const { client: kafka, topics, progress } = await kafkaPart(settings, report)
-  await incarnation.begin(positionsOf(progress), progress.alone)
+  const { client: kafka, topics, progress, published } = await kafkaPart(settings, report)
+  await incarnation.begin(positionsOf(progress), progress.alone, published)
 
   const secret = await redis.secret()
   const { protocols, samplingRank, routes } = protocolsOf(settings, secret)

@@ -8,6 +8,8 @@ export interface PublishedRevision {
   readonly final: boolean
   /** It is a retraction: the subject was deleted. */
   readonly deleted: boolean
+  /** It was published with two contents: the next revision is due, as if nobody knew what it saw. */
+  readonly contested: boolean
 }
 
 /** Steps that only a recovery takes. Each is atomic, and repeating it changes nothing. */

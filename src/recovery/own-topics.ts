@@ -8,26 +8,40 @@ import type { Run } from './run.ts'
 
 // What Gavel itself has published: verdicts, their transcripts, and dead letters.
 
-/** The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so. */
-export async function readPublished(run: Run): Promise<ReadonlyMap<string, PublishedSubject>> {
+/**
+ * The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so; and what a
+ * verdict has cost on average.
+ */
+export async function readPublished(run: Run): Promise<Published> {
   const { topics, protocols, told } = run
   const found = publishedRevisions(protocols)
-  await everyRecord(run, topics.verdicts, (json) => {
+  await everyRecord(run, topics.verdicts, (json, record) => {
     const read = verdict.safeParse(json)
-    if (read.success) found.take(read.data)
+    if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
   })
   await everyRecord(run, topics.transcripts, (json) => {
     const read = SEEN_OF_TRANSCRIPT.safeParse(json)
     if (read.success) found.see(read.data)
   })
-  return found.subjects
+  return found
 
-  function everyRecord(run: Run, topic: string, take: (json: unknown) => void): Promise<void> {
+  function everyRecord(run: Run, topic: string, take: (json: unknown, record: Incoming) => void): Promise<void> {
     return eachRecord(run, topic, (records) => {
-      for (const record of records) take(jsonOf(record))
+      for (const record of records) take(jsonOf(record), record)
       told(topic, records.length)
     })
   }
+}
+
+export interface Published {
+  readonly subjects: ReadonlyMap<string, PublishedSubject>
+  /** What a verdict of a protocol has cost on average, in US dollars. */
+  meanCost(protocol: string): number
+}
+
+/** Whether a verdict was ever published, those included whose records have expired. */
+export async function hasPublished({ history, topics }: Run): Promise<boolean> {
+  return [...(await history.rangesOf(topics.verdicts, null)).values()].some(({ to }) => to > 0n)
 }
 
 /** The parts of a transcript that a recovery reads: without its turns, which are most of it. */

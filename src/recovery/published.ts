@@ -5,6 +5,7 @@ import type { Protocol } from '../engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
 export interface LastRevision {
+  readonly id: string
   readonly protocol: string
   readonly revision: number
   readonly final: boolean
@@ -15,7 +16,11 @@ export interface LastRevision {
   readonly decidedAt: number
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
-  /** What it saw; null until its transcript has been read. */
+  /** Hash of its record. */
+  readonly content: string
+  /** It stands on the topic with two contents: the next revision has to settle which. */
+  contested: boolean
+  /** What it saw; null until its transcript has been read, and if it is contested. */
   seen: Seen | null
 }
 
@@ -57,11 +62,20 @@ export function publishedRevisions(
   const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
   const subjects = new Map<string, PublishedSubject>()
   const byId = new Map<string, LastRevision>()
+  const costs = new Map<string, { verdicts: number; usd: number }>()
 
   return {
     subjects,
-    take(verdict: Verdict): void {
-      const { tenant, subjectId, protocol, revision } = verdict
+    /** What a verdict of this protocol has cost on average, in US dollars; 0 if there is none. */
+    meanCost(protocol: string): number {
+      const { verdicts, usd } = costs.get(protocol) ?? { verdicts: 1, usd: 0 }
+      return usd / verdicts
+    },
+    /** `record`: the verdict as it stands on the topic. */
+    take(verdict: Verdict, record = JSON.stringify(verdict)): void {
+      const { tenant, subjectId, protocol, revision, usage } = verdict
+      const cost = costs.get(protocol) ?? { verdicts: 0, usd: 0 }
+      costs.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usage.costUsd })
       const kind: SubjectKind = ofReplies.has(protocol) || verdict.id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
       const ref: ThreadRef = { tenant, postId: subjectId, kind }
       const key = subjectKey(ref)
@@ -74,8 +88,11 @@ export function publishedRevisions(
         owed: false,
       }
       const before = subject.last.get(protocol)
+      const content = hashOf(record)
+      if (before?.revision === revision && before.content !== content && !before.deleted) before.contested = true
       if (before !== undefined && before.revision >= revision) return
       const one: LastRevision = {
+        id: verdict.id,
         protocol,
         revision,
         final: verdict.final,
@@ -83,7 +100,7 @@ export function publishedRevisions(
         openedAt: Date.parse(verdict.timing.openedAt),
         decidedAt: Date.parse(verdict.timing.decidedAt),
         ofThreads: ofThreads.has(protocol),
-        seen: null,
+        ...{ content, contested: false, seen: null },
       }
       const idUpToNumber = verdict.id.slice(0, verdict.id.lastIndexOf('~r') + 2)
       if (before !== undefined) byId.delete(`${idUpToNumber}${before.revision}`)
@@ -94,7 +111,7 @@ export function publishedRevisions(
     see({ verdictId, subject, cut }: Pick<Transcript, 'verdictId' | 'subject' | 'cut'>): void {
       const of = byId.get(verdictId)
       const read = snapshot.safeParse(subject)
-      if (of !== undefined && read.success) of.seen = seenIn(read.data, cut.length === 0)
+      if (of?.contested === false && read.success) of.seen = seenIn(read.data, cut.length === 0)
     },
   }
 }
@@ -128,7 +145,7 @@ export function noteMessage(
 
 /**
  * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict,
- * each has certainly seen all earlier messages, and the thread's keep time has passed.
+ * none of which is contested, each has certainly seen all earlier messages, and the thread's keep time has passed.
  */
 export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
   const all = [...subject.last.values()]
@@ -142,7 +159,12 @@ export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number):
           subject.newestComment,
           all.filter(({ ofThreads }) => ofThreads),
         )))
-  return !subject.owed && all.every(({ final }) => final) && forgottenAt(subject, keep) < now && quiet
+  return (
+    !subject.owed &&
+    all.every(({ final, contested }) => final && !contested) &&
+    forgottenAt(subject, keep) < now &&
+    quiet
+  )
 }
 
 /** The contents of a snapshot, as hashes; `whole` is false for a shortened one, which has lost some of them. */

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome } from '../domain/messages.ts'
+import { chosenProgress } from './chosen-progress.ts'
+import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { holdsAllVerdicts, readPublished } from './own-topics.ts'
 import { readAgain } from './read-again.ts'
@@ -20,6 +22,12 @@ export interface Restored {
   /** Messages read again, and their outcomes; none in a dry run. */
   readonly messages: number
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
+  /** Ids of last revisions that stand on the topic with two contents: the next revision of each is due. */
+  readonly contested: readonly string[]
+  /** The group has no offsets, and nobody has said what counts as accepted: a dry run took it that nothing does. */
+  readonly unknownOffsets: boolean
+  /** What is judged next; null unless it was a dry run, or the group has no offsets. */
+  readonly forecast: Forecast | null
 }
 
 /** Running processes notice a hold within this time, and have finished their current batch, in ms. */
@@ -37,23 +45,33 @@ export async function recoverStore(run: Run): Promise<Restored> {
   const { dryRun, hold, history } = run
   // Checked before anything is put on hold: a wrong prefix must not stop the services.
   for (const topic of inputsOf(run)) await history.rangesOf(topic, null)
+  const chosen = await chosenProgress(run)
   if (!dryRun) await holdServices(run)
-  const progress = await run.progress()
+  const progress = chosen?.progress ?? (await run.progress())
   const accepted = await acceptedRanges(run, progress)
 
   const published = await readPublished(run)
-  const { over, live } = await splitByEnd(run, published, accepted)
+  const { subjects } = published
+  const { over, live } = await splitByEnd(run, subjects, accepted)
+  const forecast = dryRun || chosen !== null ? await forecastOf(run, published, accepted, over) : null
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
-    await endThreads(run, published, over)
+    await endThreads(run, subjects, over)
     await hold.setRevisionsComplete(await holdsAllVerdicts(run))
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
     await settleRevisions(run, live, touched)
+    // Otherwise what was taken here is read again by whoever comes first.
+    if (chosen !== null) await run.setProgress(progress)
     await hold.release(progress)
   }
-  return { dryRun, subjects: published.size, over: over.size, ...restored, messages, outcomes }
+  const contested = [...subjects.values()].flatMap(({ last }) => [...last.values()].filter((one) => one.contested))
+  return {
+    ...{ dryRun, subjects: subjects.size, over: over.size, ...restored, messages, outcomes, forecast },
+    contested: contested.map(({ id }) => id),
+    unknownOffsets: chosen?.isUnknown ?? false,
+  }
 }
 
 /** Puts the services on hold, and waits until all of them have noticed. */

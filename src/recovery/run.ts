@@ -17,8 +17,11 @@ export interface RecoveryParts {
     Record<'posts' | 'comments' | 'counterspeech' | 'verdicts' | 'transcripts' | 'deadLetters', string>
   >
   readonly history: TopicHistory
+  readonly group: string
   /** The group's offsets in the input topics. */
   readonly progress: () => Promise<GroupProgress>
+  /** Gives the group these offsets; only for one that has no members. */
+  readonly setProgress: (progress: GroupProgress) => Promise<void>
   readonly threads: Pick<ThreadStore, 'read' | 'deletePost'>
   readonly cases: Pick<CaseStore, 'peek'>
   readonly outbox: Pick<Outbox, 'putDeadLetters'>
@@ -44,6 +47,11 @@ type Retract = Parameters<ThreadStore['deletePost']>[1]
 export interface Run extends RecoveryParts {
   /** Reads messages from this time on, ms since 1970; null: everything that the topics still have. */
   readonly since: number | null
+  /**
+   * For a group without offsets: what counts as accepted. Everything that the topics hold, what was sent before this time
+   * (ms since 1970), or nothing; null: nobody has said.
+   */
+  readonly upTo: 'end' | 'nothing' | number | null
   /** Changes nothing. */
   readonly dryRun: boolean
   readonly signal: AbortSignal

@@ -145,3 +145,35 @@ describe('the watch over the store', () => {
     expect(watch.problem).toBeNull()
   })
 })
+
+describe('a reader that is started while data are missing', () => {
+  it('joins its group once they have been recovered, and counts as down no sooner', async () => {
+    const { store, watch } = make()
+    let starts = 0
+    const reader = watch.over({
+      ...oneBatch,
+      start: async () => void starts++,
+      downSince: 5,
+    })
+    store.lost = 'forgotten'
+    await reader.start(async () => {})
+    await watch.look()
+    expect({ starts, downSince: reader.downSince }).toEqual({ starts: 0, downSince: null })
+    store.lost = null
+    await watch.look()
+    await watch.look()
+    expect({ starts, downSince: reader.downSince }).toEqual({ starts: 1, downSince: 5 })
+  })
+
+  it('never joins after it was closed', async () => {
+    const { store, watch } = make()
+    let starts = 0
+    const reader = watch.over({ ...oneBatch, start: async () => void starts++ })
+    store.lost = 'forgotten'
+    await reader.start(async () => {})
+    await reader.close()
+    store.lost = null
+    await watch.look()
+    expect(starts).toBe(0)
+  })
+})

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { redisIncarnation } from '../../src/adapters/redis/incarnation.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import { redisMarks } from '../../src/adapters/redis/marks.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
@@ -91,6 +92,26 @@ describe('an incarnation of the data', () => {
     await clean()
     expect(await redisIncarnation(client, keys).begin(at(5), true)).toBe('emptied')
     expect(await living.advance()).toBe('emptied')
+  })
+
+  it('is not founded beside verdicts that empty data do not know, though the group has no offsets either', async () => {
+    expect(await redisIncarnation(client, keys).begin(new Map(), true, true)).toBe('forgotten')
+    const recovery = redisIncarnation(client, keys)
+    await recovery.suspend()
+    await recovery.createIncarnation(at(5))
+    expect(await redisIncarnation(client, keys).begin(new Map(), true, true)).toBeNull()
+  })
+
+  it('is not hidden by the marks of a process that did not know yet that Redis was emptied', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    const marks = redisMarks(client, keys, living.token)
+    const mark = { newest: 1, second: 1, endSince: null, seenAt: 1 }
+    await marks.write(new Map([['posts/0', mark]]))
+    expect((await marks.read()).size).toBe(1)
+    await client.del(keys.incarnation, keys.marks)
+    await marks.write(new Map([['posts/0', mark]]))
+    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBe('emptied')
   })
 
   it('is adopted from data that an earlier version wrote', async () => {
@@ -327,11 +348,24 @@ describe('on data that a process does not know', () => {
     const { threads, cases, open } = await make()
     await open()
     const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: true })
-    const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false }]
+    const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false, contested: false }]
     expect(await recovery.restore(REF, published)).toEqual({ raised: 1, givenUp: 1 })
     expect(await recovery.restore(REF, published)).toEqual({ raised: 0, givenUp: 0 })
     expect(await cases.take('rumor~p~r1')).toBeNull()
     expect(await cases.countOpen()).toBe(0)
     expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, openId: null })
+  })
+
+  it('a revision with two contents is due for the next one, until that is open', async () => {
+    const { threads } = await make()
+    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: true })
+    const published = [{ protocol: 'rumor', revision: 1, final: true, deleted: false, contested: false }]
+    await recovery.restore(REF, published)
+    const seen = async () => (await threads.read(REF))?.revisions.get('rumor')?.seen
+    await client.hset(keys.thread(memberOf(REF)), 'seen:rumor', 1)
+    await recovery.restore(REF, published)
+    expect(await seen()).toBe(1)
+    await recovery.restore(REF, [{ ...published[0], contested: true } as (typeof published)[0]])
+    expect(await seen()).toBe(-1)
   })
 })

@@ -350,7 +350,7 @@ describe('in Redis', () => {
   }
   const restored = (revision: number) =>
     redisRecovery(client, stores.keys, RECOVERY).restore(p1, [
-      { protocol: 'rumor', revision, final: true, deleted: false },
+      { protocol: 'rumor', revision, final: true, deleted: false, contested: false },
     ])
 
   it('a post whose thread has expired, and was begun again by a late comment, is retracted when it is deleted', async () => {

@@ -57,6 +57,11 @@ function runOf(change: Partial<Run> = {}): Run {
       committed: new Map([...topics].map(([topic, { length }]) => [topic, new Map([[0, BigInt(length)]])])),
       alone: true,
     }),
+    group: 'gavel',
+    setProgress: async ({ committed }) => {
+      const at = [...committed].flatMap(([topic, all]) => [...all].map(([number, to]) => `${topic}/${number} ${to}`))
+      steps.push(`offsets ${at.join(', ')}`)
+    },
     ...{ threads, cases, outbox, marks, protocols, routes },
     store: {
       async restore(ref, published) {
@@ -87,6 +92,7 @@ function runOf(change: Partial<Run> = {}): Run {
       checkpoints,
     },
     since: null,
+    upTo: null,
     dryRun: false,
     signal: new AbortController().signal,
     told: () => {},
@@ -151,5 +157,86 @@ describe('a recovery', () => {
       recoverStore(runOf({ signal: stop.signal, told: () => stop.abort(new Error('stop')) })),
     ).rejects.toThrow('stop')
     expect(steps).toEqual(['hold', 'complete true'])
+  })
+})
+
+describe('a recovery for a group without offsets', () => {
+  const unread = { committed: new Map(), alone: true }
+  const without = (change: Partial<Run> = {}) => runOf({ progress: async () => unread, ...change })
+  beforeEach(() => {
+    put('posts', { id: 'judged', text: 'just now', createdAt: at(NOW - 3 * HOUR) }, NOW - 3 * HOUR)
+    put('posts', { id: 'waiting', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    put('verdicts', { ...verdictOn('judged', NOW - HOUR), usage: { ...aVerdict(at(T0)).usage, costUsd: 0.25 } })
+  })
+
+  it('is asked what was accepted, and holds nobody', async () => {
+    await expect(recoverStore(without())).rejects.toThrow(/no offsets.*--up-to end.*--new-beginning/s)
+    expect(steps).toEqual([])
+  })
+
+  it('asks nobody where nothing was ever published', async () => {
+    topics.set('verdicts', [])
+    expect(await recoverStore(without())).toMatchObject({ messages: 0, unknownOffsets: false })
+  })
+
+  it('says in a dry run what each choice would have judged, and for how much', async () => {
+    const planned = await recoverStore(without({ dryRun: true }))
+    const once = { verdicts: 1, costUsd: 0.25 }
+    expect(planned).toMatchObject({ unknownOffsets: true, messages: 0, forecast: { first: once, again: once } })
+    const chosen = await recoverStore(without({ dryRun: true, upTo: 'end' }))
+    expect(chosen).toMatchObject({ unknownOffsets: false, messages: 2 })
+    expect(chosen.forecast).toEqual({ first: once, again: { verdicts: 0, costUsd: 0 } })
+    expect(steps).toEqual([])
+  })
+
+  it('takes all that the topics hold, and gives the group these offsets before the services go on', async () => {
+    expect(await recoverStore(without({ upTo: 'end' }))).toMatchObject({ messages: 2, outcomes: { judged: 2 } })
+    expect(steps.slice(-2)).toEqual(['offsets posts/0 2, comments/0 0, counterspeech/0 0', 'release'])
+  })
+
+  it('reads nothing for a new beginning, but brings the numbers back', async () => {
+    const done = await recoverStore(without({ upTo: 'nothing' }))
+    expect(done).toMatchObject({ messages: 0, revisions: 1, forecast: { again: { verdicts: 1 } } })
+    expect(steps).toContain('restore judged rumor 1')
+  })
+
+  it('changes nothing where the group has members, or has offsets after all', async () => {
+    const busy = async () => ({ ...unread, alone: false })
+    await expect(recoverStore(runOf({ progress: busy, upTo: 'end' }))).rejects.toThrow('has members')
+    await expect(recoverStore(runOf({ upTo: 'end' }))).rejects.toThrow('has offsets')
+    expect(steps).toEqual([])
+  })
+})
+
+describe('two contents under one id', () => {
+  it('are told, and the next revision is due: no transcript says what the last one saw', async () => {
+    put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    put('verdicts', verdictOn('p', NOW - HOUR))
+    put('verdicts', { ...verdictOn('p', NOW - HOUR), label: 'bad' })
+    const given: boolean[] = []
+    const run = runOf()
+    const restore: Run['store']['restore'] = async (ref, published) => {
+      given.push(...[...published].map(({ contested }) => contested))
+      return run.store.restore(ref, published)
+    }
+    const done = await recoverStore({ ...run, store: { ...run.store, restore } })
+    expect(done.contested).toEqual([verdictOn('p', NOW).id])
+    expect(given).toEqual([true])
+    expect(steps.filter((step) => step.startsWith('settle'))).toEqual([])
+  })
+
+  it('are none where a repeat is byte-identical, or a later revision has settled it', async () => {
+    put('verdicts', verdictOn('p', NOW - HOUR))
+    put('verdicts', verdictOn('p', NOW - HOUR))
+    put('verdicts', verdictOn('q', NOW - HOUR))
+    put('verdicts', { ...verdictOn('q', NOW - HOUR), label: 'bad' })
+    put('verdicts', { ...verdictOn('q', NOW), id: 'rumor~q~r2', revision: 2 })
+    expect((await recoverStore(runOf())).contested).toEqual([])
+  })
+
+  it('keep a subject that would be over from being passed over', async () => {
+    put('verdicts', verdictOn('old', T0 + 2 * HOUR))
+    put('verdicts', { ...verdictOn('old', T0 + 2 * HOUR), label: 'bad' })
+    expect(await recoverStore(runOf())).toMatchObject({ over: 0, contested: ['rumor~old~r1'] })
   })
 })

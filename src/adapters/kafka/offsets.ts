@@ -37,7 +37,37 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   }
 }
 
-/** The same in the store's form: next offsets by `topic/partition`. */
+/** Whether a topic has ever held a record, those that have expired included. */
+export async function hasHeldRecords(kafka: Kafka, topic: string): Promise<boolean> {
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const partitions = await onceTopicSettled(topic, () => admin.fetchTopicOffsets(topic), {
+      withinMs: SETTLED_WITHIN_MS,
+    })
+    return partitions.some(({ high }) => BigInt(high) > 0n)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/**
+ * Sets the offsets of a group that has no members. Kafka takes them from nobody else while it has some: rejects then.
+ */
+export async function setOffsets(kafka: Kafka, group: string, { committed }: Pick<GroupProgress, 'committed'>) {
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    for (const [topic, partitions] of committed) {
+      const offsets = [...partitions].map(([partition, offset]) => ({ partition, offset: String(offset) }))
+      if (offsets.length > 0) await admin.setOffsets({ groupId: group, topic, partitions: offsets })
+    }
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** A group's progress in the store's form: next offsets by `topic/partition`. */
 export function positionsOf({ committed }: GroupProgress): Map<string, string> {
   return new Map(
     [...committed].flatMap(([topic, partitions]) =>

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { Keys } from './keys.ts'
 import { script } from './script.ts'
 
-/** Why the data in Redis are not everything that was written there. */
-const LOSSES = ['emptied', 'rolled-back', 'recovering'] as const
+/** Why the data in Redis are not everything that was written there; `forgotten`: the group has no offsets either. */
+const LOSSES = ['emptied', 'forgotten', 'rolled-back', 'recovering'] as const
 export type Loss = (typeof LOSSES)[number]
 
 /**
@@ -27,7 +27,7 @@ export type Positions = ReadonlyMap<string, string>
 
 const begin = script('incarnation/begin', {
   keys: ['incarnation', 'marks'],
-  args: ['freshId', 'alone', 'committed[].partition', 'committed[].offset'],
+  args: ['freshId', 'alone', 'published', 'committed[].partition', 'committed[].offset'],
 })
 const advance = script('incarnation/advance', {
   keys: ['incarnation'],
@@ -44,7 +44,7 @@ const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(
 
 /**
  * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
- * knows of a loss if the id is gone (emptied), or if the data began the server's current run with a lower watermark than
+ * knows of a loss if the id is gone (emptied; forgotten, if only the verdicts topic tells so), or if the data began the server's current run with a lower watermark than
  * the process was once told (an older dump, a replica that was behind). For 3 s after each start of a server nothing is
  * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
@@ -77,12 +77,16 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       return lost
     },
     /**
-     * Adopts the data, or creates an incarnation if nothing was ever accepted. `committed` is the group's progress in
-     * Kafka; `alone`: no other process can have advanced it a moment ago.
+     * Adopts the data, or creates an incarnation if nothing was ever accepted or published. `committed` is the group's
+     * progress in Kafka; `alone`: no other process can have advanced it a moment ago; `published`: the verdicts topic has
+     * held records.
      */
-    begin: async (committed: Positions, alone: boolean): Promise<Loss | null> =>
+    begin: async (committed: Positions, alone: boolean, published = false): Promise<Loss | null> =>
       learn(
-        await begin(client, { incarnation, marks, freshId: randomUUID(), alone, committed: partitionsOf(committed) }),
+        await begin(client, {
+          ...{ incarnation, marks, freshId: randomUUID(), alone, published },
+          committed: partitionsOf(committed),
+        }),
       ),
     /** A heartbeat: raises the watermark, and records what has been made durable. */
     advance: async (durable: Positions = new Map()): Promise<Loss | null> =>

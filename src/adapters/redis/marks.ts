@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { StreamMarks } from '../../ports/threads.ts'
+import { type FencingToken, NO_FENCING } from './incarnation.ts'
 import type { Keys } from './keys.ts'
+import { script } from './script.ts'
+
+const writeMarks = script('marks/write', {
+  keys: ['marks', 'incarnation'],
+  args: ['incarnationId', 'written[].partition', 'written[].mark'],
+})
 
 const mark = z.object({
   newest: z.number().nullable(),
@@ -11,8 +18,8 @@ const mark = z.object({
   seenAt: z.number().default(0),
 })
 
-/** Stream marks in Redis: one hash, by partition. */
-export function redisMarks(client: Redis, keys: Keys): StreamMarks {
+/** Stream marks in Redis: one hash, by partition. Nothing is written to data of another incarnation than the token's. */
+export function redisMarks(client: Redis, keys: Keys, token: () => FencingToken = NO_FENCING): StreamMarks {
   return {
     async read() {
       const fields = await client.hgetall(keys.marks)
@@ -20,7 +27,9 @@ export function redisMarks(client: Redis, keys: Keys): StreamMarks {
     },
     async write(marks) {
       if (marks.size === 0) return
-      await client.hset(keys.marks, Object.fromEntries([...marks].map(([key, value]) => [key, JSON.stringify(value)])))
+      const written = [...marks].map(([partition, value]) => ({ partition, mark: JSON.stringify(value) }))
+      const { incarnationId } = token()
+      await writeMarks(client, { marks: keys.marks, incarnation: keys.incarnation, incarnationId, written })
     },
   }
 }

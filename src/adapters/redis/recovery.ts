@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { PublishedRevision } from '../../ports/recovery.ts'
 import { type Keys, memberOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
 
@@ -19,6 +20,7 @@ const restoreRevisions = script('recovery/restore-revisions', {
     'published[].revision',
     'published[].final',
     'published[].deleted',
+    'published[].contested',
   ],
 })
 const forgetThread = script('recovery/forget-thread', {
@@ -58,14 +60,11 @@ export function redisRecovery(
      */
     async restore(
       ref: ThreadRef,
-      published: Iterable<{ protocol: string; revision: number; final: boolean; deleted: boolean }>,
+      published: Iterable<PublishedRevision>,
     ): Promise<{ raised: number; givenUp: number }> {
       const member = memberOf(ref)
-      const verdicts = [...published].map(({ protocol, revision, final, deleted }) => ({
-        protocol,
-        revision,
-        final,
-        deleted,
+      const verdicts = [...published].map(({ protocol, revision, final, deleted, contested }) => ({
+        ...{ protocol, revision, final, deleted, contested },
       }))
       const touched = { ...threadKeys(keys, member), ...cases, outbox: keys.outbox }
       const { clock, allAgain } = settings

@@ -1,10 +1,12 @@
 -- Adopts the data in Redis, or creates an incarnation if nothing was ever accepted. Returns its id (empty after a loss),
--- watermark, the reason of the loss (empty if none), the server's run, and 1 if that run has just begun.
+-- watermark, the reason of the loss (empty if none), the server's run, and 1 if that run has just begun. Empty data are a
+-- beginning only if the group has no offsets and nothing was ever published.
 --@include server-run
 --@key incarnation
 --@key marks
 --@arg fresh_id          of a new incarnation
 --@arg alone             1 if no other process consumes
+--@arg published         1 if the verdicts topic has ever held a record
 --@arg committed[].partition     TOPIC/PARTITION
 --@arg committed[].offset        the next one to consume, as Kafka has it
 local function lose(why)
@@ -20,7 +22,10 @@ local run = run_of(incarnation)
 local id, lost = unpack(redis.call('HMGET', incarnation, 'id', 'lost'))
 if lost then return { '', '0', lost, '', 0 } end
 if not id then
-  if #committed > 0 and redis.call('EXISTS', marks) == 0 then return lose('emptied') end
+  if redis.call('EXISTS', marks) == 0 then
+    if #committed > 0 then return lose('emptied') end
+    if published == '1' then return lose('forgotten') end
+  end
   redis.call('HSET', incarnation, 'id', fresh_id)
   if #committed == 0 then redis.call('HSET', incarnation, 'since', redis.call('TIME')[1] .. '000') end
 elseif alone == '1' then

@@ -24,6 +24,7 @@
 --@arg published[].revision
 --@arg published[].final         1 if the verdict was a final one
 --@arg published[].deleted       1 if it was a retraction
+--@arg published[].contested     1 if it was published with two contents: the next revision has to settle which
 local prefixes = { case = case_prefix, journal = journal_prefix, lost = lost_prefix }
 local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
@@ -35,7 +36,7 @@ end
 for _, verdict in ipairs(published) do
   local protocol, revision = verdict.protocol, tonumber(verdict.revision)
   local known = tonumber(redis.call('HGET', thread, 'rev:' .. protocol) or '0')
-  local is_behind = known < revision
+  local is_behind = known < revision or (verdict.contested == '1' and known == revision)
   local id = redis.call('HGET', thread, 'open:' .. protocol)
   local status = id and redis.call('HGET', case_prefix .. id, 'status')
   if id and not status then redis.call('HDEL', thread, 'open:' .. protocol)

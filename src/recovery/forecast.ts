@@ -1,0 +1,61 @@
+import { type Accepted, eachBatch, inputsOf } from './input-topics.ts'
+import type { Published } from './own-topics.ts'
+import { subjectKey } from './published.ts'
+import type { Run } from './run.ts'
+
+/** Verdicts to come, and what they would cost by the mean of those on the topic, in US dollars. */
+export interface Expected {
+  readonly verdicts: number
+  readonly costUsd: number
+}
+
+/** What would be judged after the recovery, by the subjects on the input topics. */
+export interface Forecast {
+  /** Subjects that have no verdict. */
+  readonly first: Expected
+  /** Subjects with a verdict whose messages do not count as accepted: they are read, judged and paid for again. */
+  readonly again: Expected
+}
+
+/**
+ * Counts what is to be judged: one verdict for each subject and each protocol that it is routed to. Left out is what
+ * can't be known without a recovery: what was said after a subject's last verdict. `over`: expired subjects, by key.
+ */
+export async function forecastOf(
+  run: Run,
+  { subjects, meanCost }: Published,
+  accepted: Accepted,
+  over: ReadonlyMap<string, number>,
+): Promise<Forecast> {
+  const counted = new Set<string>()
+  const expected = { first: { verdicts: 0, costUsd: 0 }, again: { verdicts: 0, costUsd: 0 } }
+  await eachBatch(run, await judgedRanges(run), 'counted', async ({ good }) => {
+    for (const one of good) {
+      const post = one.post()
+      if (post === null) continue
+      const ref = one.subject()
+      const key = subjectKey(ref)
+      if (counted.has(key)) continue
+      counted.add(key)
+      const { topic, partition, offset } = one.from
+      const isAccepted = BigInt(offset) < (accepted.get(topic)?.get(partition)?.to ?? 0n)
+      for (const { name, subject } of run.routes.of(ref, post)) {
+        const isKnown = subjects.get(key)?.last.has(name) ?? false
+        // Of an expired thread the comments are gone: its verdict stands.
+        if (isKnown && (isAccepted || (over.has(key) && subject === 'thread'))) continue
+        const kind = expected[isKnown ? 'again' : 'first']
+        kind.verdicts++
+        kind.costUsd += meanCost(name)
+      }
+    }
+  })
+  return expected
+}
+
+/** The topics of posts and replies as a whole: a comment has no verdict of its own. */
+async function judgedRanges(run: Run): Promise<Accepted> {
+  const topics = inputsOf(run).filter((topic) => topic !== run.topics.comments)
+  return new Map(
+    await Promise.all(topics.map(async (topic) => [topic, await run.history.rangesOf(topic, run.since)] as const)),
+  )
+}
