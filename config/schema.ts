@@ -139,6 +139,10 @@ const allSettings = z.strictObject({
         .string()
         .regex(/^(rediss?:\/\/.*)?$/, 'a URL that begins with redis:// or rediss://')
         .refine(isUrl, 'is no URL: percent-encode what is special in a password')
+        .refine(
+          (url) => !isUrl(url) || url === '' || /^\/?\d*$/.test(new URL(url).pathname),
+          'ends with a number: the database',
+        )
         .refine((url) => !/[?#]/.test(url), 'takes no ? or #: percent-encode them in a password'),
       cluster: z.array(hostAndPort),
       sentinels: z.array(hostAndPort),
@@ -149,6 +153,7 @@ const allSettings = z.strictObject({
       password: z.string(),
       tls,
       prefix: z.string().regex(/^[A-Za-z0-9._-]+$/, 'letters, digits, dots, dashes and underscores'),
+      splitRisk: z.enum(['refuse', 'accept']),
     })
     .refine(
       ({ url, cluster, sentinels }) => [url, ...[cluster, sentinels].map(String)].filter(Boolean).length < 2,

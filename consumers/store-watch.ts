@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Incarnation } from '../src/adapters/redis/incarnation.ts'
-import { isOutOfMemory } from '../src/adapters/redis/memory.ts'
+import { type Refusal, refusalOf } from '../src/adapters/redis/refusals.ts'
 import { StoreSuspended } from '../src/ports/cases.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { TopicReader } from '../src/ports/topic.ts'
@@ -21,24 +21,26 @@ const WHAT_TO_DO = {
     'Redis lost its last writes (a failover, an older dump): intake and cases are stopped until "gavel recover" has run',
   recovering: '"gavel recover" is running; if it was interrupted, run it again',
 }
-const FULL =
-  'Redis is at its maxmemory and refuses writes: raise it (CONFIG SET maxmemory); the service then continues by itself'
+/** Redis that keeps its clients waiting for longer than this is asked why, in ms. */
+const ASKED_AFTER_MS = 2_000
 
 /**
- * Watches whether Redis still has the data written to it, and memory for more. If data or memory is missing, intake
- * pauses; a batch that Redis had no memory for, or that came to data older than is known, is retried until it is stored.
+ * Watches whether Redis still has the data written to it, and takes more. If data are missing or it refuses writes, intake
+ * pauses; a batch that Redis refused, or that came to data older than is known, is retried until it is stored.
  */
 export function storeWatch(deps: {
   incarnation: Incarnation
   memoryShare: () => Promise<number>
+  /** Why Redis keeps its clients waiting, asked on another connection; null if it does not say. */
+  whyItWaits: () => Promise<Refusal | null>
   /** Share of Redis's `maxmemory` at which intake pauses. */
   pauseAtMemory: number
   report: Report
 }) {
-  const { incarnation, memoryShare, pauseAtMemory, report } = deps
+  const { incarnation, memoryShare, whyItWaits, pauseAtMemory, report } = deps
   const stopping = new AbortController()
   let reportedLoss: string | null = null
-  let isRefused = false
+  let refusal: Refusal | null = null
   let isScarce = false
   /** Starts a reader that has waited for lost data. */
   let startLater: (() => Promise<void>) | null = null
@@ -51,11 +53,28 @@ export function storeWatch(deps: {
     else report('store:lost', { why: lost, advice: WHAT_TO_DO[lost] })
   }
 
-  function setRefused(now: boolean): void {
-    if (now === isRefused) return
-    isRefused = now
-    if (now) report('store:full', { advice: FULL })
-    else report('store:writable', {})
+  /** Notes why Redis refuses, or with null that nothing is known of a refusal; true if that is news. */
+  function noteRefusal(now: Refusal | null): boolean {
+    if (now?.fault === refusal?.fault) return false
+    refusal = now
+    report('redis:faults', { of: 'refusal', faults: now === null ? [] : [now.fault] })
+    return true
+  }
+
+  function setRefusal(now: Refusal | null): void {
+    if (!noteRefusal(now)) return
+    if (now === null) report('store:writable', {})
+    else if (now.fault === 'out-of-memory') report('store:full', { advice: now.says })
+    else report('store:refused', { fault: now.fault, advice: now.says })
+  }
+
+  /** The share of memory; or why Redis keeps its clients waiting, if it says so. */
+  async function shareInTime(): Promise<number | Refusal> {
+    const asked = memoryShare()
+    const reasoned = new AbortController()
+    const why = sleep(ASKED_AFTER_MS, undefined, { signal: reasoned.signal, ref: false }).then(whyItWaits)
+    const orWhy = why.then(async (reason): Promise<number | Refusal> => reason ?? (await asked))
+    return Promise.race([asked, orWhy]).finally(() => reasoned.abort())
   }
 
   async function untilWritable(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
@@ -64,8 +83,9 @@ export function storeWatch(deps: {
         await task()
         return
       } catch (error) {
-        if (stopping.signal.aborted || !(isOutOfMemory(error) || error instanceof StoreSuspended)) throw error
-        if (isOutOfMemory(error)) setRefused(true)
+        const refused = refusalOf(error)
+        if (stopping.signal.aborted || (refused === null && !(error instanceof StoreSuspended))) throw error
+        if (refused !== null) setRefusal(refused)
         await sleep(RETRY_MS, undefined, { signal: stopping.signal })
         await heartbeat()
       }
@@ -76,28 +96,45 @@ export function storeWatch(deps: {
     /** Why no case is opened and no message accepted now; null if nothing is wrong. */
     get problem(): string | null {
       if (incarnation.lost !== null) return WHAT_TO_DO[incarnation.lost]
-      return isRefused ? FULL : null
+      return refusal?.says ?? null
+    },
+    /** Why Redis answers and refuses; null if it does not. */
+    get refusal(): string | null {
+      return refusal?.says ?? null
     },
     /** Whether intake must wait, and why: a share above 1 pauses it. */
     async pressure(): Promise<PressureSignal> {
       if (incarnation.lost !== null)
         return { by: 'store-lost', share: Number.POSITIVE_INFINITY, says: WHAT_TO_DO[incarnation.lost] }
-      if (isRefused) return { by: 'store-full', share: Number.POSITIVE_INFINITY, says: FULL }
+      if (refusal !== null) {
+        const by = refusal.fault === 'out-of-memory' ? 'store-full' : 'store-refused'
+        return { by, share: Number.POSITIVE_INFINITY, says: refusal.says }
+      }
       return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
     /** Run it every second. */
     async look(): Promise<void> {
-      const share = await memoryShare().catch((error: unknown) => {
-        report('store:watched', { memoryShare: null, lost: incarnation.lost !== null })
+      const unknown = () => report('store:watched', { memoryShare: null, lost: incarnation.lost !== null })
+      const share = await shareInTime().catch((error: unknown) => {
+        unknown()
+        const refused = refusalOf(error)
+        if (refused === null) noteRefusal(null)
+        else setRefusal(refused)
         throw error
       })
+      if (typeof share !== 'number') {
+        unknown()
+        setRefusal(share)
+        throw new Error(share.says)
+      }
       isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
       try {
         await incarnation.advance()
-        if (share < WRITABLE_BELOW) setRefused(false)
+        if (share < WRITABLE_BELOW || refusal?.fault !== 'out-of-memory') setRefusal(null)
       } catch (error) {
-        if (!isOutOfMemory(error)) throw error
-        setRefused(true)
+        const refused = refusalOf(error)
+        if (refused === null) throw error
+        setRefusal(refused)
       }
       reportLoss()
       report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })

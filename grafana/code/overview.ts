@@ -500,10 +500,20 @@ export const overview = () =>
               title: 'Data lost',
               says: '1 while Redis has lost what it had acknowledged (emptied, rolled back) and Gavel stands still: run gavel recover.',
               unit: 'short',
-              w: 12,
+              w: 6,
               runbooks: ['GavelStateLost'],
             },
             { lost: 'max(gavel_state_lost)' },
+          ),
+          lines(
+            {
+              title: 'Redis faults',
+              says: '1 for what is wrong with Redis, by reason: it refuses what it is asked (disk, no-replicas, loading …), or is set so that data are lost or doubled (eviction, split, or split-accepted where the settings accept it).',
+              unit: 'short',
+              w: 6,
+              runbooks: ['GavelRedisFault'],
+            },
+            { '{{reason}}': 'max by (reason) (gavel_redis_fault)' },
           ),
           lines(
             {

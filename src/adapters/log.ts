@@ -12,6 +12,9 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:recovered': 'info',
   'store:full': 'error',
   'store:writable': 'info',
+  'store:refused': 'error',
+  'redis:unsafe': 'error',
+  'redis:safe': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',
@@ -27,8 +30,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
 }
 /** The name of `error` in the log: alerts and operators search for it. */
 const ERROR_IN_LOG = 'trouble:met'
-/** Redis out of memory is one error, whichever script or worker reports it: only the rest of the message differs. */
-const NO_MEMORY = /^OOM /
+/** What Redis refuses is one error, whichever script or worker reports it: only the rest of the message differs. */
+const REFUSED = /^(?:OOM|MISCONF|NOREPLICAS|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN) /
 /** The same error is logged once in this time; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
@@ -65,7 +68,7 @@ export function logListener(level: string, now: () => number, process?: object):
       const described = describeError(error)
       // Expired locks come in groups: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
-      const silent = repeats(NO_MEMORY.test(alike) ? 'no memory' : `${where} ${alike}`)
+      const silent = repeats(REFUSED.exec(alike)?.[0] ?? `${where} ${alike}`)
       if (silent !== null)
         log[loudness]({
           ...{ event: ERROR_IN_LOG, where, ...described, ...shortened(ids) },

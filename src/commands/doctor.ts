@@ -3,12 +3,14 @@ import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
-import { checkRedis, connect, redisAddresses, serversOf } from '../adapters/redis/connect.ts'
+import { redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
+import { checkRedis, connect, redisAddresses } from '../adapters/redis/connect.ts'
 import { libraryOf } from '../composition/library.ts'
 import { topicsOf } from '../composition/topics.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
+import type { Finding } from '../domain/finding.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
 import { sameModel } from '../domain/steps.ts'
 import { chainOf } from '../gateway/fallback.ts'
@@ -16,14 +18,6 @@ import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
 import { otherModels } from './paper-models.ts'
 import { printable } from './terminal.ts'
-
-/** The result of one check, and what to do where something is wrong. */
-export interface Finding {
-  readonly what: string
-  readonly state: 'ok' | 'warning' | 'broken'
-  readonly detail: string
-  readonly todo?: string
-}
 
 const WAIT_MS = 10_000
 
@@ -177,47 +171,12 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
   try {
     client = connect(settings.redis, () => {}, 'fail-fast')
     await withTimeout(checkRedis(client, settings.redis))
-    const servers = serversOf(client)
-    return (
-      await Promise.all(
-        servers.map(async (server) => {
-          const name = servers.length === 1 ? 'Redis' : `Redis ${server.options.host}:${server.options.port}`
-          return serverFindings(name, await withTimeout(server.info()))
-        }),
-      )
-    ).flat()
+    return await withTimeout(findingsOfRedis(client, settings.redis))
   } catch (error) {
     return [broken('Redis', error, 'Check REDIS_URL, and that Redis is running.')]
   } finally {
     client?.disconnect()
   }
-}
-
-function serverFindings(what: string, info: string): Finding[] {
-  const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? 'unknown'
-  const found: Finding[] = [{ what, state: 'ok', detail: `version ${field('redis_version')}` }]
-  if (field('maxmemory_policy') !== 'noeviction')
-    found.push({
-      what,
-      state: 'broken',
-      detail: `may evict keys when memory is full (maxmemory-policy ${field('maxmemory_policy')})`,
-      todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
-    })
-  if (field('maxmemory') === '0')
-    found.push({
-      what,
-      state: 'warning',
-      detail: `has no maxmemory: its share of the machine's memory (${field('total_system_memory_human')}) is watched instead, and nothing keeps it from taking all of it`,
-      todo: 'Set maxmemory to what Redis may have, below the memory of its machine or container.',
-    })
-  if (field('aof_enabled') !== '1')
-    found.push({
-      what,
-      state: 'warning',
-      detail: 'the append-only file is off: accepted data is lost if it restarts',
-      todo: 'Set appendonly to yes.',
-    })
-  return found
 }
 
 async function kafkaFindings(settings: Settings): Promise<Finding[]> {

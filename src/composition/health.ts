@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../adapters/http.ts'
+import { refusalOf } from '../adapters/redis/refusals.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Identity } from './identity.ts'
 import type { Loops } from './loop.ts'
@@ -9,12 +10,18 @@ const ANSWERS_WITHIN_MS = 1_000
 /** A run of a loop that lasts this long while Redis answers will never end, in ms: its waits are all shorter. */
 const FROZEN_AFTER_MS = 300_000
 
+const NO_ANSWER = 'does not answer'
+
 interface Watched {
   readonly redis: { ping(): Promise<string> }
   /** Since when there is no Kafka consumer, ms since 1970; null if there is one, or this process has no need of any. */
   readonly downSince: () => number | null
-  /** What is wrong with the stored data; null if nothing is. */
+  /** What is wrong with the stored data, or Redis's settings; null if nothing is. */
   readonly problem: () => string | null
+  /** Why Redis refuses what it is asked; null if it does not. */
+  readonly refusal: () => string | null
+  /** What the settings accept although data may be lost or doubled; null if nothing. */
+  readonly risk: () => string | null
   readonly loops: Pick<Loops, 'longestRun'>
   readonly clock: Clock
   readonly process: Identity
@@ -24,17 +31,24 @@ interface Watched {
  * What the health pages say. Live means that *this process* can work: an outage of Kafka or Redis, which a restart doesn't
  * end, leaves it live. Ready means that it works.
  */
-export function healthOf({ redis, downSince, problem, loops, clock, process }: Watched) {
+export function healthOf({ redis, downSince, problem, refusal, risk, loops, clock, process }: Watched) {
   let redisAwayAt = Number.NEGATIVE_INFINITY
 
-  async function redisAnswers(): Promise<boolean> {
+  /** What keeps Redis from answering, in words; null if it answers. */
+  async function redisAway(): Promise<string | null> {
     const answered = redis.ping().then(
-      () => true,
-      () => false,
+      () => null,
+      (error: unknown) => refusalOf(error)?.says ?? refusal() ?? NO_ANSWER,
     )
-    const answers = await Promise.race([answered, sleep(ANSWERS_WITHIN_MS, false, { ref: false })])
-    if (!answers) redisAwayAt = clock()
-    return answers
+    const late = sleep(ANSWERS_WITHIN_MS, null, { ref: false }).then(() => refusal() ?? NO_ANSWER)
+    const away = await Promise.race([answered, late])
+    if (away !== null) redisAwayAt = clock()
+    return away
+  }
+
+  function redisHere(): string {
+    const accepted = risk()
+    return problem() ?? (accepted === null ? 'answers' : `answers; ${accepted}`)
   }
 
   function consumer(): string {
@@ -44,7 +58,7 @@ export function healthOf({ redis, downSince, problem, loops, clock, process }: W
 
   return {
     async live(): Promise<Health> {
-      await redisAnswers()
+      await redisAway()
       const run = loops.longestRun()
       // Runs that waited for Redis get the time anew once it is back.
       const ms = Math.min(run?.ms ?? 0, clock() - redisAwayAt)
@@ -55,10 +69,10 @@ export function healthOf({ redis, downSince, problem, loops, clock, process }: W
       }
     },
     async ready(): Promise<Health> {
-      const answers = await redisAnswers()
+      const away = await redisAway()
       return {
-        ok: answers && problem() === null && downSince() === null,
-        checks: { redis: answers ? (problem() ?? 'answers') : 'does not answer', consumer: consumer() },
+        ok: away === null && problem() === null && downSince() === null,
+        checks: { redis: away ?? redisHere(), consumer: consumer() },
         process,
       }
     },

@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { redisCases } from '../adapters/redis/cases.ts'
+import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
 import { redisClock } from '../adapters/redis/clock.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { redisExporter } from '../adapters/redis/exporter.ts'
@@ -9,6 +10,7 @@ import { redisMarks } from '../adapters/redis/marks.ts'
 import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { closable } from './closable.ts'
@@ -22,7 +24,7 @@ export function keepTimes({ threads }: Settings) {
 
 /**
  * Redis for the service, and the stores in it: one fail-fast connection for intake, and retrying ones for the parts that
- * process accepted messages. Throws an `OperatorError` if Redis is not reachable.
+ * process accepted messages. Throws an `OperatorError` if Redis is not reachable, or would lose data.
  */
 export function redisPart(settings: Settings, report: Report) {
   return closable(async (keep) => {
@@ -33,6 +35,9 @@ export function redisPart(settings: Settings, report: Report) {
     }
     const [failFast, working, blocking] = [open('fail-fast'), open('retrying'), open('retrying')]
     await checkRedis(failFast, settings.redis)
+    const findings = await redisFindings(failFast, settings.redis)
+    const refusal = refusalFor(findings)
+    if (refusal !== null) throw new OperatorError(refusal)
     const time = redisClock(failFast)
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
@@ -45,6 +50,8 @@ export function redisPart(settings: Settings, report: Report) {
       time,
       incarnation,
       secret,
+      findings,
+      find: () => redisFindings(failFast, settings.redis),
       exporter: redisExporter(failFast, keys),
       ...storesOn(clients, keys, settings, time.now, incarnation.token),
     }

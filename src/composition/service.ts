@@ -8,6 +8,7 @@ import { partitionsOf } from '../adapters/kafka/partitions.ts'
 import { logListener } from '../adapters/log.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
 import { memoryShare } from '../adapters/redis/memory.ts'
+import { whyItWaits } from '../adapters/redis/refusals.ts'
 import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
@@ -31,6 +32,7 @@ import { publicationPart } from './publication.ts'
 import { queuesPart } from './queues.ts'
 import { redisPart } from './redis.ts'
 import { redisGatewayStores } from './redis-gateway-stores.ts'
+import { REDIS_SETTINGS_MS, redisSettingsWatch } from './redis-settings.ts'
 import { stateReport } from './state-report.ts'
 import { inputsOf } from './topics.ts'
 
@@ -135,10 +137,13 @@ async function assemble(
   const watch = storeWatch({
     incarnation,
     memoryShare: () => memoryShare(redis.failFast),
+    whyItWaits: () => whyItWaits(redis.failFast),
     pauseAtMemory: settings.intake.pauseAtMemory,
     report,
   })
   loops.start('store watch', 1_000, watch.look)
+  const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
+  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
@@ -176,7 +181,9 @@ async function assemble(
       ...healthOf({
         ...{ redis: redis.failFast, loops, clock, process: identityOf(settings, roles) },
         downSince: () => downSince(),
-        problem: () => watch.problem,
+        problem: () => watch.problem ?? redisSettings.problem,
+        refusal: () => watch.refusal,
+        risk: () => redisSettings.risk,
       }),
     }),
   )

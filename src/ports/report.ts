@@ -56,8 +56,30 @@ export const PRESSURE_KINDS = [
   'stage-age',
   'store-lost',
   'store-full',
+  'store-refused',
 ] as const
 export type PressureKind = (typeof PRESSURE_KINDS)[number]
+
+/**
+ * What is wrong with Redis: it would lose data or hold two versions of them (`split-accepted`: the settings accept that), or
+ * it answers and refuses.
+ */
+export const REDIS_FAULTS = [
+  'eviction',
+  'split',
+  'split-accepted',
+  'database',
+  'rights',
+  'out-of-memory',
+  'disk',
+  'no-replicas',
+  'read-only',
+  'loading',
+  'master-down',
+  'cluster-down',
+  'access',
+] as const
+export type RedisFault = (typeof REDIS_FAULTS)[number]
 
 /** Where something waits longer than the objective allows: unread, as a thread that is due, an open case, or an unpublished record. */
 export const OVERDUE_AT = ['kafka', 'due', 'open', 'outbox'] as const
@@ -188,6 +210,13 @@ export interface Events {
   /** Redis refuses writes because its memory is full; or accepts them again. */
   'store:full': { advice: string }
   'store:writable': Record<string, never>
+  /** Redis answers and refuses, for another reason than its memory; `store:writable` when it takes writes again. */
+  'store:refused': { fault: RedisFault; advice: string }
+  /** All that is wrong with Redis now, as of the last look at its settings or its refusal. */
+  'redis:faults': { of: 'settings' | 'refusal'; faults: readonly RedisFault[] }
+  /** Redis would lose data or hold two versions of them, since a setting was changed or another server took over; or no more. */
+  'redis:unsafe': { faults: readonly RedisFault[]; advice: string }
+  'redis:safe': Record<string, never>
   /** How long this process has had no working consumer. */
   'consumer:watched': { downSeconds: number }
   /**

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { command as doctor, type Finding } from '../../src/commands/doctor.ts'
+import { command as doctor } from '../../src/commands/doctor.ts'
+import type { Finding } from '../../src/domain/finding.ts'
 import { invocation } from '../support/commands.ts'
 
 const told = async (environment: Record<string, string>) => {

@@ -9,14 +9,19 @@ function setUp() {
   const world = {
     now: 0,
     redisAnswers: true,
+    says: 'away',
     downSince: null as number | null,
     problem: null as string | null,
+    refusal: null as string | null,
+    risk: null as string | null,
     run: null as { loop: string; ms: number } | null,
   }
   const { live, ready } = healthOf({
-    redis: { ping: async () => (world.redisAnswers ? 'PONG' : Promise.reject(new Error('away'))) },
+    redis: { ping: async () => (world.redisAnswers ? 'PONG' : Promise.reject(new Error(world.says))) },
     downSince: () => world.downSince,
     problem: () => world.problem,
+    refusal: () => world.refusal,
+    risk: () => world.risk,
     loops: { longestRun: () => world.run },
     clock: () => world.now,
     process: PROCESS,
@@ -75,4 +80,19 @@ it('the longest run is that of the loop that began first and has not ended', asy
   await vi.waitFor(() => expect(loops.longestRun()?.loop).toBe('reconciler'))
   ends[1]?.()
   await loops.close()
+})
+
+it('what Redis refuses is named, whether the page hears it or the watch has, and so is a risk that is accepted', async () => {
+  const { world, ready } = setUp()
+  const redis = async () => (await ready()).checks.redis
+  world.risk = 'takes writes without a replica (accepted)'
+  expect(await ready()).toMatchObject({ ok: true, checks: { redis: `answers; ${world.risk}` } })
+  world.redisAnswers = false
+  world.says = 'MISCONF Redis is configured to save RDB snapshots, but it is not able to persist on disk.'
+  expect(await redis()).toContain("can't write to its disk")
+  world.says = 'MASTERDOWN Link with MASTER is down'
+  expect(await redis()).toContain('lost its master')
+  world.says = 'no answer after 4 tries'
+  world.refusal = 'Redis is loading its data'
+  expect(await redis()).toBe('Redis is loading its data')
 })

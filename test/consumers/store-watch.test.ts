@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { storeWatch } from '../../consumers/store-watch.ts'
 import type { Incarnation, Loss } from '../../src/adapters/redis/incarnation.ts'
+import { refusalOf } from '../../src/adapters/redis/refusals.ts'
 import type { Events } from '../../src/ports/report.ts'
 import type { Batch, TopicReader } from '../../src/ports/topic.ts'
 
@@ -18,7 +19,10 @@ const BATCH: Batch = {
 }
 
 function make() {
-  const store = { lost: null as Loss | null, full: false, away: false, share: 0, noted: [] as [string, string][][] }
+  const store = {
+    ...{ lost: null as Loss | null, full: false, away: false, share: 0, noted: [] as [string, string][][] },
+    ...{ refuses: '', waitsFor: '' },
+  }
   const told: (keyof Events)[] = []
   const shares: (number | null)[] = []
   const incarnation: Pick<Incarnation, 'lost' | 'advance'> = {
@@ -26,6 +30,7 @@ function make() {
       return store.lost
     },
     async advance(durable = new Map()) {
+      if (store.refuses !== '') throw new Error(store.refuses)
       if (store.full) throw FULL
       store.noted.push([...durable])
       return store.lost
@@ -34,12 +39,16 @@ function make() {
   const watch = storeWatch({
     incarnation: incarnation as Incarnation,
     memoryShare: async () => {
+      if (store.waitsFor !== '') return new Promise(() => {})
       if (store.away) throw new Error('no answer')
       return store.share
     },
+    whyItWaits: async () => refusalOf(new Error(store.waitsFor)),
     pauseAtMemory: 0.9,
-    report: (name, event) =>
-      name === 'store:watched' ? shares.push((event as Events['store:watched']).memoryShare) : told.push(name),
+    report(name, event) {
+      if (name === 'store:watched') shares.push((event as Events['store:watched']).memoryShare)
+      else if (name !== 'redis:faults') told.push(name)
+    },
   })
   return { store, told, shares, watch }
 }
@@ -175,5 +184,54 @@ describe('a reader that is started while data are missing', () => {
     store.lost = null
     await watch.look()
     expect(starts).toBe(0)
+  })
+})
+
+describe('what Redis refuses', () => {
+  const MISCONF = 'MISCONF Errors writing to the AOF file: No space left on device script: 7d, on @user_script:22.'
+
+  it.each([
+    [MISCONF, 'disk'],
+    ['NOREPLICAS Not enough good replicas to write.', 'no-replicas'],
+    ["READONLY You can't write against a read only replica.", 'read-only'],
+    ['ERR Error running script (call to f_1): @user_script:1: -MISCONF Errors writing', 'disk'],
+  ])('is told once, pauses intake, and ends when a write is taken: %s', async (said, fault) => {
+    const { store, watch, told } = make()
+    store.refuses = said
+    await watch.look()
+    await watch.look()
+    expect(watch.problem).toBe(watch.refusal)
+    expect(watch.refusal).toContain('the service then continues by itself')
+    expect(await watch.pressure()).toMatchObject({ by: 'store-refused', share: Number.POSITIVE_INFINITY })
+    store.refuses = ''
+    await watch.look()
+    expect(watch.problem).toBeNull()
+    expect(told).toEqual(['store:refused', 'store:writable'])
+    expect(refusalOf(new Error(said))?.fault).toBe(fault)
+  })
+
+  it('hands a batch over again once Redis takes writes', async () => {
+    const { store, watch } = make()
+    const tries: number[] = []
+    store.refuses = MISCONF
+    await watch.over(oneBatch).start(async () => {
+      tries.push(store.noted.length)
+      if (tries.length === 1) throw new Error(MISCONF)
+      store.refuses = ''
+    })
+    expect(tries).toHaveLength(2)
+    expect(store.noted).toHaveLength(1)
+  })
+
+  it('is asked for where it keeps its clients waiting, and no more known once it is gone altogether', async () => {
+    const { store, watch, told } = make()
+    store.waitsFor = 'LOADING Redis is loading the dataset in memory'
+    await expect(watch.look()).rejects.toThrow('loading its data')
+    expect(watch.refusal).toContain('LOADING')
+    store.waitsFor = ''
+    store.away = true
+    await expect(watch.look()).rejects.toThrow('no answer')
+    expect(watch.refusal).toBeNull()
+    expect(told).toEqual(['store:refused'])
   })
 })

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkBrokers } from '../../src/adapters/kafka/client.ts'
 import { checkRedis, connect, serversOf } from '../../src/adapters/redis/connect.ts'
-import { command as doctor, type Finding } from '../../src/commands/doctor.ts'
+import { command as doctor } from '../../src/commands/doctor.ts'
+import type { Finding } from '../../src/domain/finding.ts'
 import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
 import {
   type LocalServer,

@@ -1,5 +1,5 @@
 import { Counter, Gauge } from 'prom-client'
-import { ERROR_SOURCES, sourceOf } from '../../ports/report.ts'
+import { ERROR_SOURCES, REDIS_FAULTS, sourceOf } from '../../ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
 /** Most tenants that have a series of their own: there may be any number of them. */
@@ -55,6 +55,12 @@ export const stateMetrics: MetricGroup = (registry) => {
     help: '1 while Redis has lost acknowledged data and "gavel recover" has not run. Shared.',
     registers,
   })
+  const faults = new Gauge({
+    name: 'gavel_redis_fault',
+    help: '1 for what is wrong with Redis: it would lose data or hold two versions of them, or it refuses what it is asked.',
+    labelNames: ['reason'],
+    registers,
+  })
   const protocolPaused = new Gauge({
     name: 'gavel_protocol_paused',
     help: '1 while a protocol is paused and opens no cases. Shared.',
@@ -68,6 +74,12 @@ export const stateMetrics: MetricGroup = (registry) => {
     registers,
   })
 
+  const known: { of: string; faults: readonly string[] }[] = []
+  const setFaults = () => {
+    const now = new Set(known.flatMap((one) => one.faults))
+    for (const reason of REDIS_FAULTS) faults.set({ reason }, now.has(reason) ? 1 : 0)
+  }
+  setFaults()
   for (const where of ERROR_SOURCES) errors.inc({ where }, 0)
   let counted: readonly { readonly protocol: string; readonly at: string }[] = []
   // A gauge without labels is 0 from its creation; unknown is no number.
@@ -105,6 +117,11 @@ export const stateMetrics: MetricGroup = (registry) => {
       if (memoryShare === null) memory.remove()
       else memory.set(memoryShare)
       lost.set(isLost ? 1 : 0)
+    },
+    'redis:faults': (found) => {
+      const before = known.findIndex(({ of }) => of === found.of)
+      known.splice(before === -1 ? known.length : before, 1, found)
+      setFaults()
     },
     'protocol:watched': ({ protocol, paused }) => protocolPaused.set({ protocol }, paused ? 1 : 0),
     error: ({ where }) => errors.inc({ where: sourceOf(where) }),

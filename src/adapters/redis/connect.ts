@@ -43,13 +43,8 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   if (url === '' && cluster.length === 0 && sentinels.length === 0)
     throw new OperatorError(`Redis is not set. ${ANYTHING_ELSE}`)
   const place = placeOf(url)
-  const tls = secured(place, settings.tls)
-  const access = {
-    ...credentials(settings.username || place?.username, settings.password || place?.password),
-    ...(tls === undefined ? {} : { tls }),
-    connectTimeout: CONNECT_MS,
-    socketTimeout: SILENCE_MS,
-  }
+  const access = accessTo({ url, cluster, sentinels, ...settings })
+  const { tls } = access
   // ioredis itself fails waiting commands only on a single server, and not those sent on an earlier connection.
   const retry = (times: number): number => {
     if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
@@ -186,6 +181,23 @@ function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (tim
     retryDelayOnMoved: 20,
     clusterRetryStrategy: retry,
   })
+}
+
+/** The number of the database that a URL names; 0 on a cluster and under sentinels. NaN if it is no number. */
+export function databaseOf({ url }: Pick<RedisSettings, 'url'>): number {
+  return placeOf(url)?.address.db ?? 0
+}
+
+/** User, password and TLS for another server of the same Redis. */
+export function accessTo({ url, username, password, tls }: RedisSettings): Access {
+  const place = placeOf(url)
+  const secure = secured(place, tls)
+  return {
+    ...credentials(username || place?.username, password || place?.password),
+    ...(secure === undefined ? {} : { tls: secure }),
+    connectTimeout: CONNECT_MS,
+    socketTimeout: SILENCE_MS,
+  }
 }
 
 /** The servers behind a connection: the masters of a cluster, otherwise the one server. */

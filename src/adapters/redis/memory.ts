@@ -19,8 +19,3 @@ export function shareOf(info: string): number {
   const most = number('maxmemory') || number('total_system_memory')
   return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
 }
-
-/** Whether Redis refused a write because it has reached its `maxmemory`. */
-export function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('OOM ')
-}

@@ -1,0 +1,16 @@
+-- Tries commands on a key of their own, which is gone afterwards; returns those that the user may not run, in order.
+--@key probe
+--@arg commands[]        each with its arguments, separated by spaces; KEY stands for the key
+local denied = {}
+for _, command in ipairs(commands) do
+  local words = {}
+  for word in string.gmatch(command, '%S+') do words[#words + 1] = word == 'KEY' and probe or word end
+  local reply = redis.pcall(unpack(words))
+  local said = type(reply) == 'table' and reply.err or ''
+  -- Redis 7.2 says "ACL failure in script", older ones that the user can't run it.
+  if string.find(said, 'NOPERM') or string.find(said, 'ACL failure') or string.find(said, "can't run this command") then
+    denied[#denied + 1] = command
+  end
+end
+redis.pcall('DEL', probe)
+return denied
