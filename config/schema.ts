@@ -149,6 +149,7 @@ const allSettings = z.strictObject({
       sentinelMaster: z.string().min(1),
       sentinelUsername: z.string(),
       sentinelPassword: z.string(),
+      sentinelSilence: wait,
       username: z.string(),
       password: z.string(),
       tls,

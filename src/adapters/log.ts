@@ -15,6 +15,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'store:refused': 'error',
   'redis:unsafe': 'error',
   'redis:safe': 'info',
+  'sentinels:silent': 'error',
+  'sentinels:answer': 'info',
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',

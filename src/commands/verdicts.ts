@@ -1,12 +1,14 @@
 import { Option } from 'commander'
 import { readTopic } from '../adapters/kafka/bounded-reader.ts'
 import { topicsOf } from '../composition/topics.ts'
+import { OperatorError } from '../domain/errors.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
+import { type VerdictAudit, verdictAudit } from '../recovery/audit.ts'
 import type { Command } from './command.ts'
 import { positiveWhole, time } from './options.ts'
 import { readingClient } from './reading-client.ts'
-import { printableJson } from './terminal.ts'
+import { counted, printable, printableJson, type Terminal } from './terminal.ts'
 import { verdictLine } from './verdict-line.ts'
 
 interface VerdictsOptions {
@@ -14,13 +16,18 @@ interface VerdictsOptions {
   readonly protocol?: string
   readonly since?: number
   readonly last?: number
+  readonly check?: true
 }
+
+/** How many verdicts were found, or what a check of them found. */
+type Found = number | VerdictAudit
 
 /**
  * `gavel verdicts`: prints the verdicts topic, or its newest verdicts in the order in which they were decided, and with
- * `--follow` new verdicts as they arrive; resolves to how many were found.
+ * `--follow` new verdicts as they arrive; resolves to how many were found. With `--check` it looks instead whether an id
+ * stands there with two contents, and ends with an `OperatorError` if one does that no later revision supersedes.
  */
-export const command: Command<VerdictsOptions, number> = {
+export const command: Command<VerdictsOptions, Found> = {
   options: [
     new Option('--follow', 'keep printing new verdicts'),
     new Option('--protocol <name>', 'only this protocol'),
@@ -28,37 +35,70 @@ export const command: Command<VerdictsOptions, number> = {
     new Option('--last <n>', 'only the newest so many, in the order in which they were decided')
       .argParser(positiveWhole)
       .conflicts('follow'),
+    new Option('--check', 'only look whether an id stands there with two contents').conflicts([
+      ...['follow', 'protocol', 'since', 'last'],
+    ]),
   ],
   json: true,
   help: [
     'Examples:',
     '  $ gavel verdicts --last 20',
     '  $ gavel verdicts --follow --json | jq .label',
+    '  $ gavel verdicts --check',
     '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r ".degraded[]"',
   ].join('\n'),
-  async run({ options: { follow = false, protocol, since, last }, json, settings: read, terminal, signal }) {
+  async run({
+    options: { follow = false, protocol, since, last, check = false },
+    json,
+    settings: read,
+    terminal,
+    signal,
+  }) {
     const settings = read()
     const kafka = await readingClient(settings, terminal)
     const print = (one: Verdict) => terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one))
+    const audit = verdictAudit()
     const newest = last === undefined ? null : newestOf(last)
     let count = 0
     const reading = { follow, since, signal, say: terminal.say }
     await readTopic(kafka, topicsOf(settings).verdicts, reading, ({ message }) => {
       const one = verdict.safeParse(jsonOf(message))
       if (!one.success) return terminal.say(`offset ${message.offset}: not a schema-1 verdict; skipped`)
+      if (check) return audit.take(one.data, message.value?.toString('utf8') ?? '')
       if (protocol !== undefined && one.data.protocol !== protocol) return
       count++
       if (newest === null) print(one.data)
       else newest.add(one.data)
     })
+    if (check && signal.aborted) throw new OperatorError('Stopped before the end of the topic: nothing is known.')
+    if (check) return audit.result()
     // Those read before Ctrl-C are not the newest.
     if (newest !== null && signal.aborted) terminal.say('Stopped before the end of the topic: nothing to print.')
     else for (const one of newest?.all() ?? []) print(one)
     return count
   },
-  print(count, { options: { follow = false }, signal, terminal }) {
-    if (count === 0 && !follow && !signal.aborted) terminal.say('There are no verdicts.')
+  print(found, { options: { follow = false }, json, signal, terminal }) {
+    if (typeof found !== 'number') return printAudit(found, json, terminal)
+    if (found === 0 && !follow && !signal.aborted) terminal.say('There are no verdicts.')
   },
+}
+
+function printAudit(found: VerdictAudit, json: boolean, terminal: Terminal): void {
+  const { records, ids, repeats, contested } = found
+  const open = contested.filter(({ superseded }) => !superseded)
+  if (json) terminal.out(printableJson(JSON.stringify(found)))
+  else {
+    terminal.out(
+      `${counted(ids, 'verdict')} in ${counted(records, 'record')}, ${repeats} of them byte-identical repeats`,
+    )
+    for (const { id, contents, superseded } of contested)
+      terminal.out(`${printable(id, 200)}: ${contents} contents${superseded ? ', superseded by a later revision' : ''}`)
+    if (contested.length === 0) terminal.out('No id stands there with two contents.')
+  }
+  if (open.length > 0)
+    throw new OperatorError(
+      `${counted(open.length, 'id')} with two contents and no later revision: run "gavel recover", which has the next one judged.`,
+    )
 }
 
 /** Keeps the `most` verdicts that were decided last, in that order; at most twice as many are in memory. */

@@ -26,7 +26,7 @@ export function publicationPart(
     clock,
     report,
   }: {
-    redis: Pick<RedisPart, 'outbox' | 'incarnation'>
+    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels'>
     kafka: KafkaClient
     topics: Topics
     clock: Clock
@@ -36,7 +36,9 @@ export function publicationPart(
   return closable(async (keep) => {
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const outbox = fenced(redis.outbox, redis.incarnation)
+    const { sentinels } = redis
+    const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
+    const outbox = fenced(redis.outbox, redis.incarnation, isCutOff)
     keep(publisher({ outbox, writer, clock, report, settings: { name, topics } })).start()
     return {}
   })
@@ -45,12 +47,12 @@ export function publicationPart(
 /**
  * An outbox that hands out entries only after the store's watermark was raised past them: if Redis then loses the step
  * that put them there, this process notices. Nothing is handed out while Redis has lost data, or has just restarted and
- * may have.
+ * may have; nor while this process is cut off from the sentinels, who may have chosen another master.
  */
-function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
+function fenced(outbox: Outbox, incarnation: Incarnation, isCutOff: () => boolean): Outbox {
   async function isSuspended(): Promise<boolean> {
     if (incarnation.quiet) await incarnation.advance()
-    return incarnation.quiet || incarnation.lost !== null
+    return incarnation.quiet || incarnation.lost !== null || isCutOff()
   }
   const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
     if (await isSuspended()) {
@@ -63,8 +65,8 @@ function fenced(outbox: Outbox, incarnation: Incarnation): Outbox {
       await sleep(SUSPENDED_LOOK_MS)
       await incarnation.advance()
     }
-    // They stay assigned to this publisher, and are adopted after the store has been recovered.
-    return incarnation.lost === null ? entries : []
+    // They stay assigned to this publisher, and are adopted after the store has been recovered, or the sentinels answer.
+    return incarnation.lost === null && !isCutOff() ? entries : []
   }
   return {
     ...outbox,

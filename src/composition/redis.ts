@@ -8,6 +8,7 @@ import { type FencingToken, redisIncarnation } from '../adapters/redis/incarnati
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
 import { redisMarks } from '../adapters/redis/marks.ts'
 import { redisOutbox } from '../adapters/redis/outbox.ts'
+import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
 import { OperatorError } from '../domain/errors.ts'
@@ -42,6 +43,7 @@ export function redisPart(settings: Settings, report: Report) {
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
     const incarnation = redisIncarnation(failFast, keys)
+    const sentinels = keep(sentinelWatch(settings.redis))
     const secret = () => secretOf(failFast, keys, settings.fences.key, report)
     const clients = { failFast, working, blocking }
     return {
@@ -49,6 +51,7 @@ export function redisPart(settings: Settings, report: Report) {
       keys,
       time,
       incarnation,
+      sentinels,
       secret,
       findings,
       find: () => redisFindings(failFast, settings.redis),

@@ -33,6 +33,7 @@ import { queuesPart } from './queues.ts'
 import { redisPart } from './redis.ts'
 import { redisGatewayStores } from './redis-gateway-stores.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from './redis-settings.ts'
+import { SENTINELS_MS, sentinelReport } from './sentinels.ts'
 import { stateReport } from './state-report.ts'
 import { inputsOf } from './topics.ts'
 
@@ -144,6 +145,9 @@ async function assemble(
   loops.start('store watch', 1_000, watch.look)
   const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
   loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
+  const { sentinelSilence: silenceMs } = settings.redis
+  const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
+  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
@@ -181,7 +185,7 @@ async function assemble(
       ...healthOf({
         ...{ redis: redis.failFast, loops, clock, process: identityOf(settings, roles) },
         downSince: () => downSince(),
-        problem: () => watch.problem ?? redisSettings.problem,
+        problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
         refusal: () => watch.refusal,
         risk: () => redisSettings.risk,
       }),

@@ -62,7 +62,7 @@ export type PressureKind = (typeof PRESSURE_KINDS)[number]
 
 /**
  * What is wrong with Redis: it would lose data or hold two versions of them (`split-accepted`: the settings accept that), or
- * it answers and refuses.
+ * it answers and refuses, or its sentinels do not answer.
  */
 export const REDIS_FAULTS = [
   'eviction',
@@ -78,6 +78,7 @@ export const REDIS_FAULTS = [
   'master-down',
   'cluster-down',
   'access',
+  'sentinels',
 ] as const
 export type RedisFault = (typeof REDIS_FAULTS)[number]
 
@@ -212,11 +213,14 @@ export interface Events {
   'store:writable': Record<string, never>
   /** Redis answers and refuses, for another reason than its memory; `store:writable` when it takes writes again. */
   'store:refused': { fault: RedisFault; advice: string }
-  /** All that is wrong with Redis now, as of the last look at its settings or its refusal. */
-  'redis:faults': { of: 'settings' | 'refusal'; faults: readonly RedisFault[] }
+  /** All that is wrong with Redis now, as of the last look at its settings, its refusal or its sentinels. */
+  'redis:faults': { of: 'settings' | 'refusal' | 'sentinels'; faults: readonly RedisFault[] }
   /** Redis would lose data or hold two versions of them, since a setting was changed or another server took over; or no more. */
   'redis:unsafe': { faults: readonly RedisFault[]; advice: string }
   'redis:safe': Record<string, never>
+  /** No sentinel answers, and publication waits; or one does again. */
+  'sentinels:silent': { advice: string }
+  'sentinels:answer': Record<string, never>
   /** How long this process has had no working consumer. */
   'consumer:watched': { downSeconds: number }
   /**

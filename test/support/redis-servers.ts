@@ -86,17 +86,95 @@ async function caughtUp(port: number, password: string): Promise<void> {
   }
 }
 
-/** A master, a replica and one sentinel that is enough of a quorum; the master comes first. */
-export async function startRedisSentinel(password: string): Promise<RedisServers<RestartableServer>> {
+interface SentinelOptions {
+  readonly replicas?: number
+  /** More than half of them agree on what to do. */
+  readonly sentinels?: number
+  readonly minReplicas?: number
+}
+
+/** A master, replicas and sentinels; the master comes first of the servers. */
+export interface Sentinels extends RedisServers<RestartableServer> {
+  /** A user whose connections to all sentinels can be cut, and stay so until they are let in again. */
+  readonly guest: { readonly settings: Record<string, string>; shutOut(): Promise<void>; letIn(): Promise<void> }
+  /** The port of the master that most sentinels name now. */
+  masterPort(): Promise<number>
+}
+
+/** A master, one replica and one sentinel, unless it is said otherwise. */
+export async function startRedisSentinel(
+  password: string,
+  { replicas = 1, sentinels: watchers = 1, minReplicas = 0 }: SentinelOptions = {},
+): Promise<Sentinels> {
   const program = (await findOnPath('redis-server')) ?? (await findOnPath('valkey-server'))
   if (!program) throw new Error('no redis-server on the PATH')
-  const [masterPort, replicaPort, port] = [await freePort(), await freePort(), await freePort()]
+  const masterPort = await freePort()
   const locked = ['--requirepass', password, '--masterauth', password]
-  const atOnce = ['--repl-diskless-sync-delay', '0']
-  const master = await startRedis({ say: tell, port: masterPort, args: [...locked, ...atOnce] })
-  const following = ['--replicaof', `127.0.0.1 ${masterPort}`]
-  const replica = await startRedis({ say: tell, port: replicaPort, args: [...locked, ...following] })
-  await caughtUp(replicaPort, password)
+  const own = [...locked, '--min-replicas-to-write', String(minReplicas), '--min-replicas-max-lag', '2']
+  const master = await startRedis({ say: tell, port: masterPort, args: [...own, '--repl-diskless-sync-delay', '0'] })
+  const followers: { readonly port: number; readonly server: RestartableServer }[] = []
+  for (let count = 0; count < replicas; count++) {
+    const port = await freePort()
+    const server = await startRedis({ say: tell, port, args: [...own, '--replicaof', `127.0.0.1 ${masterPort}`] })
+    followers.push({ port, server })
+  }
+  await Promise.all(followers.map(({ port }) => caughtUp(port, password)))
+  const ports = await Promise.all(Array.from({ length: watchers }, () => freePort()))
+  const told = { password, masterPort, replicaPorts: followers.map(({ port }) => port), watchers }
+  const watching = await Promise.all(ports.map((port) => startSentinel(program, port, told)))
+  const each = (work: (client: Redis) => Promise<unknown>) =>
+    Promise.all(
+      ports.map(async (port) => {
+        const client = new Redis({ host: '127.0.0.1', port, password: `${password}s` })
+        try {
+          return await work(client)
+        } finally {
+          client.disconnect()
+        }
+      }),
+    )
+  await each((client) => client.call('ACL', 'SETUSER', 'guest', 'on', `>${password}g`, '~*', '&*', '+@all'))
+  const servers = [master, ...followers.map(({ server }) => server)]
+  const settings = {
+    GAVEL_REDIS_SENTINELS: ports.map((port) => `127.0.0.1:${port}`).join(),
+    GAVEL_REDIS_SENTINEL_MASTER: 'gavel-test',
+    GAVEL_REDIS_SENTINEL_PASSWORD: `${password}s`,
+    GAVEL_REDIS_PASSWORD: password,
+    // Where it took no writes without its only replica, a failover would end all of them.
+    ...(minReplicas === 0 ? { GAVEL_REDIS_SPLIT_RISK: 'accept' } : {}),
+  }
+  return {
+    settings,
+    servers,
+    guest: {
+      settings: { ...settings, GAVEL_REDIS_SENTINEL_USERNAME: 'guest', GAVEL_REDIS_SENTINEL_PASSWORD: `${password}g` },
+      async shutOut() {
+        await each(async (client) => {
+          await client.call('ACL', 'SETUSER', 'guest', 'off')
+          await client.call('CLIENT', 'KILL', 'USER', 'guest')
+        })
+      },
+      letIn: async () => void (await each((client) => client.call('ACL', 'SETUSER', 'guest', 'on'))),
+    },
+    async masterPort() {
+      const named = await each((client) => client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'gavel-test'))
+      const counts = Map.groupBy(
+        named.map((one) => Number((one as string[])[1])),
+        (port) => port,
+      )
+      return [...counts].sort(([, a], [, b]) => b.length - a.length)[0]?.[0] ?? 0
+    },
+    close: async () => void (await Promise.all([...watching, ...servers].map((server) => server.close()))),
+  }
+}
+
+/** Resolves when it has met all replicas and the other sentinels: before that it has nobody to make the next master. */
+async function startSentinel(
+  program: string,
+  port: number,
+  told: { password: string; masterPort: number; replicaPorts: readonly number[]; watchers: number },
+) {
+  const { password, masterPort, replicaPorts, watchers } = told
   const folder = mkdtempSync(join(tmpdir(), 'gavel-sentinel-'))
   const file = join(folder, 'sentinel.conf')
   writeFileSync(
@@ -106,26 +184,28 @@ export async function startRedisSentinel(password: string): Promise<RedisServers
       `port ${port}`,
       `dir ${folder}`,
       `requirepass ${password}s`,
-      `sentinel monitor gavel-test 127.0.0.1 ${masterPort} 1`,
+      `sentinel sentinel-pass ${password}s`,
+      `sentinel monitor gavel-test 127.0.0.1 ${masterPort} ${Math.floor(watchers / 2) + 1}`,
       `sentinel auth-pass gavel-test ${password}`,
       'sentinel down-after-milliseconds gavel-test 1000',
       'sentinel failover-timeout gavel-test 5000',
       '',
     ].join('\n'),
   )
-  const address = { host: '127.0.0.1', port }
-  const sentinel = await spawnServer({
+  return spawnServer({
     name: 'Redis Sentinel',
     command: program,
     args: [file, '--sentinel'],
     temporaryFolder: folder,
     ready: async () => {
+      const address = { host: '127.0.0.1', port }
       const client = new Redis({ ...address, password: `${password}s`, lazyConnect: true, retryStrategy: null })
       client.on('error', () => {})
       try {
-        // Before it has met the replica it has nobody to make the next master.
         await client.connect()
-        return String(await client.call('SENTINEL', 'REPLICAS', 'gavel-test')).includes(String(replicaPort))
+        const replicas = String(await client.call('SENTINEL', 'REPLICAS', 'gavel-test'))
+        const others = (await client.call('SENTINEL', 'SENTINELS', 'gavel-test')) as unknown[]
+        return replicaPorts.every((one) => replicas.includes(String(one))) && others.length === watchers - 1
       } finally {
         client.disconnect()
       }
@@ -133,17 +213,4 @@ export async function startRedisSentinel(password: string): Promise<RedisServers
     readyWithinMs: 30_000,
     say: tell,
   })
-  const servers = [master, replica]
-  return {
-    settings: {
-      GAVEL_REDIS_SENTINELS: `127.0.0.1:${port}`,
-      GAVEL_REDIS_SENTINEL_MASTER: 'gavel-test',
-      // One replica alone: where it took no writes without one, a failover would end all of them.
-      GAVEL_REDIS_SPLIT_RISK: 'accept',
-      GAVEL_REDIS_SENTINEL_PASSWORD: `${password}s`,
-      GAVEL_REDIS_PASSWORD: password,
-    },
-    servers,
-    close: async () => void (await Promise.all([sentinel, ...servers].map((server) => server.close()))),
-  }
 }

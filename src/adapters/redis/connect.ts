@@ -200,6 +200,18 @@ export function accessTo({ url, username, password, tls }: RedisSettings): Acces
   }
 }
 
+/** How to connect to each of the sentinels that are set. */
+export function sentinelConnections(settings: RedisSettings): Omit<RedisOptions, 'replyMapping'>[] {
+  const { sentinels, sentinelUsername, sentinelPassword } = settings
+  const { tls, connectTimeout } = accessTo(settings)
+  return sentinels.map((address) => ({
+    ...addressOf(address),
+    ...credentials(sentinelUsername, sentinelPassword),
+    ...(tls === undefined ? {} : { tls }),
+    ...{ connectTimeout, maxRetriesPerRequest: 0, retryStrategy: backOff },
+  }))
+}
+
 /** The servers behind a connection: the masters of a cluster, otherwise the one server. */
 export function serversOf(client: Redis | Cluster): readonly Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
