@@ -61,7 +61,15 @@ export async function recover(
     const waiting = { signal, say: terminal.say, allAgain: since === null }
     const parts = await recoveryParts(settings, () => readingClient(settings, terminal), waiting)
     try {
-      const restored = await recoverStore({ ...parts, since, upTo, dryRun, signal, told: telling(terminal) })
+      const restored = await recoverStore({
+        ...parts,
+        since,
+        upTo,
+        dryRun,
+        signal,
+        told: telling(terminal),
+        say: terminal.say,
+      })
       return { ...restored, seconds: (performance.now() - began) / 1000 }
     } finally {
       await parts.close()

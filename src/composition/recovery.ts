@@ -1,9 +1,11 @@
 import type { Settings } from '../../config/schema.ts'
 import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
 import { groupProgress, positionsOf, setOffsets } from '../adapters/kafka/offsets.ts'
+import { isUnanswered } from '../adapters/redis/connect.ts'
 import { redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
+import { refusalOf } from '../adapters/redis/refusals.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import type { RecoveryParts } from '../recovery/run.ts'
 import { closable } from './closable.ts'
@@ -13,6 +15,8 @@ import { libraryOf } from './library.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis, keepTimes } from './redis.ts'
 import { inputsOf, topicsOf } from './topics.ts'
+
+const NO_ANSWER = 'Redis does not answer.'
 
 /**
  * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
@@ -52,6 +56,7 @@ export function recoveryParts(
       },
       intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock }),
       retraction: retractionOf(protocols, clock),
+      outage: (error) => (isUnanswered(error) ? NO_ANSWER : (refusalOf(error)?.says ?? null)),
       settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },
     }
   })

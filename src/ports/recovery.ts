@@ -38,6 +38,9 @@ export interface StoreHold {
   hold(): Promise<boolean>
   /** While on hold: whether all revisions that were ever published are known, so that an unknown post has had none. */
   setRevisionsComplete(knowsAll: boolean): Promise<void>
-  /** All resume, on a store that has the effects of everything up to the group's offsets. */
-  release(durable: GroupProgress): Promise<void>
+  /**
+   * All resume, on a store that has the effects of everything up to the group's offsets. False, and they stay stopped, if
+   * the store may have lost some of what was written since the hold.
+   */
+  release(durable: GroupProgress): Promise<boolean>
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome } from '../domain/messages.ts'
-import { chosenProgress } from './chosen-progress.ts'
+import { type ChosenProgress, chosenProgress } from './chosen-progress.ts'
 import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { holdsAllVerdicts, readPublished } from './own-topics.ts'
@@ -35,17 +35,41 @@ const HEARD_AFTER_MS = 3_000
 /** After one process has noticed a loss, the others notice it within this time, in ms. */
 const HEARD_BY_ALL_MS = 1_000
 
+/** Wait before a recovery is tried again that the store has interrupted, in ms. */
+const RETRY_MS = 1_000
+
 /**
  * Rebuilds a store that was emptied or lost its last writes. Revisions are restored from the verdicts topic, and
  * accepted messages from the input topics; what a last verdict has already seen is not judged again. Meanwhile no
- * process reads messages or opens a case. Running it again changes nothing. Rejects when the signal is aborted; the
- * store then stays on hold.
+ * process reads messages or opens a case. Running it again changes nothing: so it begins again where the store went away
+ * or lost something meanwhile, as often as that happens. Rejects when the signal is aborted; the store then stays on hold.
  */
 export async function recoverStore(run: Run): Promise<Restored> {
-  const { dryRun, hold, history } = run
   // Checked before anything is put on hold: a wrong prefix must not stop the services.
-  for (const topic of inputsOf(run)) await history.rangesOf(topic, null)
+  for (const topic of inputsOf(run)) await run.history.rangesOf(topic, null)
   const chosen = await chosenProgress(run)
+  let said = ''
+  const tell = (line: string) => {
+    if (line !== said) run.say(line)
+    said = line
+  }
+  for (;;) {
+    try {
+      const done = await recoverOnce(run, chosen)
+      if (done !== null) return done
+      tell('Redis was started anew meanwhile and may have lost what was restored: beginning again.')
+    } catch (error) {
+      const why = run.signal.aborted ? null : run.outage(error)
+      if (why === null) throw error
+      tell(`${why} Waiting, then beginning again …`)
+      await sleep(RETRY_MS, undefined, { signal: run.signal })
+    }
+  }
+}
+
+/** Null if the store may have lost some of what was restored. */
+async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Restored | null> {
+  const { dryRun, hold } = run
   if (!dryRun) await holdServices(run)
   const progress = chosen?.progress ?? (await run.progress())
   const accepted = await acceptedRanges(run, progress)
@@ -64,7 +88,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
     await settleRevisions(run, live, touched)
     // Otherwise what was taken here is read again by whoever comes first.
     if (chosen !== null) await run.setProgress(progress)
-    await hold.release(progress)
+    if (!(await hold.release(progress))) return null
   }
   const contested = [...subjects.values()].flatMap(({ last }) => [...last.values()].filter((one) => one.contested))
   return {

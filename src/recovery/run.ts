@@ -35,6 +35,8 @@ export interface RecoveryParts {
   /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
   readonly clock: Clock
+  /** What to tell of an error of the store that passes by itself, and will do so; null for any other. */
+  readonly outage: (error: unknown) => string | null
   readonly settings: {
     readonly limits: ReadLimits
     readonly keep: KeepTimes
@@ -57,6 +59,8 @@ export interface Run extends RecoveryParts {
   readonly signal: AbortSignal
   /** Told how many more messages were read, and for what purpose. */
   readonly told: (what: string, messages: number) => void
+  /** Told what it waits for, and that it begins again. */
+  readonly say: (line: string) => void
 }
 
 /** Subjects processed in parallel. */

@@ -235,6 +235,16 @@ describe('an incarnation of the data', () => {
       expect(await two.advance()).toBeNull()
     })
 
+    it('is not created by a recovery that began in an earlier run: some of what it wrote may be gone', async () => {
+      const recovery = redisIncarnation(moving, keys)
+      await recovery.suspend()
+      await startWith(await copied())
+      expect(await recovery.createIncarnation(at(7))).toBe(false)
+      expect(await other.hget(keys.incarnation, 'lost')).toBe('recovering')
+      expect(await recovery.suspend()).toBe(true)
+      expect(await recovery.createIncarnation(at(7))).toBe(true)
+    })
+
     it('opens and concludes nothing for a moment, so that who knows better can say so', async () => {
       const incarnation = redisIncarnation(moving, keys)
       await incarnation.begin(new Map(), true)

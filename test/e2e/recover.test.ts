@@ -5,14 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { sumOf } from '../../src/adapters/prometheus/samples.ts'
+import { keysUnder } from '../../src/adapters/redis/keys.ts'
 import { type Recovered, recover } from '../../src/commands/recover.ts'
+import { command as verdicts } from '../../src/commands/verdicts.ts'
+import { topicsOf } from '../../src/composition/topics.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { perform } from '../support/commands.ts'
 import { repeats } from '../support/ledger.ts'
 import {
+  clientOf,
   environmentOn,
   eventually,
   recordsOf,
@@ -325,4 +330,66 @@ it('pauses with one clear alarm while Redis is out of memory, and goes on by its
   await untilReady(service, 200)
   await allFinal(environment, names, service)
   await expectWholeChains(environment, names)
+})
+
+it('goes on when Redis is started anew under a recovery', { timeout: 120_000 }, async () => {
+  const names = named('restarted', 6)
+  const environment = environmentOf()
+  const service = await start(environment)
+  await sendThreads(environment, names.slice(0, 3))
+  await allFinal(environment, names.slice(0, 3), service)
+  await client.flushall()
+  await untilReady(service, 503, 'gavel recover')
+  await sendThreads(environment, names.slice(3))
+  const said: string[] = []
+  const terminal = { ...silent, say: (line: string) => void said.push(line) }
+  const io = { terminal, signal: new AbortController().signal }
+  const recovering = recover(settingsOf(environment), { since: null, dryRun: false }, io)
+  // It is under way as soon as its hold is noted.
+  await eventually(
+    async () =>
+      (await client.hget(keysUnder(environment.GAVEL_REDIS_PREFIX ?? '').incarnation, 'lost')) === 'recovering',
+    20_000,
+  )
+  await redis.kill()
+  await sleep(3_000)
+  await redis.restart()
+  await recovering
+  expect(said.join('\n')).toContain('beginning again')
+  await untilReady(service, 200)
+  await allFinal(environment, names, service)
+  await expectWholeChains(environment, names)
+})
+
+it('finds two contents under one id, and has the next revision supersede both', { timeout: 120_000 }, async () => {
+  const names = named('contested', 2)
+  const environment = environmentOf()
+  const service = await start(environment)
+  await sendThreads(environment, names)
+  await allFinal(environment, names, service)
+  const quiet = { terminal: silent, signal: new AbortController().signal }
+  const check = (): Promise<unknown> => perform(verdicts, settingsOf(environment), [], { check: true as const }, quiet)
+  await check()
+  const last = (await verdictsOf(environment)).filter(({ subjectId, final }) => subjectId === names[0] && final).at(-1)
+  if (last === undefined) throw new Error('no final verdict')
+  const producer = clientOf(environment).producer()
+  await producer.connect()
+  const other = { ...last, label: 'non-rumor', rationale: 'said by another master' }
+  const messages = [{ key: last.subjectId, value: JSON.stringify(other) }]
+  await producer.send({ topic: topicsOf(settingsOf(environment)).verdicts, messages })
+  await producer.disconnect()
+
+  await expect(check()).rejects.toThrow('gavel recover')
+  expect((await recovered(environment)).contested).toEqual([last.id])
+  await eventually(
+    async () => (await verdictsOf(environment)).some(({ supersedes }) => supersedes === last.id),
+    30_000,
+    () => service.log.slice(-20).join('\n'),
+  )
+  await check()
+  expect((await recovered(environment)).contested).toEqual([])
+  await sleep(2_000)
+  const chains = Map.groupBy(await verdictsOf(environment), ({ subjectId }) => subjectId)
+  expect(chains.get(names[0] ?? '')?.at(-1)).toMatchObject({ revision: last.revision + 1, final: true })
+  expect(chains.get(names[1] ?? '')?.at(-1)?.revision).toBe(last.revision)
 })

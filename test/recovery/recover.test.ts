@@ -78,7 +78,10 @@ function runOf(change: Partial<Run> = {}): Run {
         return false
       },
       setRevisionsComplete: async (knowsAll) => void steps.push(`complete ${knowsAll}`),
-      release: async () => void steps.push('release'),
+      async release() {
+        steps.push('release')
+        return true
+      },
     },
     intakes: new Map([
       ['posts', topicIntake(posts({ ...shared, routes, checkpoints, erase }))],
@@ -96,6 +99,8 @@ function runOf(change: Partial<Run> = {}): Run {
     dryRun: false,
     signal: new AbortController().signal,
     told: () => {},
+    say: () => {},
+    outage: (error) => (error instanceof Error && error.message === 'away' ? 'Redis is away.' : null),
     ...change,
   }
 }
@@ -205,6 +210,40 @@ describe('a recovery for a group without offsets', () => {
     await expect(recoverStore(runOf({ progress: busy, upTo: 'end' }))).rejects.toThrow('has members')
     await expect(recoverStore(runOf({ upTo: 'end' }))).rejects.toThrow('has offsets')
     expect(steps).toEqual([])
+  })
+})
+
+describe('a recovery that the store interrupts', () => {
+  it('begins again when the store is back, and says once what it waits for', { timeout: 20_000 }, async () => {
+    put('posts', { id: 'new', text: 'just now', createdAt: at(NOW - 2 * HOUR) })
+    const said: string[] = []
+    const run = runOf({ say: (line) => void said.push(line) })
+    let away = 2
+    const write: Run['marks']['write'] = async (all) => {
+      if (away-- > 0) throw new Error('away')
+      return run.marks.write(all)
+    }
+    const done = await recoverStore({ ...run, marks: { ...run.marks, write } })
+    expect(done).toMatchObject({ messages: 1 })
+    expect(said).toEqual(['Redis is away. Waiting, then beginning again …'])
+    expect(steps.filter((step) => step === 'hold')).toHaveLength(3)
+    expect(steps.at(-1)).toBe('release')
+  })
+
+  it('begins again where the store was started anew before the end, and lets nobody go on before', async () => {
+    const said: string[] = []
+    const run = runOf({ say: (line) => void said.push(line) })
+    let restarts = 1
+    const release: Run['hold']['release'] = async (progress) => (restarts-- > 0 ? false : run.hold.release(progress))
+    await recoverStore({ ...run, hold: { ...run.hold, release } })
+    expect(said).toEqual([expect.stringContaining('started anew')])
+    expect(steps.filter((step) => step === 'hold' || step === 'release')).toEqual(['hold', 'hold', 'release'])
+  })
+
+  it('ends with every other error', async () => {
+    const run = runOf()
+    const write = () => Promise.reject(new Error('a bug'))
+    await expect(recoverStore({ ...run, marks: { ...run.marks, write } })).rejects.toThrow('a bug')
   })
 })
 

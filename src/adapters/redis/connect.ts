@@ -47,7 +47,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   const { tls } = access
   // ioredis itself fails waiting commands only on a single server, and not those sent on an earlier connection.
   const retry = (times: number): number => {
-    if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new Error(`no answer after ${TRIES} tries`))
+    if (kind === 'fail-fast' && times % TRIES === 0) failWaiting(client, new NoAnswer(`no answer after ${TRIES} tries`))
     return backOff(times)
   }
   const client: Redis | Cluster =
@@ -127,7 +127,7 @@ function withCleanEnd(client: Redis): Redis {
     if (!reconnect && client.status === 'reconnecting') client.status = 'wait'
     disconnect(reconnect)
   }
-  client.on('end', () => failWaiting(client, new Error('the connection was closed')))
+  client.on('end', () => failWaiting(client, new NoAnswer('the connection was closed')))
   return client
 }
 
@@ -142,6 +142,18 @@ interface WithQueues {
   readonly commandQueue: { shift(): Sent | undefined }
   readonly prevCommandQueue?: { shift(): Sent | undefined } | null
 }
+
+/** A command got no answer: the connection was lost, or could not be made. */
+class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+/** Whether Redis gave no answer, as far as ioredis and this module say so. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof NoAnswer || (error instanceof Error && UNANSWERED.test(error.message))
+}
+const UNANSWERED =
+  /^Connection is closed|Stream isn't writeable|Socket timeout|Command timed out|All sentinels are unreachable|Failed to refresh slots cache|^None of startup nodes|^connect E[A-Z]+ /
 
 /** These queues are private to ioredis: it has no public way to fail waiting commands and stay connected. */
 function failWaiting(client: Redis | Cluster, error: Error): void {

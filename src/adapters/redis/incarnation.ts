@@ -37,9 +37,10 @@ const suspend = script('incarnation/suspend', { keys: ['incarnation'] })
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
 const createIncarnation = script('incarnation/create', {
   keys: ['incarnation'],
-  args: ['freshId', 'durable[].partition', 'durable[].offset'],
+  args: ['freshId', 'suspendedRun', 'durable[].partition', 'durable[].offset'],
 })
 
+const suspended = z.tuple([z.number(), z.string()])
 const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()])
 
 /**
@@ -53,6 +54,8 @@ export function redisIncarnation(client: Redis, keys: Keys) {
   let token: FencingToken = { incarnationId: 'none', watermark: 0, serverRun: '' }
   let quiet = false
   let lost: Loss | null = null
+  /** The server's run when this process suspended the data; empty if it did not. */
+  let suspendedRun = ''
 
   function learn(given: unknown): Loss | null {
     const [incarnationId, watermark, loss, serverRun, quietNow] = reply.parse(given)
@@ -95,7 +98,11 @@ export function redisIncarnation(client: Redis, keys: Keys) {
      * Stops every process from opening and concluding cases at once, and its intake at its next heartbeat, until
      * `createIncarnation`; returns true if they were already stopped.
      */
-    suspend: async (): Promise<boolean> => (await suspend(client, { incarnation })) === 1,
+    async suspend(): Promise<boolean> {
+      const [hadEnded, run] = suspended.parse(await suspend(client, { incarnation }))
+      suspendedRun = run
+      return hadEnded === 1
+    },
     /**
      * While suspended: whether all revisions that were ever published are known here, so that an unknown post has had
      * none.
@@ -103,9 +110,13 @@ export function redisIncarnation(client: Redis, keys: Keys) {
     setComplete: async (complete: boolean): Promise<void> => {
       await setComplete(client, { incarnation, complete })
     },
-    /** Creates a new incarnation, which has the effects of everything before these offsets. */
-    createIncarnation: async (durable: Positions): Promise<void> => {
-      await createIncarnation(client, { incarnation, freshId: randomUUID(), durable: partitionsOf(durable) })
+    /**
+     * Creates a new incarnation, which has the effects of everything before these offsets. False, with none created, if the
+     * server was started anew since this process suspended the data: what was written meanwhile may be gone.
+     */
+    createIncarnation: async (durable: Positions): Promise<boolean> => {
+      const given = { incarnation, freshId: randomUUID(), suspendedRun, durable: partitionsOf(durable) }
+      return (await createIncarnation(client, given)) === 1
     },
   }
 }

@@ -1,9 +1,12 @@
--- Creates a new incarnation, which has the effects of everything before these offsets.
+-- Creates a new incarnation, which has the effects of everything before these offsets. Returns 0, and creates none, if the
+-- server was started anew since it was suspended: what was written meanwhile may be gone.
 --@include server-run
 --@key incarnation
 --@arg fresh_id
+--@arg suspended_run     the server's run when it was suspended; empty if that does not matter
 --@arg durable[].partition       TOPIC/PARTITION
 --@arg durable[].offset          the next one to consume
+if suspended_run ~= '' and run_of(incarnation) ~= suspended_run then return 0 end
 local since = redis.call('HGET', incarnation, 'since')
 redis.call('DEL', incarnation)
 redis.call('HSET', incarnation, 'id', fresh_id, 'beat', 0)
