@@ -1,6 +1,7 @@
 import type { Admin } from 'kafkajs'
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
+import { topicFindings } from '../adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
 import { redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
@@ -125,7 +126,14 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
       ),
     )
     const { embedder } = settings.library
-    const there = (await library.shelves()).filter(({ name }) => wanted.has(name))
+    const shelves = await library.shelves()
+    const damaged = shelves.flatMap(({ damaged: what }) => what ?? [])
+    if (damaged.length > 0)
+      return damaged.map((what) => ({
+        ...{ what: 'library', state: 'broken', detail: what },
+        todo: 'Until then questions that need it are judged without, and verdicts say so in `degraded`.',
+      }))
+    const there = shelves.filter(({ name }) => wanted.has(name))
     const missing = [...wanted].filter((wanted) => !there.some(({ name, items }) => name === wanted && items > 0))
     const others = there.filter((shelf) => shelf.embedder !== library.embedder)
     const foreign = others.map(
@@ -197,7 +205,10 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
     await withTimeout(admin.connect())
     const cluster = await withTimeout(admin.describeCluster())
     const present = new Set(await withTimeout(admin.listTopics()))
-    const absent = Object.values(topicsOf(settings)).filter((topic) => !present.has(topic))
+    const topics = topicsOf(settings)
+    const there = Object.values(topics).filter((topic) => present.has(topic))
+    const absent = Object.values(topics).filter((topic) => !present.has(topic))
+    const limits = { brokers: cluster.brokers.length, keepTombstoneMs: settings.threads.keepTombstone }
     return [
       { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
       ...(sasl.mechanism === 'plain' && !tls.enabled
@@ -218,6 +229,7 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             detail: `absent: ${absent.join(', ')}`,
             todo: '"gavel run" creates them at startup if permitted.',
           },
+      ...(await withTimeout(topicFindings(admin, { all: there, verdicts: topics.verdicts }, limits))),
     ]
   } catch (error) {
     return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]

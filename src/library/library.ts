@@ -7,7 +7,7 @@ import { type ProposalBounds, quarantine } from './quarantine.ts'
 import { searching } from './searching.ts'
 import { shelfReading } from './shelf-reading.ts'
 import { splittingByTenant } from './split-by-tenant.ts'
-import type { Storage } from './storage.ts'
+import { DamagedFiles, type Storage } from './storage.ts'
 import { takingBack } from './take-back.ts'
 import { undoing } from './undoing.ts'
 import { writing } from './writing.ts'
@@ -67,13 +67,18 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
     },
     async shelves() {
       await legacy.split()
-      const told = (await storage.shelves()).map(({ name }) =>
-        reading.read(name, async (record): Promise<Shelf> => {
-          const { embedder, dimension } = record
-          const { shelf, tenant } = placeOf(name)
-          return { name: shelf, tenant, items: await storage.count(record), embedder, dimension }
-        }),
-      )
+      const told = (await storage.shelves()).map(async ({ name, embedder, dimension }): Promise<Shelf | null> => {
+        const { shelf, tenant } = placeOf(name)
+        try {
+          return await reading.read(name, async (record) => {
+            const items = await storage.countRead(record)
+            return { name: shelf, tenant, items, embedder: record.embedder, dimension: record.dimension }
+          })
+        } catch (error) {
+          if (!(error instanceof PermanentError && error.cause instanceof DamagedFiles)) throw error
+          return { name: shelf, tenant, items: 0, embedder, dimension, damaged: error.message }
+        }
+      })
       const order = ({ name, tenant }: Shelf) => `${name} ${tenant ?? ''}`
       return (await Promise.all(told))
         .filter((shelf) => shelf !== null)

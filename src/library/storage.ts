@@ -78,6 +78,11 @@ export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRec
   return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
+/** Files of the storage were cut off or overwritten: no later try can read them. `what` they are, in words. */
+export class DamagedFiles extends Error {
+  override readonly name = 'DamagedFiles'
+}
+
 /**
  * Where a library keeps its state. Every change is made within `exclusive`. Reads need no lock, and may find that a table
  * has just been replaced: then the shelf's record names the new one.
@@ -92,6 +97,8 @@ export interface Storage {
   removeShelf(record: ShelfRecord): Promise<void>
 
   count(record: ShelfRecord): Promise<number>
+  /** The same by reading every row; rejects with `DamagedFiles` if some can't be read any more. */
+  countRead(record: ShelfRecord): Promise<number>
   /** The rows with these content ids that are on the shelf. */
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
   /** Content ids and changes of the rows that a change made or a subject owns. */

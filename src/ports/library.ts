@@ -40,6 +40,8 @@ export interface Shelf {
   /** The embedder of its vectors, and their length. */
   readonly embedder: string
   readonly dimension: number
+  /** Set if its files can't be read any more: what to do. Its number of items is then unknown, and 0 here. */
+  readonly damaged?: string
 }
 
 /** What a change did to a shelf. */
@@ -234,6 +236,7 @@ export interface Library {
    * Throws an `OperatorError` if there is none.
    */
   drop(shelf: string, by: string, tenant?: string): Promise<void>
+  /** Reads each of them through, and names those that are damaged. */
   shelves(): Promise<Shelf[]>
   /**
    * Puts proposals in quarantine. An author of a tenant may have only a set number on one shelf, pending and approved

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -129,6 +129,38 @@ describe('the library, in LanceDB', () => {
     // Its own process sees it at once.
     expect(await texts(writer, 'fox')).toHaveLength(2)
     await expect.poll(() => texts(reader, 'fox'), { timeout: 10_000 }).toHaveLength(2)
+  })
+
+  it.each([
+    ['data', /\.lance$/, 40],
+    ['versions', /\.manifest$/, 20],
+    ['empty data', /\.lance$/, 0],
+  ])('names a shelf whose files were cut off, with the command that works: %s', async (_, which, size) => {
+    const writer = open()
+    await writer.add('animals', [item('a red fox', 'wild')], 'ann', signal, undefined, 't1')
+    await writer.add('plants', [item('an oak', 'tree')], 'ann', signal)
+    const cut = readdirSync(path, { recursive: true, withFileTypes: true }).filter(
+      ({ parentPath, name }) => parentPath.includes('animals') && which.test(name),
+    )
+    expect(cut).not.toEqual([])
+    for (const { parentPath, name } of cut) truncateSync(join(parentPath, name), size)
+
+    const library = open()
+    const says = /"animals" of the tenant t1 is damaged.*gavel library drop animals --tenant t1/
+    const shelves = await library.shelves()
+    expect(shelves.map(({ name, damaged }) => [name, damaged])).toEqual([
+      ['animals', expect.stringMatching(says)],
+      ['plants', undefined],
+    ])
+    const added = library.add('animals', [item('a dog', 'tame')], 'ann', signal, undefined, 't1')
+    await expect(added).rejects.toThrow(says)
+    await expect(added).rejects.toThrow(PermanentError)
+    await library.drop('animals', 'ann', 't1')
+    await library.add('animals', [item('a red fox', 'wild')], 'ann', signal, undefined, 't1')
+    expect((await library.shelves()).map(({ items, damaged }) => [items, damaged])).toEqual([
+      [1, undefined],
+      [1, undefined],
+    ])
   })
 
   it('makes no file until something is written', async () => {

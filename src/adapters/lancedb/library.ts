@@ -6,6 +6,7 @@ import type { Storage } from '../../library/storage.ts'
 import type { Library } from '../../ports/library.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
+import { orDamage } from './open-tables.ts'
 import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
 import { lanceTables } from './tables.ts'
@@ -71,10 +72,11 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     },
 
     count: ({ table }) => tables.count(table),
-    rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : tables.rows(table, ids)),
+    countRead: ({ table }) => tables.countRead(table),
+    rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : orDamage(tables.rows(table, ids))),
     rowsBy: ({ table }, by) =>
-      'change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner),
-    ownedRows: ({ table }) => tables.ownedRows(table),
+      orDamage('change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner)),
+    ownedRows: ({ table }) => orDamage(tables.ownedRows(table)),
     nearest: ({ table }, vector, limit, loadedOnly) => tables.nearest(table, vector, limit, loadedOnly),
     putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),
     async rewrite(record, become) {

@@ -1,5 +1,6 @@
 import type { Connection, Table } from '@lancedb/lancedb'
 import { PermanentError } from '../../domain/errors.ts'
+import { DamagedFiles } from '../../library/storage.ts'
 import { COLUMNS } from './rows.ts'
 
 /** Caches of the native library, in bytes; its own bound would be 7 GB. */
@@ -40,7 +41,7 @@ export function openTables(folder: string) {
       return await read(await opened(name))
     } catch {
       tables.delete(name)
-      return read(await opened(name))
+      return orDamage(opened(name).then(read))
     }
   }
 
@@ -73,6 +74,18 @@ export function openTables(folder: string) {
       tables.clear()
       if (open !== null) (await open).close()
     },
+  }
+}
+
+/** Rejects with `DamagedFiles` where a read fails for files that are shorter than they say of themselves. */
+export async function orDamage<Result>(reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading
+  } catch (error) {
+    // LanceDB has no error of its own for this.
+    if (error instanceof Error && /for object of size \d|file size is too small/.test(error.message))
+      throw new DamagedFiles('its files were cut off', { cause: error })
+    throw error
   }
 }
 

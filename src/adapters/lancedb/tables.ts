@@ -33,6 +33,16 @@ export function lanceTables(folder: string, bounds: ResidentBounds = RESIDENT) {
       return (await tables.newest(name)).countRows()
     },
 
+    /** The same by reading each row, and with it every file. */
+    countRead(name: string): Promise<number> {
+      return tables.reading(name, async (table) => {
+        await table.checkoutLatest()
+        let count = 0
+        for await (const batch of table.query().select(KEY_COLUMNS)) count += batch.numRows
+        return count
+      })
+    },
+
     async rows(name: string, ids: readonly string[]): Promise<Row[]> {
       const table = await tables.newest(name)
       const found: Row[] = []

@@ -61,6 +61,7 @@ export function memoryStorage(): Storage {
     },
 
     count: async (record) => rowsOf(record).size,
+    countRead: async (record) => rowsOf(record).size,
     async rows(record, ids) {
       const rows = rowsOf(record)
       return [...new Set(ids)].flatMap((id) => rows.get(id) ?? [])

@@ -117,7 +117,8 @@ export async function importShelf(
       if (!isFailure(error)) throw error
       if (!io.signal.aborted) {
         const far = change === null ? 'Nothing was imported' : `${sum(done)} items were imported as change ${change}`
-        throw new OperatorError(`${far}, then: ${error.message}. Run it again to continue.`, { cause: error })
+        const next = error instanceof RetryLaterError ? ' Run it again to continue.' : ''
+        throw new OperatorError(`${far}, then: ${error.message}.${next}`, { cause: error })
       }
     }
     stopped = io.signal.aborted

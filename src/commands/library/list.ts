@@ -1,7 +1,8 @@
+import { OperatorError } from '../../domain/errors.ts'
 import { DEFAULT_TENANT } from '../../library/names.ts'
 import type { Shelf } from '../../ports/library.ts'
 import type { Command } from '../command.ts'
-import { table } from '../terminal.ts'
+import { printable, table } from '../terminal.ts'
 import { withLibrary } from './with-library.ts'
 
 /** `gavel library list`: the shelves, who is shown each part, its size and its embedder. */
@@ -17,15 +18,17 @@ export const command: Command<object, readonly Shelf[]> = {
       terminal.out(
         table(
           ['shelf', 'shown to', 'items', 'embedder', 'dimensions'],
-          shelves.map(({ name, tenant, items, embedder, dimension }) => [
+          shelves.map(({ name, tenant, items, embedder, dimension, damaged }) => [
             name,
             tenant ?? (shared.includes(name) ? 'all' : DEFAULT_TENANT),
-            `${items}`,
+            damaged === undefined ? `${items}` : 'damaged',
             embedder,
             `${dimension}`,
           ]),
         ),
       )
+    const damaged = shelves.flatMap(({ damaged: what }) => what ?? [])
+    if (damaged.length > 0) throw new OperatorError(`${damaged.map((what) => printable(what, 400)).join('.\n')}.`)
     if (shelves.length === 0) terminal.say(`There are no shelves in ${path}.`)
   },
 }

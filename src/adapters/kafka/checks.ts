@@ -1,0 +1,103 @@
+import type { Admin } from 'kafkajs'
+import kafkajs from 'kafkajs'
+import type { Finding } from '../../domain/finding.ts'
+
+/** What a topic's settings promise to keep. */
+interface TopicSettings {
+  readonly name: string
+  /** Copies of its least copied partition. */
+  readonly copies: number
+  /** Undefined: hidden from this user. */
+  readonly config: ReadonlyMap<string, string> | undefined
+}
+
+/** The topics that Gavel reads or writes, by what is kept in them. */
+export interface CheckedTopics {
+  readonly all: readonly string[]
+  readonly verdicts: string
+}
+
+/**
+ * Whether the topics keep what Kafka has acknowledged through the loss of a broker, and verdicts for as long as their numbers are
+ * known. Topics that don't exist are left out; what can't be read is a warning.
+ */
+export async function topicFindings(
+  admin: Admin,
+  topics: CheckedTopics,
+  options: { readonly brokers: number; readonly keepTombstoneMs: number },
+): Promise<Finding[]> {
+  const there = await settingsOf(admin, topics.all)
+  const where = (wrong: (one: TopicSettings) => boolean) => there.filter(wrong).map(({ name }) => name)
+  const single = where(({ copies }) => copies === 1)
+  const thin = where(({ copies, config }) => copies > 1 && Number(config?.get('min.insync.replicas') ?? 2) < 2)
+  const unclean = where(({ config }) => config?.get('unclean.leader.election.enable') === 'true')
+  const hidden = where(({ config }) => config === undefined)
+  const verdicts = there.find(({ name }) => name === topics.verdicts)
+  const retention = Number(verdicts?.config?.get('retention.ms') ?? -1)
+  const found: (Finding | null)[] = [
+    options.brokers === 1 || single.length === 0
+      ? null
+      : warning(`${single.join(', ')}: one copy alone, which is gone with its broker`, 'Give them three replicas.'),
+    thin.length === 0
+      ? null
+      : warning(
+          `${thin.join(', ')}: a record is acknowledged when one copy has it, and lost with that broker`,
+          'Set min.insync.replicas to 2.',
+        ),
+    unclean.length === 0
+      ? null
+      : warning(
+          `${unclean.join(', ')}: a copy that lags may become the leader, and drop what was acknowledged`,
+          'Set unclean.leader.election.enable to false.',
+        ),
+    retention < 0 || retention >= options.keepTombstoneMs
+      ? null
+      : warning(
+          `${topics.verdicts}: keeps verdicts for a shorter time than threads.keepTombstone: a recovery may not know all numbers`,
+          'Set its retention.ms to threads.keepTombstone or more.',
+        ),
+    verdicts?.config?.get('cleanup.policy')?.includes('compact')
+      ? warning(
+          `${topics.verdicts}: is compacted by subject, which drops earlier revisions and other protocols' verdicts`,
+          'Set its cleanup.policy to delete.',
+        )
+      : null,
+    hidden.length === 0
+      ? null
+      : warning(
+          'their settings can’t be read: the user lacks the right to, or the brokers don’t tell them',
+          'See to it that each has three replicas, min.insync.replicas 2 and no unclean leader election.',
+        ),
+  ]
+  return found.filter((one) => one !== null)
+}
+
+function warning(detail: string, todo: string): Finding {
+  return { what: 'topics', state: 'warning', detail, todo }
+}
+
+async function settingsOf(admin: Admin, names: readonly string[]): Promise<TopicSettings[]> {
+  const { topics } = await admin.fetchTopicMetadata({ topics: [...names] })
+  const type = kafkajs.ConfigResourceTypes.TOPIC
+  const configNames = [
+    ...['min.insync.replicas', 'unclean.leader.election.enable'],
+    ...['retention.ms', 'cleanup.policy'],
+  ]
+  const configs = await admin
+    .describeConfigs({ resources: names.map((name) => ({ type, name, configNames })), includeSynonyms: false })
+    .then(
+      ({ resources }) =>
+        new Map(
+          resources.map(({ resourceName, configEntries }) => [
+            resourceName,
+            new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+          ]),
+        ),
+      () => null,
+    )
+  return topics.map(({ name, partitions }) => ({
+    name,
+    copies: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+    config: configs?.get(name),
+  }))
+}

@@ -1,0 +1,56 @@
+import type { Admin } from 'kafkajs'
+import { expect, it } from 'vitest'
+import { topicFindings } from '../../src/adapters/kafka/checks.ts'
+
+const DAY = 86_400_000
+const KEPT = {
+  ...{ 'min.insync.replicas': '2', 'unclean.leader.election.enable': 'false' },
+  ...{ 'retention.ms': String(7 * DAY), 'cleanup.policy': 'delete' },
+}
+
+/** A cluster of three brokers, with these settings of the verdicts topic. */
+async function findings(config: Record<string, string> | null, copies = 3, brokers = 3): Promise<string[]> {
+  const admin = {
+    fetchTopicMetadata: async ({ topics }: { topics: string[] }) => ({
+      topics: topics.map((name) => ({
+        name,
+        partitions: [{ replicas: Array.from({ length: name === 'verdicts' ? copies : 3 }, (_, at) => at) }],
+      })),
+    }),
+    async describeConfigs({ resources }: { resources: { name: string }[] }) {
+      if (config === null) throw new Error('TOPIC_AUTHORIZATION_FAILED')
+      return {
+        resources: resources.map(({ name }) => ({
+          resourceName: name,
+          configEntries: Object.entries(name === 'verdicts' ? { ...KEPT, ...config } : KEPT).map(
+            ([configName, configValue]) => ({ configName, configValue }),
+          ),
+        })),
+      }
+    },
+  }
+  const topics = { all: ['posts', 'verdicts'], verdicts: 'verdicts' }
+  const limits = { brokers, keepTombstoneMs: 7 * DAY }
+  const found = await topicFindings(admin as unknown as Admin, topics, limits)
+  expect(found.every(({ state, todo }) => state === 'warning' && todo !== undefined)).toBe(true)
+  return found.map(({ detail }) => detail)
+}
+
+it.each([
+  ['keeps all that is promised', {}, 3, []],
+  ['has one copy', {}, 1, ['one copy alone']],
+  ['acknowledges by one copy', { 'min.insync.replicas': '1' }, 3, ['when one copy has it']],
+  ['lets a copy lead that lags', { 'unclean.leader.election.enable': 'true' }, 3, ['drop what was acknowledged']],
+  ['forgets verdicts before their numbers', { 'retention.ms': String(DAY) }, 3, ['may not know all numbers']],
+  ['is compacted', { 'cleanup.policy': 'compact,delete' }, 3, ['drops earlier revisions']],
+  ['keeps them for ever', { 'retention.ms': '-1' }, 3, []],
+])('a topic is named that %s', async (_, config, copies, says) => {
+  expect(await findings(config as Record<string, string>, copies)).toEqual(
+    says.map((part) => expect.stringMatching(new RegExp(`^verdicts: .*${part}`))),
+  )
+})
+
+it('one copy is no fault of a single broker, and hidden settings are no fault of the topics', async () => {
+  expect(await findings({}, 1, 1)).toEqual([])
+  expect(await findings(null)).toEqual([expect.stringContaining('read')])
+})
