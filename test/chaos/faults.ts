@@ -36,7 +36,9 @@ export interface World {
   /** Lays these settings over the service's own; from a process's next start on. */
   configure(changes: Readonly<Record<string, unknown>>): void
   /** Runs `gavel recover` to its end, beside whatever goes on. */
-  recover(): Promise<string>
+  recover(...options: readonly string[]): Promise<string>
+  /** Has Kafka forget the group, which nobody is in. */
+  forgetGroup(): Promise<void>
   /** Puts the data of Redis back to what `save` gave. */
   save(): Promise<string>
   rollBackTo(copy: string): Promise<void>
@@ -44,6 +46,7 @@ export interface World {
   calls(more: number, withinMs: number): Promise<void>
   /** Resolves when so many more verdicts stand on the topic, or the time is over. */
   verdicts(more: number, withinMs: number): Promise<void>
+  verdictCount(): Promise<number>
   until(yes: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean>
   /** Sum of the offsets that the group has committed. */
   committed(): Promise<number>
@@ -337,6 +340,23 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     await sleep(4_000)
     const how = await world.recover()
     return { shadows: [during(from).shadows].flat(), note: `rolled back; recovered: ${how}` }
+  },
+
+  /**
+   * Everybody stops, Redis is emptied, and Kafka forgets the group, as after a long holiday. Who starts must stand still, and
+   * stay out of the group, until `gavel recover` has been told that everything was accepted.
+   */
+  async forgotten(world) {
+    const from = Date.now()
+    await Promise.all(world.workers.map((each) => drained(world, each)))
+    await world.redisClient.flushall()
+    await world.forgetGroup()
+    await Promise.all(world.workers.map((each) => each.start()))
+    const before = await world.verdictCount()
+    await sleep(4_000)
+    if ((await world.verdictCount()) > before) world.breach('forgotten: verdicts before the recovery')
+    const how = await world.recover('--up-to', 'end')
+    return { shadows: [during(from).shadows].flat(), note: `emptied, and the group forgotten; recovered: ${how}` }
   },
 
   /**

@@ -25,13 +25,14 @@ export const KINDS = [
   'semantics',
   'hostile',
   'loss',
+  'forgotten',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
 /** What every plan has; the other kinds are drawn. */
 const ALWAYS: readonly Kind[] = [
   ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
-  ...(['expiry', 'change', 'semantics', 'hostile', 'loss'] as const),
+  ...(['expiry', 'change', 'semantics', 'hostile', 'loss', 'forgotten'] as const),
 ]
 
 export interface Fault {

@@ -219,16 +219,26 @@ async function rehearse(
     topic: (name) => PREFIX + name,
     redisClient,
     configure,
-    async recover() {
+    async recover(...options) {
       const main = join(project, 'src', 'main.ts')
       const { stdout } = await promisify(execFile)(
         process.execPath,
-        ['--disable-warning=TimeoutNegativeWarning', main, 'recover', '--json', '--config', join(folder, 'gavel.yaml')],
+        [
+          '--disable-warning=TimeoutNegativeWarning',
+          main,
+          'recover',
+          '--json',
+          '--config',
+          join(folder, 'gavel.yaml'),
+          ...options,
+        ],
         { env: { PATH: process.env.PATH, ...directly }, timeout: 120_000 },
       )
       const { revisions, givenUp, messages } = JSON.parse(stdout) as Record<string, number>
       return `${messages} messages read again, ${revisions} revisions raised, ${givenUp} cases given up`
     },
+    forgetGroup: async () => void (await admin.deleteGroups([GROUP])),
+    verdictCount: () => ends('verdicts'),
     async save() {
       const copy = join(folder, 'redis-copy')
       rmSync(copy, { recursive: true, force: true })
