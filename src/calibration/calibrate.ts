@@ -1,4 +1,5 @@
 import type { Misrated, RatedExample } from '../domain/calibration.ts'
+import { normalized } from '../domain/normalized.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
 import { type Agreement, agreementOf, byAgreement, type Scores, worstOf } from './agreement.ts'
 import type { Parts } from './parts.ts'
@@ -178,8 +179,7 @@ function best(candidates: readonly Candidate[]): Candidate[] {
 
 /** Two texts with the same words are one candidate. */
 function sameText(steps: string): string {
-  return steps
-    .normalize('NFKC')
+  return normalized(steps, 'NFKC')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()

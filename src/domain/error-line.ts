@@ -17,6 +17,7 @@ export function describeError(error: unknown): { error: string; code?: string; m
   if (!(error instanceof Error)) return { error: typeof error, message: '' }
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code.slice(0, MAX_CODE_CHARS) } : {}
   const message = error.message
+    .slice(0, MAX_READ_CHARS)
     .replace(QUOTED_BY_PARSER, 'what was read is no JSON')
     .replace(CREDENTIALS, '//…@')
     .split('\n', 1)[0]
@@ -25,6 +26,8 @@ export function describeError(error: unknown): { error: string; code?: string; m
 
 const MAX_CODE_CHARS = 64
 const MAX_MESSAGE_CHARS = 300
+/** A message may hold what strangers wrote, and is searched in time quadratic in this. */
+const MAX_READ_CHARS = 4_000
 /** `JSON.parse` quotes the text that it can't parse. */
 const QUOTED_BY_PARSER = /(?:Unexpected token .*|".*) is not valid JSON/s
 const CREDENTIALS = /\/\/[^@\s/]*@/g

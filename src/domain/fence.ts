@@ -35,21 +35,26 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     typeof bounds === 'number' ? { maxChars: bounds, maxCommentChars: bounds } : bounds
   const keyed = hmac(key)
   const made = new Map<string, Block>()
-  const block = (kind: string, text: string): Block => {
-    const digest = keyed(`${kind}\0${text}`, 'hex')
+  let characters = 0
+  const block = (kind: string, text: string, digest: string): Block => {
     const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
     const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
     return { nonce: digest.slice(0, NONCE_DIGITS), body: kept.text, left: kept.left }
   }
   const blockOf = (kind: string, text: string): Block => {
-    // A comment is fenced for its score, for the debaters and for the transcript, usually within a short time.
-    const id = `${kind}\0${text}`
+    // A text is fenced for each ask about it and for the transcript, usually within a short time.
+    const whole = `${kind}\0${text}`
+    const long = text.length > KEPT_AS_WRITTEN
+    const id = long ? keyed(whole, 'hex') : whole
     const known = made.get(id)
     if (known !== undefined) return known
-    const fresh = block(kind, text)
-    if (text.length <= maxCommentChars) {
-      if (made.size >= REMEMBERED) made.clear()
-      made.set(id, fresh)
+    const fresh = block(kind, text, long ? id : keyed(whole, 'hex'))
+    made.set(id, fresh)
+    characters += id.length + fresh.body.length
+    for (const [oldest, { body }] of made) {
+      if (characters <= REMEMBERED) break
+      made.delete(oldest)
+      characters -= oldest.length + body.length
     }
     return fresh
   }
@@ -73,5 +78,7 @@ const NONCE_DIGITS = 16
 /** Kinds of text that occur many times in one prompt, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
 
-/** How many fenced texts are cached. */
-const REMEMBERED = 4_096
+/** Texts up to this length are cached under themselves, longer ones under their digest, which costs less than their space. */
+const KEPT_AS_WRITTEN = 500
+/** Characters of fenced texts that are cached, the latest ones: those of eight threads that hold as much as a thread may. */
+const REMEMBERED = 8_000_000

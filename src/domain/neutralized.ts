@@ -1,6 +1,9 @@
+import { normalized, withoutLongRuns } from './normalized.ts'
+
 /**
  * Text without anything that a model could take for structure, and otherwise unchanged for a reader: control and format
- * characters (among them bidirectional marks and zero-width characters) are removed, line ends become one kind, and whatever
+ * characters (among them bidirectional marks and zero-width characters) are removed, as are combining marks beyond 30 in a
+ * row, line ends become one kind, and whatever
  * looks like a fence line, a fence's nonce, or a token or a role's head of a chat template ({@link TEMPLATES}) gets a space
  * inside. What a person or a model has said is handed to a model in this form only. Idempotent.
  *
@@ -8,12 +11,13 @@
  * characters, so that no server's normalisation can make a token of it.
  */
 export function neutralized(text: string): string {
-  const shown = text
+  const visible = text
     .toWellFormed()
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, '\n')
     .replace(/[^\P{Cc}\n\t]|(?!\u200d)\p{Cf}/gu, '')
     .replace(SELECTORS, '')
-    .normalize('NFC')
+  // Canonical forms can be longer: some marks are two.
+  const shown = withoutLongRuns(normalized(visible, 'NFC'))
   return SUSPECT.test(folded(shown)) ? spaced(shown) : shown
 }
 
@@ -97,8 +101,7 @@ function spaced(text: string): string {
 /** The text with look-alikes and compatible forms folded, without marks and invisible characters. */
 function folded(text: string): string {
   if (ASCII.test(text)) return text
-  return text
-    .normalize('NFKD')
+  return normalized(text, 'NFKD')
     .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
     .replace(LOOK_ALIKE, (character) => LOOK_ALIKES.get(character) ?? character)
 }

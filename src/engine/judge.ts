@@ -14,6 +14,7 @@ import { callsIn } from './lost-calls.ts'
 import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
 import { type Pending, pendingAsks } from './pending.ts'
+import { prepared } from './prepared.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
@@ -85,6 +86,7 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
     }
     if (other !== undefined) return (await restart(taken, protocol)) ? advance(caseId) : DONE
     const goOn = waiting?.record === taken.record ? waiting.progress : undefined
+    if (goOn === undefined) await prepared(protocol, taken.record.subject)
     const { replayState, progress } = replayCase(protocol, taken, goOn, parts)
     if (replayState.at === 'end') {
       scripts.forget(caseId)

@@ -2,6 +2,7 @@ import type { CaseRecord } from '../domain/case.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { StagedAsk } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
+import { prepared } from './prepared.ts'
 import type { KeyedAsk } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
@@ -58,6 +59,7 @@ export function locator(deps: {
     if (taken.run !== run) return { at: 'stale', roundEnded: taken.epoch === taken.record.begunOverAt }
     const { record } = taken
     if (otherVersion(record.versions, protocol) !== undefined) return { at: 'other-version', record, protocol }
+    await prepared(protocol, record.subject)
     const { replayState, progress } = replayCase(protocol, taken, undefined, deps)
     if (replayState.at === 'end') return { at: 'stale', roundEnded: true }
     const { asked, open } = replayState

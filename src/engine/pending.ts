@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { AskGroup } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { groupsOf } from './ask-groups.ts'
+import { prepared } from './prepared.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
 import { isHandedBack, otherVersion } from './versions.ts'
@@ -36,6 +37,7 @@ export function pendingAsks(deps: {
     if (isHandedBack(taken.record, protocol, clock(), settings.handBackMs)) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) return []
     // Not kept in memory: a case that is idle is not in progress.
+    await prepared(protocol, taken.record.subject)
     const { replayState } = replayCase(protocol, taken, undefined, deps)
     return replayState.at === 'end' ? [] : groupsOf(taken, replayState)
   }

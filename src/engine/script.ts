@@ -75,6 +75,11 @@ export interface Protocol {
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string
   readonly settingsHash: string
+  /**
+   * Reads the texts of a subject into caches that its script uses: a script can't be interrupted, and thousands of long
+   * texts take long. Yields after each text how many characters it had. For a protocol that reads threads.
+   */
+  prepare?(subject: unknown): Iterable<number>
   /** The script over one subject, a `Snapshot`. Throws if `subject` or `carry` are not this protocol's own. */
   script(subject: unknown, carry: unknown, context?: PinnedContext): Script
 }

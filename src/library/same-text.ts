@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { withoutPadding } from '../domain/cut.ts'
+import { normalized as inForm } from '../domain/normalized.ts'
 
 /** A text in the form in which it is compared with others, whether imported, judged or learnt. */
 export interface Reading {
@@ -41,9 +42,7 @@ export function wholeOf(text: string): Reading {
 }
 
 function normalised(text: string): string {
-  const plain = withoutPadding(text.replace(SQUEEZED, ' '))
-    .toWellFormed()
-    .normalize('NFKC')
+  const plain = inForm(withoutPadding(text.replace(SQUEEZED, ' ')).toWellFormed(), 'NFKC')
     .replace(UNSEEN, '')
     .toLowerCase()
   return plain.replace(IMAGE, ' ').replace(/\s+/gu, ' ').trim()

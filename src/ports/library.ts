@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Lookup } from '../domain/ask.ts'
 import type { Found } from '../domain/library.ts'
+import { normalized } from '../domain/normalized.ts'
 
 /** The subject that some content belongs to. */
 export interface SubjectRef {
@@ -258,6 +259,6 @@ export interface Library {
 
 /** The id of a text's content: equal for texts that differ only in case, spaces or Unicode form. */
 export function contentId(text: string): string {
-  const normal = text.normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim()
+  const normal = normalized(text, 'NFKC').toLowerCase().replace(/\s+/gu, ' ').trim()
   return createHash('sha256').update(normal).digest('hex').slice(0, 32)
 }

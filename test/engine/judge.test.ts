@@ -181,6 +181,28 @@ async function only(
   }
 }
 
+test('a script begins when the texts of its subject are prepared, and not before; it is continued without', async () => {
+  const order: string[] = []
+  function* script(): Script {
+    order.push('script')
+    return yield* sentence()
+  }
+  const prepare = () => {
+    order.push('prepared')
+    return []
+  }
+  const { worker, id } = await caseOf({ protocol: protocolOf({ script, prepare }) })
+  const one = worker()
+  await workOff(one, id)
+  expect(order).toEqual(['prepared', 'script'])
+  // Another process finds the question of a job.
+  const second = await caseOf({ protocol: protocolOf({ script, prepare }), postId: 'Q' })
+  const [staged] = await asksOf(second.worker(), second.id)
+  order.length = 0
+  if (staged !== undefined) await second.worker().answer(staged, attempt())
+  expect(order).toEqual(['prepared', 'script'])
+})
+
 describe('a verdict counts', () => {
   const stored = { accepted: 20, cap: 5, late: 3, author: 2 }
   const countsWith = async (change: Partial<Conclusion['ruling']>, label: string | null = 'good') => {

@@ -3,7 +3,7 @@ import { Bare, type LooseObject } from './loose-json.ts'
 import { FENCED } from './text.ts'
 
 const LABEL =
-  /^[\s>#*_•-]{0,12}(?:\d{1,2}[.)]\s{0,3})?[*_`"]{0,4}(\p{L}[\p{L} _-]{0,39})[*_`"]{0,4}\s?[:：=][*_`]{0,4}(.*)$/u
+  /^[\s>#*_•-]{0,12}(?:\d{1,2}[.)]\s{0,3})?[*_`"]{0,4}(\p{L}[\p{L} _-]{0,39})[*_`"]{0,4}\s?[:：=][*_`]{0,4}(.*)$/su
 
 /**
  * The answer from lines `Key: value`, for a form without lists; free text continues to the next label, other values end

@@ -1,3 +1,4 @@
+import { normalized } from '../../domain/normalized.ts'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
 import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
 import type { RumorSettings } from './settings.ts'
@@ -159,10 +160,6 @@ function order(a: string, b: string): number {
  * An id that is safe in a sentence: letters, digits and joining characters are kept, all others become dots; shortened.
  */
 function name(id: string): string {
-  const shown = id
-    .slice(0, NAME_CHARS)
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(/[^\p{L}\p{N}@:/_.#~-]/gu, '·')
+  const shown = normalized(id.slice(0, NAME_CHARS).toWellFormed(), 'NFC').replace(/[^\p{L}\p{N}@:/_.#~-]/gu, '·')
   return id.length > NAME_CHARS ? `${shown}…` : shown
 }

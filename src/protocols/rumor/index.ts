@@ -45,6 +45,12 @@ export const rumor = {
       promptsHash: prompts.hash,
       settingsHash,
       withoutComments,
+      *prepare(subject) {
+        for (const { text } of snapshot.parse(subject).comments) {
+          fence.unread('comment', text)
+          yield text.length
+        }
+      },
       script: (subject, carry, context) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null

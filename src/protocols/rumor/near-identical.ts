@@ -1,10 +1,8 @@
+import { hash } from 'node:crypto'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
+import { undisguised } from './undisguised.ts'
+import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
 
-/**
- * From this many words on, decoration (links, emoji that neither agree nor doubt, random strings) makes no difference.
- * A shorter text may be all decoration: 👍 against 👎.
- */
-const DECORATED_WORDS = 6
 /** From this many words on, a misspelt word makes no difference; in a shorter text one letter may be what matters. */
 const MISSPELT_WORDS = 10
 /**
@@ -53,20 +51,25 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
 }
 
 /**
- * Groups utterances that differ only in a few misspelt words; groups and members keep the given order. A letter can
- * decide what a text says (geliyor, gelmiyor), so this is for utterances that take the same side.
+ * Groups utterances that differ only in disguise ({@link undisguised}) or in a few misspelt words; groups and members keep
+ * the given order. A letter, an accent or a hashtag can decide what a text says (geliyor, gelmiyor), so this is for
+ * utterances that take the same side.
  */
 export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   const groups: Group[] = []
+  const byDisguised = new Map<string, Group>()
   // A misspelling keeps the first letter, so near-identical texts have the same initials.
   const byInitials = new Map<number, readonly { words: readonly string[]; group: Group }[]>()
   for (const utterance of utterances) {
-    const { words } = utterance
+    const { keys, words } = undisguised(utterance.comments[0]?.text ?? '')
     const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
     const seen = words.length < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
-    const alike = seen.filter((one) => misspelt(one.words, words))
-    const [group = started(groups), ...others] = alike.length === 0 ? [] : new Set(alike.map((one) => root(one.group)))
+    const same = keys.flatMap((key) => byDisguised.get(key) ?? [])
+    const near = same.length > 0 ? [] : seen.filter((one) => misspelt(one.words, words)).map((one) => one.group)
+    const alike = [...same, ...near].map(root)
+    const [group = started(groups), ...others] = new Set(alike)
     group.members.push(utterance)
+    for (const key of keys) byDisguised.set(key, group)
     for (const other of others) {
       group.members.push(...other.members)
       other.mergedInto = group
@@ -148,90 +151,17 @@ interface Reading {
 }
 
 function read(text: string): Reading {
+  if (text.length > MOST_READ) return readEnds(text)
   const plain = plainly(text)
-  const bare = /[@/]/.test(plain) ? plain.replace(LINK, ' ').replace(MENTION, ' ') : plain
-  const words = wordsOf(bare)
+  const words = wordsOf(bare(plain))
   if (words.length >= DECORATED_WORDS) return { key: words.join(' '), words }
-  const short = plain
-    .replace(MENTION, ' ')
-    .replace(MARKS, '')
-    .replace(/(\?)\?+/g, '$1')
-    .replace(/\s+/g, ' ')
-    .trim()
-  return { key: `short ${short === '' ? plain.trim() : short}`, words: [] }
+  return { key: shortKey(plain), words: [] }
 }
 
-const ASCII = /^[\n\r\t -~]*$/
-/** Invisible format characters and fillers; control characters except those that separate words. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u0085]/gu
-/** Combining accents that no composed letter has. */
-const PILED = /[\u0300-\u036f]+/g
-const STRETCHED = /(\p{L})\1{2,}/gu
-const LINK = /(?:https?:\/\/|www\.)\S+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S*/g
-/** Whom a reply is addressed to. An email address is not a mention. */
-const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
-/** Punctuation that makes no difference in a short text. Brackets and colons are not included: they form emoticons. */
-const MARKS = /(?<!\d)[.,]|[.,](?!\d)|[!¡…。、“”„«»‘’"'`*~]/g
-
-/** Normalised: lower case, compatible characters, no invisible ones, stretched letters shortened, look-alikes replaced. */
-function plainly(text: string): string {
-  if (ASCII.test(text)) return text.toLowerCase().replace(/([a-z])\1{2,}/g, '$1')
-  const plain = text.normalize('NFKC').replace(UNSEEN, '').toLowerCase().normalize('NFC').replace(PILED, '')
-  const seen = /(.)\1\1/.test(plain) ? plain.replace(STRETCHED, '$1') : plain
-  return LOOK_ALIKE.test(seen) && /[a-z]/.test(seen) ? seen.replace(BORROWED, latin) : seen
-}
-
-const LETTERS = new Map(
-  [...'аеорсухкіѕјһԁԛԝѵαορνικυτχ'].map((letter, at) => [letter, 'aeopcyxkisjhdqwvaopvikutx'.charAt(at)]),
-)
-const LOOK_ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]`)
-/** A word of Latin letters and look-alikes, or of look-alikes alone, among Latin words. */
-const BORROWED = new RegExp(`(?<!\\p{L})[a-z${[...LETTERS.keys()].join('')}]+(?!\\p{L})`, 'gu')
-
-function latin(word: string): string {
-  return [...word].map((letter) => LETTERS.get(letter) ?? letter).join('')
-}
-
-/** Numbers with their sign and their points; words; question marks; symbols, emoji among them. */
-const WORD =
-  /\p{L}[\p{L}\p{N}\p{M}]*|\p{N}+(?:[.,:/]\p{N}+)*[\p{L}\p{N}\p{M}]*|(?<![\p{L}\p{N}])-(?=\p{N})|[?؟;፧]|\p{S}|%/gu
-const ASCII_WORD = /[a-z][a-z0-9]*|\d+(?:[.,:/]\d+)*[a-z0-9]*|(?<![a-z0-9])-(?=\d)|[?$+<=>^|~%]/g
-/** Apostrophes within a word: "don't" is "dont". */
-const APOSTROPHE = /(?<=\p{L})['’ʼ`](?=\p{L})/gu
-/** Characters of scripts that have no spaces between words: each counts as a word. */
-const SIGN =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
-/** A quick test for them: all are above U+0E00. */
-const MAYBE_SIGN = /[\u0e00-\uffff]/
-
-/** The words without decoration. "??" asks no more than "?", and a row of one emoji counts once. */
-function wordsOf(plain: string): string[] {
-  const words: string[] = []
-  const mayBeRandom = /\d/.test(plain)
-  let before = ''
-  for (const word of split(plain)) {
-    const repeated = word === before && !/^[\p{L}\p{N}]/u.test(word)
-    before = word
-    if (repeated || isEmoji(word) || (mayBeRandom && word.length >= 6 && RANDOM.test(word))) continue
-    words.push(word)
-  }
-  return words
-}
-
-function split(plain: string): readonly string[] {
-  if (ASCII.test(plain))
-    return (plain.includes("'") ? plain.replace(/(?<=[a-z])'(?=[a-z])/g, '') : plain).match(ASCII_WORD) ?? []
-  const whole = plain.replace(APOSTROPHE, '')
-  return (MAYBE_SIGN.test(whole) ? whole.replace(SIGN, ' $& ') : whole).match(WORD) ?? []
-}
-
-const EMOJI = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}]/u
-/** Emoji that agree, doubt or mock, and flags: they mean something. */
-const ANSWERING = /[👍👎👌🖕👏🙌👊✅☑✔❌❎✖🚫⛔💯🙄🤔🤨🧐🤥🤡😂🤣😆😹🙃😉😏😒😑🤦🤷🧢💩🤮🤢😡🤬⚠❓❔❗]|\p{RI}/u
-/** Alternating letters and digits, such as `x7k2p9`: added so that no two copies are equal. */
-const RANDOM = /^(?:[a-z]+\d+){3,}[a-z]*$|^(?:\d+[a-z]+){3,}\d*$/
-
-/** An emoji that only decorates. */
-function isEmoji(word: string): boolean {
-  return word.charCodeAt(0) >= 0x2000 && EMOJI.test(word) && !ANSWERING.test(word)
+/** A longer text's words are those of its beginning and its end. */
+function readEnds(text: string): Reading {
+  const half = MOST_READ / 2
+  const between = hash('sha256', text.slice(half, -half), 'base64url')
+  const words = [text.slice(0, half), text.slice(-half)].flatMap((end) => wordsOf(bare(plainly(end))))
+  return { key: `long ${between} ${words.join(' ')}`, words }
 }

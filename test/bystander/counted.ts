@@ -1,0 +1,132 @@
+/** Work on texts, in characters, as far as it can be counted: no time is measured. */
+export interface Work {
+  /** Characters put into a normal form; a run of marks counts as its square, which is what putting it in order takes. */
+  readonly normalised: number
+  /** Characters that patterns were matched against. */
+  readonly matched: number
+  /** Characters of JSON; a list or an object counts as a hundred. */
+  readonly parsed: number
+}
+
+export function total({ normalised, matched, parsed }: Work): number {
+  return normalised + matched + parsed
+}
+
+/** The work that `run` does, within its call. */
+export function counted(run: () => unknown): Work {
+  const work = { normalised: 0, matched: 0, parsed: 0 }
+  const restore = [
+    replaced(
+      String.prototype,
+      'normalize',
+      (original) =>
+        function (this: string, form?: string): string {
+          work.normalised += orderingOf(this)
+          return original.call(this, form)
+        },
+    ),
+    ...(['replace', 'match', 'search', 'split'] as const).map((name) =>
+      replaced(
+        String.prototype,
+        name,
+        (original) =>
+          function (this: string, ...given: unknown[]): unknown {
+            if (given[0] instanceof RegExp) work.matched += this.length
+            return within(() => original.apply(this, given))
+          },
+      ),
+    ),
+    replaced(
+      String.prototype,
+      'matchAll',
+      (original) =>
+        function (this: string, pattern: RegExp): unknown {
+          work.matched += this.length
+          return within(() => [...original.call(this, pattern)])
+        },
+    ),
+    replaced(
+      RegExp.prototype,
+      'exec',
+      (original) =>
+        function (this: RegExp, text: string): RegExpExecArray | null {
+          const from = this.global || this.sticky ? this.lastIndex : 0
+          const found = original.call(this, text)
+          const to = found === null ? (this.sticky ? from + 1 : text.length) : found.index + found[0].length
+          if (!inside) work.matched += Math.max(1, to - from)
+          return found
+        },
+    ),
+    replaced(JSON, 'parse', (original) => (text: string, ...more: unknown[]): unknown => {
+      work.parsed += text.length + 100 * partsOf(text)
+      return original.call(JSON, text, ...more)
+    }),
+  ]
+  let inside = false
+  function within<Result>(call: () => Result): Result {
+    const before = inside
+    inside = true
+    try {
+      return call()
+    } finally {
+      inside = before
+    }
+  }
+  try {
+    run()
+  } finally {
+    for (const undo of restore.reverse()) undo()
+  }
+  return work
+}
+
+/** Puts another function in the place of one; the result puts the first one back. */
+function replaced<Owner extends object, Name extends keyof Owner>(
+  owner: Owner,
+  name: Name,
+  // biome-ignore lint/suspicious/noExplicitAny: any function of the language's own objects
+  made: (original: any) => unknown,
+): () => void {
+  const original = owner[name]
+  Object.defineProperty(owner, name, { value: made(original), configurable: true, writable: true })
+  return () => void Object.defineProperty(owner, name, { value: original, configurable: true, writable: true })
+}
+
+/** Lists and objects of JSON. */
+function partsOf(json: string): number {
+  let [parts, quoted] = [0, false]
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charAt(at)
+    if (quoted && character === '\\') at++
+    else if (character === '"') quoted = !quoted
+    else if (!quoted && (character === '[' || character === '{')) parts++
+  }
+  return parts
+}
+
+const MARK = /[\p{M}\uff9e\uff9f]/u
+
+function orderingOf(text: string): number {
+  let [sum, run] = [0, 0]
+  for (const character of text) {
+    // Compared by hand where it is quick: patterns are counted.
+    if (character > '\u02ff' && MARKS.has(character)) run++
+    else {
+      sum += 1 + run * run
+      run = 0
+    }
+  }
+  return sum + run * run
+}
+
+const MARKS = {
+  known: new Map<string, boolean>(),
+  has(character: string): boolean {
+    const known = this.known.get(character)
+    if (known !== undefined) return known
+    const is = exec.call(MARK, character) !== null
+    this.known.set(character, is)
+    return is
+  },
+}
+const { exec } = RegExp.prototype
