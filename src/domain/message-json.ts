@@ -28,28 +28,34 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Nested deeper than this, a field of a message holds nothing that is read. */
 export const MAX_DEPTH = 32
+/** More lists and objects than this are not parsed in one message. */
+const MAX_PARTS = 20_000
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON] = [...Buffer.from('"\\,[]{}:')]
-/** In place of a value that is nested too deep: no field takes it. */
+/** In place of a value that is nested too deep, or holds too many lists and objects: no field takes it. */
 const TOO_DEEP = Buffer.from('[[]]')
 
 /**
  * The JSON of a message with {@link TOO_DEEP} in place of each field's value that is nested deeper than
- * {@link MAX_DEPTH}; null if there are such depths outside of its fields. V8 needs a hundred times longer for brackets
+ * {@link MAX_DEPTH}, or takes the lists and objects of the message above {@link MAX_PARTS}; null if there are such depths
+ * outside of its fields. V8 needs a hundred times longer for brackets
  * than for other text. Linear in the message's bytes.
  */
 export function withoutDeepFields(json: Buffer): Buffer | null {
   if (json.length <= 2 * MAX_DEPTH) return json
   const kept: Buffer[] = []
   let [depth, deepest, quoted, from, valueFrom] = [0, 0, false, 0, -1]
+  // Lists and objects of this field, and of those before it that are kept.
+  let [parts, keptParts] = [0, 0]
   /** Ends the value of a field; false if what is too deep is not the value of one. */
   const endValue = (to: number) => {
-    const tooDeep = deepest > MAX_DEPTH
+    const tooDeep = deepest > MAX_DEPTH || keptParts + parts > MAX_PARTS
     if (tooDeep && valueFrom < 0) return false
     if (tooDeep) {
       kept.push(json.subarray(from, valueFrom), TOO_DEEP)
       from = to
-    }
+    } else keptParts += parts
     deepest = 0
+    parts = 0
     valueFrom = -1
     return true
   }
@@ -59,8 +65,10 @@ export function withoutDeepFields(json: Buffer): Buffer | null {
       if (byte === BACKSLASH) at++
       else if (byte === QUOTE) quoted = false
     } else if (byte === QUOTE) quoted = true
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) deepest = Math.max(deepest, depth++)
-    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      parts++
+      deepest = Math.max(deepest, depth++)
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
       if (depth === 1 && !endValue(at)) return null
       depth--
     } else if (depth === 1 && byte === COLON) valueFrom = at + 1

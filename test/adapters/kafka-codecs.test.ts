@@ -90,6 +90,29 @@ describe('each codec of Kafka', () => {
     expect(unpacked.includes(CORRUPT_BATCH)).toBe(true)
   })
 
+  it('LZ4 unpacks nothing but one frame: blocks of its legacy frames may be of any size', async () => {
+    const matched = Math.floor((8 * MIB - 25) / 255)
+    const block = Buffer.concat([
+      Buffer.from([0x1f, 0, 1, 0]),
+      Buffer.alloc(matched, 255),
+      Buffer.from([0, 0x50, 0, 0, 0, 0, 0]),
+    ])
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(block.length)
+    const legacy = Buffer.concat([Buffer.from([2, 0x21, 0x4c, 0x18]), ...Array(16).fill([length, block]).flat()])
+    expect(legacy.length).toBeLessThan(MIB)
+    const frame = compressFrameSync(recordsOf([Buffer.from('words')]))
+    const withDictionary = Buffer.from(frame)
+    withDictionary[4] = (frame[4] ?? 0) | 1
+    for (const [data, why] of [
+      [legacy, 'not an LZ4 frame'],
+      [Buffer.concat([frame, legacy]), 'more than one LZ4 frame'],
+      [Buffer.concat([frame, frame]), 'more than one LZ4 frame'],
+      [withDictionary, 'an LZ4 frame with a dictionary'],
+    ] as const)
+      expect((await codecOf(CompressionTypes.LZ4).decompress(inBatch(data))).toString()).toContain(why)
+  })
+
   it.each(TYPES)('codec %i puts aside what is no batch of three records', async (type) => {
     const { compress, decompress } = codecOf(type)
     const three = recordsOf(['a', 'b', 'c'].map((word) => Buffer.from(word.repeat(2_000))))

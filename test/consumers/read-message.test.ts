@@ -188,6 +188,19 @@ describe('a message is read', () => {
   })
 
   it.each([
+    ['five hundred lists nested 990 deep', `[${`${'['.repeat(990)}${']'.repeat(990)},`.repeat(500)}1]`],
+    ['more than 20,000 lists', `[${'[],'.repeat(20_001)}1]`],
+    ['more than 20,000 objects', `[${'{},'.repeat(20_001)}1]`],
+  ])('without a field that costs too much to parse: %s', (_, value) => {
+    for (const json of [`{"a":${value},`, `{"a":[[]],"b":${value},`]) {
+      const read = readPost(JSON.stringify(post()).replace('{', json))
+      expect(read).toMatchObject({ ok: true, message: { id: 'p1', text: 'hello' } })
+    }
+    const named = readPost(JSON.stringify(post()).replace('{', `{"media":${value},`))
+    expect(named).toMatchObject({ ok: true, message: { odd: [{ field: 'media.0' }, { field: 'media.0.alt' }] } })
+  })
+
+  it.each([
     ['__proto__', '{"__proto__":{"deleted":true,"tenant":"mine"},'],
     ['constructor', '{"constructor":{"prototype":{"deleted":true}},'],
     ['a number beyond all numbers', '{"size":1e999999,'],

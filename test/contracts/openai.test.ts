@@ -358,6 +358,15 @@ describe('the OpenAI model', () => {
     ['a finish reason of its own', choice({ content: 'hm' }, 'eos'), { finish: 'stop' }],
     ['an empty refusal', choice({ content: 'hm', refusal: '' }), { finish: 'stop' }],
     ['usage in words', completion({ usage: { prompt_tokens: 'many', completion_tokens: 3 } }), { completionTokens: 3 }],
+    ['usage below nothing', completion({ usage: { prompt_tokens: -5, completion_tokens: -1e9 } }), {}],
+    [
+      'usage beyond all numbers',
+      completion({
+        usage: { prompt_tokens: 1e308, completion_tokens: 10_000_001, prompt_tokens_details: { cached_tokens: -1 } },
+      }),
+      {},
+    ],
+    ['the most usage', completion({ usage: { prompt_tokens: 1e7, completion_tokens: 0 } }), { promptTokens: 1e7 }],
     [
       'cached tokens',
       completion({ usage: { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 8 } } }),
@@ -415,6 +424,58 @@ describe('an endpoint that means harm', () => {
     } finally {
       ended.mockRestore()
     }
+  })
+
+  it.each([
+    ['brackets', `${'['.repeat(33)}${']'.repeat(33)}`],
+    ['half a million of lists', `[${'[],'.repeat(500_000)}[]]`],
+    ['half a million of fields', `{"a":{"k":1${',"k":1'.repeat(500_000)}}}`],
+  ])('is not parsed where it has more than any response has: %s', async (_, body) => {
+    const { model } = await endpoint((response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body)),
+    )
+    const parse = vi.spyOn(JSON, 'parse')
+    try {
+      expect(await retryOf(model)).toMatchObject({ message: 'the response is not a chat completion' })
+      expect(parse.mock.calls.filter(([text]) => text === body)).toEqual([])
+    } finally {
+      parse.mockRestore()
+    }
+  })
+
+  it('may give as many log probabilities as a response has room for', async () => {
+    const one = { token: 'a', logprob: -1, bytes: [97] }
+    const content = Array.from({ length: 4_096 }, () => ({ ...one, top_logprobs: Array(20).fill(one) }))
+    const body = completion({ choices: [{ finish_reason: 'stop', message: { content: 'hm' }, logprobs: { content } }] })
+    expect(JSON.stringify(body).length).toBeLessThan(4 * MIB)
+    const { model } = await endpoint(json(200, body))
+    expect((await model.complete(requestOf({ probabilities: true }))).text).toBe('hm')
+  })
+
+  it('has its long responses parsed one in a turn of the event loop', async () => {
+    const body = JSON.stringify(choice({ content: 'x'.repeat(100_000) }))
+    const { model } = await endpoint((response) => response.writeHead(200).end(body))
+    let turn = 0
+    let going = true
+    const count = () => {
+      turn++
+      if (going) setImmediate(count)
+    }
+    setImmediate(count)
+    const turns: number[] = []
+    const { parse: original } = JSON
+    const parse = vi.spyOn(JSON, 'parse').mockImplementation((text, reviver) => {
+      if (text === body) turns.push(turn)
+      return original(text, reviver) as unknown
+    })
+    try {
+      await Promise.all(Array.from({ length: 20 }, () => model.complete(requestOf())))
+    } finally {
+      going = false
+      parse.mockRestore()
+    }
+    expect(turns).toHaveLength(20)
+    expect(new Set(turns).size).toBe(20)
   })
 
   it('may send a text in pieces of one byte', async () => {

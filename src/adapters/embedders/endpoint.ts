@@ -28,7 +28,7 @@ const answer = z.object({
 
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
 export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOptions): Embedder {
-  const post = endpoint({ baseUrl, apiKey, path: '/embeddings', maxBytes: MAX_BODY_BYTES })
+  const post = endpoint({ baseUrl, apiKey, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
   let dimension: number | null = null
 
   async function embedBatch(texts: readonly string[], signal: AbortSignal) {

@@ -32,19 +32,27 @@ const lz4Pack: Pack = {
   },
 }
 
+/** The magic number of an LZ4 frame. The decoder reads legacy frames too, whose blocks may be of any size. */
+const LZ4_MAGIC = 0x184d2204
+const [LZ4_DICTIONARY, LZ4_CHECKSUM] = [1, 4]
+
 /**
  * The most bytes that an LZ4 frame can decompress to: the number of its blocks, except the last, times their maximum
- * size.
+ * size. Throws for anything but one frame without a dictionary, as Kafka's producers send it.
  */
 function lz4Bound(frame: Buffer): number {
+  if (frame.length < 7 || frame.readUInt32LE(0) !== LZ4_MAGIC) throw new Error('not an LZ4 frame')
   const flags = frame[4] ?? 0
+  if (flags & LZ4_DICTIONARY) throw new Error('an LZ4 frame with a dictionary')
   const blockBytes = 2 ** (8 + 2 * (((frame[5] ?? 0) >> 4) & 7))
   let blocks = 0
-  for (let at = 7 + (flags & 8 ? 8 : 0); at + 4 <= frame.length; blocks++) {
+  let at = 7 + (flags & 8 ? 8 : 0)
+  for (; at + 4 <= frame.length; blocks++) {
     const size = frame.readUInt32LE(at) & 0x7fffffff
     if (size === 0) break
     at += 4 + size + (flags & 16 ? 4 : 0)
   }
+  if (frame.length > at + 4 + (flags & LZ4_CHECKSUM ? 4 : 0)) throw new Error('more than one LZ4 frame')
   return Math.max(0, blocks - 1) * blockBytes
 }
 

@@ -1,8 +1,10 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
+import { excessOf } from '../../domain/json-extent.ts'
 import { failureOf } from './refusals.ts'
 
 export interface EndpointSettings {
@@ -12,6 +14,8 @@ export interface EndpointSettings {
   readonly path: string
   /** Longest response, in bytes after decompression: the connection is closed if there are more. */
   readonly maxBytes: number
+  /** Most lists, objects and fields of a response. */
+  readonly maxParts: number
 }
 
 export interface Posting {
@@ -34,7 +38,7 @@ export type Post = (body: object, posting: Posting) => Promise<unknown>
  * and everything that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of
  * each second.
  */
-export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings): Post {
+export function endpoint({ baseUrl, apiKey, path, maxBytes, maxParts }: EndpointSettings): Post {
   let template: Promise<RequestTemplate> | null = null
   // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
   const loading = import('openai')
@@ -58,12 +62,24 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes }: EndpointSettings):
     const { status, heads, text } = await exchange(await template, sent, posting, maxBytes)
     if (text === null && succeeded(status))
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
-    const json = parsed(text ?? '')
+    if (text !== null && text.length > LONG) await turnToParse()
+    const json = parsed(text ?? '', maxParts)
     if (succeeded(status) && !isError(json)) return json ?? null
     const retryAfterMs = retryAfter(heads)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
     throw failureOf({ status, json, text: text ?? '', ...wait }, () => sent)
   }
+}
+
+/** Characters of a response from which on it is parsed by itself. */
+const LONG = 2 ** 16
+
+let lastTurn: Promise<unknown> = Promise.resolve()
+
+/** Of long responses that arrive together each is parsed in a turn of the event loop of its own, so that others have theirs. */
+function turnToParse(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => nextTurn())
+  return lastTurn
 }
 
 /** A request without its body. */
@@ -190,9 +206,13 @@ function decompressed(response: IncomingMessage): Readable {
   }
 }
 
-function parsed(text: string): unknown {
+/** Far deeper than any response of the interface, and more than the error of any server has. */
+const [MAX_DEPTH, MAX_ERROR_PARTS] = [32, 1_000]
+
+/** The JSON; undefined for none, or for one with more parts than a response has. */
+function parsed(text: string, maxParts = MAX_ERROR_PARTS): unknown {
   try {
-    return JSON.parse(text)
+    return excessOf(text, { depth: MAX_DEPTH, parts: maxParts, fields: true }) === null ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

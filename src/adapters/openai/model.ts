@@ -17,14 +17,15 @@ export interface OpenAiSettings {
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
 }
 
+/** More tokens than any call takes: what says so counts as silent, like what is negative. */
+const MAX_TOKENS = 10_000_000
+const tokens = z.number().min(0).max(MAX_TOKENS).catch(0)
+
 const usage = z
   .object({
-    prompt_tokens: z.number().catch(0),
-    completion_tokens: z.number().catch(0),
-    prompt_tokens_details: z
-      .object({ cached_tokens: z.number().catch(0) })
-      .nullish()
-      .catch(null),
+    prompt_tokens: tokens,
+    completion_tokens: tokens,
+    prompt_tokens_details: z.object({ cached_tokens: tokens }).nullish().catch(null),
   })
   .nullish()
   .catch(null)
@@ -54,13 +55,15 @@ const completion = z.looseObject({
 
 /** Longest response, in bytes: a thousand times a usual answer, with thoughts and repeated fields. */
 const MAX_BODY_BYTES = 4 * 2 ** 20
+/** Most lists, objects and fields: those of the log probabilities that the longest response has room for. */
+const MAX_PARTS = 500_000
 /** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut off. */
 const MAX_TEXT_CHARS = 2 ** 17
 
 /** Chat Completions of any server with OpenAI's interface. One request per call; the queue retries. */
 export function openAiModel(settings: OpenAiSettings): Model {
   const { baseUrl, apiKey } = settings
-  const post = endpoint({ baseUrl, apiKey, path: '/chat/completions', maxBytes: MAX_BODY_BYTES })
+  const post = endpoint({ baseUrl, apiKey, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
   return {
     async complete(request) {
       const { callId, signal, timeoutMs } = request
