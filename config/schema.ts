@@ -217,6 +217,7 @@ const allSettings = z.strictObject({
     maxRedirects: z.int().min(0).max(10),
     keepFor: duration,
     keepBytes: z.int().min(0),
+    fetches: z.int().min(1).max(1_000),
   }),
   library: z.strictObject({
     path: z.string().min(1),

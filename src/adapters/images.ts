@@ -1,4 +1,4 @@
-import { lookup as systemLookup } from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
@@ -12,8 +12,10 @@ export interface ImageSettings {
   /** Limit for the whole fetch, including redirects, in ms. */
   readonly timeoutMs: number
   readonly maxRedirects: number
-  /** Resolves a host name to all its addresses; by default the system's resolver. */
-  readonly lookup?: (host: string) => Promise<readonly string[]>
+  /** Resolves a host name to all its addresses; by default a resolver of its own, at the system's name servers. */
+  readonly lookup?: (host: string, signal: AbortSignal) => Promise<readonly string[]>
+  /** Name servers (`ADDRESS:PORT`) to ask instead of the system's. */
+  readonly nameServers?: readonly string[]
   /** Which addresses may be connected to; by default public addresses at port 443. */
   readonly mayReach?: (address: string, port: number) => boolean
   /** Certificates (PEM) to trust instead of the well-known authorities. */
@@ -84,13 +86,13 @@ async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Prom
 }
 
 async function resolved(host: string, settings: ImageSettings, signal: AbortSignal): Promise<readonly string[]> {
-  const { lookup = allAddresses } = settings
+  const { lookup = allAddresses(settings.nameServers) } = settings
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()
   const giveUp = () => aborted.reject(signal.reason)
   signal.addEventListener('abort', giveUp, { once: true })
   try {
-    const addresses = await Promise.race([lookup(host), aborted.promise])
+    const addresses = await Promise.race([lookup(host, signal), aborted.promise])
     if (addresses.length === 0) throw imageError("the image's host has no address")
     return addresses
   } finally {
@@ -98,8 +100,33 @@ async function resolved(host: string, settings: ImageSettings, signal: AbortSign
   }
 }
 
-async function allAddresses(host: string): Promise<string[]> {
-  return (await systemLookup(host, { all: true })).map(({ address }) => address)
+/** Longest wait for one answer of a name server, in ms, and how often it is asked. */
+const RESOLVING = { timeout: 2_500, tries: 2 }
+
+/**
+ * Asks the name servers itself: `dns.lookup` takes one of the few threads of the process for as long as a server is silent,
+ * whoever has stopped waiting, and the name of a model's endpoint would wait behind a stranger's.
+ */
+const allAddresses = (nameServers?: readonly string[]) => async (host: string, signal: AbortSignal) => {
+  // Not for name servers to say (RFC 6761, section 6.3).
+  if (/(?:^|\.)localhost\.?$/i.test(host)) return ['127.0.0.1']
+  const resolver = new Resolver(RESOLVING)
+  if (nameServers !== undefined) resolver.setServers(nameServers)
+  const cancel = () => resolver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const found = [v4, v6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    if (found.length > 0 || v4.status === 'fulfilled') return found
+    // That there is no address of one kind says nothing where the other could not be asked for.
+    throw [v4, v6].map((answer) => (answer.status === 'rejected' ? answer.reason : null)).find(isSilence) ?? v4.reason
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}
+
+function isSilence(error: unknown): boolean {
+  return error instanceof Error && !('code' in error && /^E(NOTFOUND|NODATA)$/.test(String(error.code)))
 }
 
 function pinned(addresses: readonly string[]): LookupFunction {

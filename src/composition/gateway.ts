@@ -56,7 +56,12 @@ export function gatewaySettings(settings: Settings, secret: string): GatewaySett
     memo: memo.enabled
       ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
       : null,
-    images: { keepMs: settings.images.keepFor, maxBytes: settings.images.keepBytes },
+    images: {
+      keepMs: settings.images.keepFor,
+      maxBytes: settings.images.keepBytes,
+      fetches: settings.images.fetches,
+      longest: settings.images.maxBytes,
+    },
     secret,
   }
 }

@@ -39,17 +39,8 @@ export interface Calls {
    * if it must wait, at no attempt's cost, `PermanentError` if waiting does not help, and whatever the model throws.
    */
   call(ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards): Promise<Answered>
-  /**
-   * Runs `task`, which prepares a call, while there is room for the call; throws like `call` if there is none. The room
-   * is given back at the end, and the call itself reserves it again.
-   */
-  withRoom<Result>(
-    ask: Ask,
-    model: string,
-    messages: readonly ChatMessage[],
-    context: CallContext,
-    task: () => Promise<Result>,
-  ): Promise<Result>
+  /** Throws like `call` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
+  checkRoom(ask: Ask, model: string, messages: readonly ChatMessage[], context: CallContext): Promise<void>
 }
 
 export function modelCalls(deps: {
@@ -130,11 +121,10 @@ export function modelCalls(deps: {
       }
     },
 
-    async withRoom(ask, name, messages, context, task) {
+    async checkRoom(ask, name, messages, context) {
       const reserved = await reserveFor(randomUUID(), ask, name, messages, context).reserving
       try {
         reserved.check()
-        return await task()
       } finally {
         // Awaited, so that the call itself does not find its own room still taken.
         await reserved.release()

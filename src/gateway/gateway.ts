@@ -15,7 +15,7 @@ import { type CallSettings, modelCalls } from './call.ts'
 import type { AskContext } from './context.ts'
 import { avoided, chainOf, fallbackChain, type OnFiltered, payInTurn, type Roles } from './fallback.ts'
 import { withFormat } from './format.ts'
-import { type ImageCache, type ImageCacheSettings, imageCache } from './image-cache.ts'
+import { type ImageCache, type ImageCacheSettings, type ImageOwner, imageCache } from './image-cache.ts'
 import { askOnce, type MemoSettings } from './memo.ts'
 import { modelSlots, type SlotSettings } from './model-slots.ts'
 
@@ -80,20 +80,23 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const once = settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret, clock, report })
 
   /**
-   * The messages as sent to the model. Images are fetched in one of its slots, and only while it may be called and there
-   * is room for the call: nothing is fetched for an ask that has to wait or may not be asked.
+   * The messages as sent to the model. Images are fetched only while it may be called and there is room for the call:
+   * nothing is fetched for an ask that has to wait or may not be asked. No slot and no room is held meanwhile: a host that
+   * says nothing holds up no call.
    */
   async function messagesOf(ask: Ask, chain: readonly string[], context: AskContext): Promise<readonly ChatMessage[]> {
     const messages = withFormat(ask)
     if (messages.every(({ images: shown }) => shown === undefined)) return messages
-    const { model } = breakers.preferred(chain, context.attempt)
-    const retryInMs = breakers.waitMs(model)
-    if (retryInMs > 0) avoided(breakers, ask, chain, context.attempt)(retryInMs)
-    await context.mayAsk?.()
-    const calling = { ...context, tenant: context.subject.tenant, others: false }
-    return slots.withSlot(model, context.signal, () =>
-      calls.withRoom(ask, model, messages, calling, () => withImages(messages, images, context)),
-    )
+    const { askId, signal, subject } = context
+    const mayFetch = async () => {
+      const { model } = breakers.preferred(chain, context.attempt)
+      const retryInMs = breakers.waitMs(model)
+      if (retryInMs > 0) avoided(breakers, ask, chain, context.attempt)(retryInMs)
+      await context.mayAsk?.()
+      await calls.checkRoom(ask, model, messages, { ...context, tenant: subject.tenant, others: false })
+    }
+    await mayFetch()
+    return withImages(messages, images, { askId, tenant: subject.tenant, signal, mayFetch })
   }
 
   async function settle(ask: Ask, context: AskContext): Promise<Settled> {
@@ -121,7 +124,8 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
         images.forget(context.askId)
         return settled
       } catch (error) {
-        if (!(error instanceof RetryLaterError)) images.forget(context.askId)
+        if (error instanceof RetryLaterError) images.release(context.askId)
+        else images.forget(context.askId)
         throw error
       }
     },
@@ -142,12 +146,12 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
 async function withImages(
   messages: readonly ChatMessage[],
   images: ImageCache,
-  { askId, signal }: AskContext,
+  owner: ImageOwner,
 ): Promise<readonly ChatMessage[]> {
   return Promise.all(
     messages.map(async (message) => {
       if (message.images === undefined) return message
-      return { ...message, images: await Promise.all(message.images.map((url) => images.load(askId, url, signal))) }
+      return { ...message, images: await Promise.all(message.images.map((url) => images.load(url, owner))) }
     }),
   )
 }

@@ -1,61 +1,122 @@
+import { RetryLaterError } from '../domain/errors.ts'
+import { fairSlots } from '../domain/fair-slots.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 
 export interface ImageCacheSettings {
   /** How long a fetched image is kept for the next try of its ask, in ms. */
   readonly keepMs: number
-  /** Most bytes kept in all, as data URLs: the oldest images are evicted first. */
+  /**
+   * Most bytes kept in all, as data URLs: of asks that wait for their next try the oldest images are evicted first, and
+   * nothing more is fetched while those of asks that are being asked leave no room for it.
+   */
   readonly maxBytes: number
+  /** Most fetches at a time, of all tenants; one tenant has half of them. */
+  readonly fetches: number
+  /** Longest image, in bytes. */
+  readonly longest: number
+}
+
+/** Whose image it is. */
+export interface ImageOwner {
+  readonly askId: string
+  readonly tenant: string
+  readonly signal: AbortSignal
+  /** Rejects if the ask may not be asked now. Called again before a fetch that had to wait. */
+  readonly mayFetch: () => Promise<void>
 }
 
 /**
  * The images of asks that have not ended: a deferred ask that is tried again finds its fetched images, in this process.
- * Each ask has its own: no ask is shown what another's URL returned earlier, or can tell that it was fetched.
+ * Each ask has its own: no ask is shown what another's URL returned earlier, or can tell that it was fetched. Slow hosts
+ * hold up fetches alone, and of other tenants not half.
  */
 export interface ImageCache {
-  load(askId: string, url: string, signal: AbortSignal): Promise<string>
+  /** Throws a `RetryLaterError`, at no attempt's cost, while fetches or images that wait leave no room. */
+  load(url: string, owner: ImageOwner): Promise<string>
+  /** The ask is deferred: its images may be evicted. */
+  release(askId: string): void
   /** The ask has ended. */
   forget(askId: string): void
 }
+
+/** How long an ask is deferred that finds no room, in ms. */
+const DEFERRED_MS = 1_000
 
 export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, clock: Clock): ImageCache {
   // By ask, in the order in which they began to fetch.
   const byAsk = new Map<string, Fetched>()
   let bytes = 0
+  let arriving = 0
+  const each = Math.ceil(settings.fetches / 2)
+  const fetches = fairSlots({ all: settings.fetches, each })
+  const longest = Math.ceil((settings.longest * 4) / 3)
 
   function forget(askId: string): void {
     bytes -= byAsk.get(askId)?.bytes ?? 0
     byAsk.delete(askId)
   }
 
-  /** Evicts expired images and, while there are too many bytes, the oldest. */
+  /** Evicts expired images and, while there are too many bytes, the oldest; never those that are in use. */
   function evict(): void {
-    for (const [askId, { until }] of byAsk) {
-      if (until > clock() && bytes <= settings.maxBytes) return
-      forget(askId)
+    for (const [askId, { until, inUse }] of byAsk)
+      if (!inUse && (until <= clock() || bytes > settings.maxBytes)) forget(askId)
+  }
+
+  /** Whether what is in use and arriving leaves room for one more image, be it the longest. One ask alone always has room. */
+  function hasRoom(askId: string): boolean {
+    let [inUse, others] = [longest, arriving > 0]
+    for (const [id, own] of byAsk) {
+      if (!own.inUse) continue
+      inUse += own.bytes
+      if (id !== askId) others = true
     }
+    return !others || inUse + arriving <= settings.maxBytes
   }
 
   return {
-    async load(askId, url, signal) {
+    async load(url, { askId, tenant, signal, mayFetch }) {
       // A data URL needs no fetch, and is stored with the case anyway.
       if (/^data:/i.test(url)) return loadImage(url, signal)
       evict()
-      const known = byAsk.get(askId)?.images.get(url)
-      if (known !== undefined) return known
-      const data = await loadImage(url, signal)
-      const own = byAsk.get(askId) ?? { images: new Map<string, string>(), bytes: 0, until: clock() + settings.keepMs }
-      if (!own.images.has(url)) {
-        own.images.set(url, data)
-        own.bytes += data.length
-        bytes += data.length
-      }
+      const own = byAsk.get(askId) ?? { images: new Map(), bytes: 0, until: clock() + settings.keepMs, inUse: true }
+      own.inUse = true
       byAsk.set(askId, own)
+      const known = own.images.get(url)
+      if (known !== undefined) return known
+      if (fetches.waiting(tenant) >= each)
+        throw deferred('as many images as may be fetched at a time are being fetched')
+      return fetches.run(tenant, signal, async (waited) => {
+        if (waited) await mayFetch()
+        if (!hasRoom(askId)) throw deferred('images of other asks take all of images.keepBytes')
+        arriving += longest
+        let data: string
+        try {
+          data = await loadImage(url, signal)
+        } finally {
+          arriving -= longest
+        }
+        if (!own.images.has(url) && byAsk.get(askId) === own) {
+          own.images.set(url, data)
+          own.bytes += data.length
+          bytes += data.length
+        }
+        evict()
+        return data
+      })
+    },
+    release(askId) {
+      const own = byAsk.get(askId)
+      if (own === undefined) return
+      own.inUse = false
       evict()
-      return data
     },
     forget,
   }
+}
+
+function deferred(why: string): RetryLaterError {
+  return new RetryLaterError('limited', why, { costsAttempt: false, delayMs: DEFERRED_MS })
 }
 
 interface Fetched {
@@ -63,4 +124,6 @@ interface Fetched {
   bytes: number
   /** ms since 1970 */
   readonly until: number
+  /** Its ask is being asked. */
+  inUse: boolean
 }

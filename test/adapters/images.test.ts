@@ -1,8 +1,10 @@
+import { createSocket } from 'node:dgram'
+import dns, { promises } from 'node:dns'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type ImageSettings, imageLoader } from '../../src/adapters/images.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 
@@ -413,6 +415,48 @@ describe('what may help later', () => {
   test('a slow resolver', async () => {
     const lookup = () => new Promise<never>(() => {})
     expect(await failureOf(load(at('/a'), { lookup, timeoutMs: 50 }))).toBe('later unavailable: no image within 50 ms')
+  })
+
+  test('a name server that says nothing, by a resolver that takes none of the threads of the process', async () => {
+    let asked = 0
+    const silent = createSocket('udp4', () => asked++)
+    silent.bind(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const ofThreads = vi.spyOn(dns, 'lookup')
+    const { lookup: _, ...byNameServer } = local({ nameServers: [`127.0.0.1:${silent.address().port}`] })
+    try {
+      const loading = [1, 2, 3, 4, 5, 6, 7, 8].map((nth) =>
+        failureOf(imageLoader({ ...byNameServer, timeoutMs: 300 })(at('/a', `x${nth}.images.test`), never)),
+      )
+      // Longer names than four would hold all threads.
+      expect((await promises.lookup('127.0.0.1')).address).toBe('127.0.0.1')
+      expect(new Set(await Promise.all(loading))).toEqual(new Set(['later unavailable: no image within 300 ms']))
+      expect(asked).toBeGreaterThanOrEqual(16)
+      expect(ofThreads).not.toHaveBeenCalled()
+    } finally {
+      ofThreads.mockRestore()
+      silent.close()
+    }
+  })
+
+  test.each([
+    ['no name', 3, "permanent image: the image's host does not exist"],
+    ['a failure', 2, "later unavailable: the image's server could not be reached"],
+  ])('a name server that answers: %s', async (_what, code, expected) => {
+    const answering = createSocket('udp4', (query, from) => {
+      const answer = Buffer.from(query)
+      answer[2] = 0x81
+      answer[3] = 0x80 | code
+      answering.send(answer, from.port, from.address)
+    })
+    answering.bind(0, '127.0.0.1')
+    await once(answering, 'listening')
+    const { lookup: _, ...byNameServer } = local({ nameServers: [`127.0.0.1:${answering.address().port}`] })
+    try {
+      expect(await failureOf(imageLoader(byNameServer)(at('/a'), never))).toBe(expected)
+    } finally {
+      answering.close()
+    }
   })
 
   test('a resolver that fails for now', async () => {

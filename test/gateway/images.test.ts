@@ -70,6 +70,7 @@ function setUp(
   over: Partial<GatewaySettings> = {},
   replies: (Error | ModelReply)[] = [],
   budgets: Partial<BudgetSettings> = {},
+  held: () => Promise<void> = async () => {},
 ) {
   let now = 0
   let calls = 0
@@ -82,6 +83,7 @@ function setUp(
     model: {
       async complete() {
         calls++
+        await held()
         const next = replies.shift() ?? reply
         if (next instanceof Error) throw next
         return next
@@ -198,30 +200,93 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
 
   test('is kept no longer and no more of it than the settings say', async () => {
     const busy = () => new RetryLaterError('rate-limited', 'busy', { delayMs: 1_000, costsAttempt: false })
-    const old = setUp({ memo, images: { keepMs: 5_000, maxBytes: 10_000 } }, [busy(), busy()])
+    const old = setUp({ memo, images: { ...GATEWAY.images, keepMs: 5_000, maxBytes: 10_000 } }, [busy(), busy()])
     await old.put(describing('/a'))
     old.pass(5_000)
     await old.put(describing('/a'))
     expect(fetched.splice(0)).toEqual(['/a', '/a'])
     // Room for two images of four.
-    const small = setUp({ memo, images: { keepMs: 60_000, maxBytes: 130 } }, [busy(), busy(), busy(), busy()])
+    const small = setUp({ memo, images: { ...GATEWAY.images, maxBytes: 130 } }, [busy(), busy(), busy(), busy()])
     for (const one of ['/1', '/2', '/3', '/4']) await small.put(describing(one), { askId: one })
     expect(fetched.splice(0)).toEqual(['/1', '/2', '/3', '/4'])
     for (const one of ['/4', '/3', '/2', '/1']) expect(await small.put(describing(one), { askId: one })).toEqual(ANSWER)
     expect(fetched).toEqual(['/2', '/1'])
   })
 
-  test('takes one of the process’s places while it comes, and of the tenant’s', async () => {
+  test('is one of so many that are fetched at a time, half of them for one tenant', async () => {
     slowMs = 30
-    const asks = ['/1', '/2', '/3', '/4', '/5', '/6']
-    const { put } = setUp({ memo, slots: 2 })
+    const asks = ['/1', '/2', '/3', '/4']
+    const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
     const answers = await Promise.all(asks.map((one) => put(describing(one), { askId: one })))
     expect(answers).toEqual(asks.map(() => ANSWER))
-    expect([fetched.length, open.most]).toEqual([6, 2])
+    expect([fetched.length, open.most]).toEqual([4, 2])
     Object.assign(open, { now: 0, most: 0 })
-    const alone = setUp({ memo, limits: { models: {}, tenants: { t: { inFlight: 1 } } } })
-    await Promise.all(asks.map((one) => alone.put(describing(one), { askId: one })))
-    expect(open.most).toBe(1)
+    const subjects = ['t', 'u', 'v'].map((tenant) => ({ tenant, postId: 'p', kind: 'post' as const }))
+    await Promise.all(
+      subjects.flatMap((subject) =>
+        asks.map((one) => put(describing(one), { askId: `${subject.tenant}${one}`, subject })),
+      ),
+    )
+    expect(open.most).toBe(4)
+  })
+
+  test('takes no place of a model’s calls and none of a limit while it comes: who asks without images is not held up', async () => {
+    const limits = { models: {}, tenants: { t: { inFlight: 1 } } }
+    const { put, calls } = setUp({ memo, slots: 1, limits })
+    const stop = new AbortController()
+    slowMs = 1_000
+    const slow = put(describing('/slow'), { askId: 'slow', signal: stop.signal })
+    while (open.now === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    const words: Ask = { ...describing(), messages: [{ role: 'user', content: 'words' }] }
+    expect(await put(words, { askId: 'words' })).toEqual(ANSWER)
+    expect([open.now, calls()]).toEqual([1, 1])
+    stop.abort()
+    await slow
+  })
+
+  test('is deferred, at no attempt’s cost, where as many of its tenant wait as may be fetched, and those of others are not', async () => {
+    const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
+    const stop = new AbortController()
+    slowMs = 1_000
+    const hung = ['/1', '/2', '/3', '/4'].map((one) => put(describing(one), { askId: one, signal: stop.signal }))
+    while (open.now < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await put(describing('/5'), { askId: '/5' })).toBe('limited')
+    slowMs = 0
+    const other = { tenant: 'u', postId: 'p', kind: 'post' as const }
+    expect(await put(describing('/6'), { askId: '/6', subject: other })).toEqual(ANSWER)
+    expect(fetched.toSorted()).toEqual(['/1', '/2', '/6'])
+    stop.abort()
+    await Promise.all(hung)
+  })
+
+  test('that had to wait is not fetched if its ask may not be asked any more', async () => {
+    const { put, pass } = setUp({ memo, images: { ...GATEWAY.images, fetches: 1 } })
+    slowMs = 50
+    const first = put(describing('/1'), { askId: '/1' })
+    while (open.now === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    const second = put(describing('/2'), { askId: '/2', deadline: 500 })
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    pass(1_000)
+    expect(await Promise.all([first, second])).toEqual([ANSWER, 'deadline'])
+    expect(fetched).toEqual(['/1'])
+  })
+
+  test('is not fetched while those of asks that wait for their calls take all of keepBytes', async () => {
+    const longest = 60
+    const held = Promise.withResolvers<void>()
+    const waiting = setUp({ memo, images: { ...GATEWAY.images, maxBytes: 190, longest } }, [], {}, () => held.promise)
+    // Questions of their own: the memo answers none by another.
+    const asked = (one: string): Ask => {
+      const [message] = describing(one).messages
+      return { ...describing(one), messages: [{ role: 'user', content: one, images: message?.images ?? [] }] }
+    }
+    const two = ['/1', '/2'].map((one) => waiting.put(asked(one), { askId: one }))
+    while (waiting.calls() < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await waiting.put(asked('/3'), { askId: '/3' })).toBe('limited')
+    held.resolve()
+    expect(await Promise.all(two)).toEqual([ANSWER, ANSWER])
+    expect(await waiting.put(asked('/3'), { askId: '/3' })).toEqual(ANSWER)
+    expect(fetched).toEqual(['/1', '/2', '/3'])
   })
 
   test('leaves all that was set aside for it as it was', async () => {

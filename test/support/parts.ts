@@ -96,7 +96,7 @@ export const GATEWAY: GatewaySettings = {
     successes: 3,
   },
   memo: null,
-  images: { keepMs: 60_000, maxBytes: 1_000_000 },
+  images: { keepMs: 60_000, maxBytes: 1_000_000, fetches: 8, longest: 1_000 },
   secret: 'secret',
 }
 
