@@ -45,6 +45,7 @@ const TEMPLATES: Readonly<Record<string, RegExp>> = {
   'bars in angle brackets: <|im_start|>': /[<‹](?=\|)|\|(?=[>›])/g,
   'bars in square brackets: [|system|]': /\[(?=\|)|\|(?=\])/g,
   'bars around a word: |ENDOFTEXT|': /\|(?=[a-z][a-z_]{2,40}\|)/gi,
+  'triangles around a word: ◁think▷': /◁(?=\/?[\p{L}\p{N}_-]{1,40}▷)/gu,
   'tildes in square brackets: ]~b]': /\](?=~)|~(?=\[)/g,
   'a word in angle brackets: </s>, <end_of_turn>, <seed:eos>, <fim-prefix>': new RegExp(
     String.raw`<(?=\/?(?!(?:${HTML})(?:\s|\/?>))${TAG}(?:${ATTRIBUTE})?\s?\/?>)`,
@@ -62,7 +63,7 @@ const NONCES = new RegExp(`[0-9a-f]{${NONCE_LENGTH},}`, 'gi')
 
 /** A text that does not match this matches no family: most texts need no further check. */
 const SUSPECT = new RegExp(
-  String.raw`[<[|~]|[<‹>›]{2}|##|[0-9a-f]{${NONCE_LENGTH}}|^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}:`,
+  String.raw`[<[|~◁]|[<‹>›]{2}|##|[0-9a-f]{${NONCE_LENGTH}}|^[ \t>*_#-]{0,8}${ROLES}[*_]{0,2}:`,
   'im',
 )
 
@@ -117,6 +118,8 @@ const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
   [
     ['‹', '\u00ab\u300a\u3008\u226a\u27e8\u27ea\u276c\u276e\u2770\u29fc\u02c2\u1438'],
     ['›', '\u00bb\u300b\u3009\u226b\u27e9\u27eb\u276d\u276f\u2771\u29fd\u02c3\u1433'],
+    ['◁', '\u25c0\u25c2\u25c3\u22b2'],
+    ['▷', '\u25b6\u25b8\u25b9\u22b3'],
     ['[', '\u27e6\u301a\u2045\u2772'],
     [']', '\u27e7\u301b\u2046\u2773'],
     ['|', '\u00a6\u01c0\u2016\u2223\u2225\u2502\u2503\u2758\u2759\u275a\u23d0'],

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
+import { variablesOf } from '../../config/variables.ts'
+import { mappingOf } from '../../config/yaml.ts'
 import { OperatorError } from '../../src/domain/errors.ts'
 
 const MINUTE = 60_000
@@ -274,6 +276,105 @@ describe('faults', () => {
   test('are found where a section was left empty', () => {
     expect(faultsOf({}, overlay('http:\n'))[0]).toMatch(/^http: /)
   })
+})
+
+describe('every setting can be set by a variable', () => {
+  const text = readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8')
+  const variables = [...variablesOf(mappingOf(text, () => {}))]
+  const defaults = loadSettings({})
+
+  /** What a variable says for a value: lists with commas, mappings and lists of them as YAML. */
+  const said = (value: unknown): string =>
+    Array.isArray(value) && value.length > 0 && value.every((item) => typeof item !== 'object')
+      ? value.join(', ')
+      : typeof value === 'string'
+        ? value
+        : JSON.stringify(value)
+  const written = (path: readonly string[]): unknown =>
+    path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], parseDocument(text).toJS())
+
+  test('as it is shipped, and all of them together', () => {
+    const shipped = variables.flatMap(([variable, { path }]) => {
+      const value = written(path)
+      return value === undefined || value === '' ? [] : [[variable, said(value)] as const]
+    })
+    expect(shipped.length).toBeGreaterThan(170)
+    for (const [variable, value] of shipped) expect(loadSettings({ [variable]: value }), variable).toEqual(defaults)
+    expect(loadSettings(Object.fromEntries(shipped))).toEqual(defaults)
+  })
+
+  test('as the kind of value that its schema says: nothing takes a number for a word', () => {
+    for (const [variable] of variables) {
+      let said = ''
+      try {
+        loadSettings({ [variable]: '5' })
+      } catch (error) {
+        said = (error as Error).message
+      }
+      expect(said, variable).not.toMatch(/expected (number|int)\b.*received string/)
+    }
+  })
+
+  test.each([
+    ['GAVEL_BUDGETS_TOTAL_USD', '50', 50],
+    ['GAVEL_BUDGETS_TENANT_TOKENS', '1000000', 1_000_000],
+    ['GAVEL_THREADS_MAX_PER_AUTHOR', 'null', null],
+    ['GAVEL_THREADS_MAX_PER_AUTHOR', '7', 7],
+    ['GAVEL_MODELS_LATENCY_TOLERANCE', 'null', null],
+    ['GAVEL_KAFKA_CLIENT_ID', '7', '7'],
+    ['GAVEL_REDIS_PASSWORD', 'null', 'null'],
+    ['GAVEL_REDIS_PASSWORD', '*hunter2', '*hunter2'],
+    ['GAVEL_CHECKPOINTS_COUNTS', '[]', []],
+    ['GAVEL_LIBRARY_SHARED', 'one, two', ['one', 'two']],
+    [
+      'GAVEL_LIMITS_TENANTS',
+      '{ a: { callsPerMinute: 5 }, __proto__: { inFlight: 1 } }',
+      { a: { callsPerMinute: 5 }, ['__proto__']: { inFlight: 1 } },
+    ],
+    ['GAVEL_ROUTES', 'rumor: [{ minComments: 3 }]', { rumor: [{ minComments: 3 }] }],
+    [
+      'GAVEL_MODELS_PRICES',
+      '{"m": {"prompt": 1, "cached": 0, "completion": 2}}',
+      { m: { prompt: 1, cached: 0, completion: 2 } },
+    ],
+  ])('%s=%s', (variable, value, expected) => {
+    const path = variablesOf(mappingOf(text, () => {})).get(variable)?.path ?? []
+    const set = path.reduce<unknown>(
+      (at, key) => (at as Record<string, unknown>)[key],
+      loadSettings({ [variable]: value }),
+    )
+    if (typeof expected === 'object' && expected !== null && !Array.isArray(expected))
+      expect(set).toMatchObject(expected)
+    else expect(set).toEqual(expected)
+  })
+
+  test('a mapping beside what it holds, and what is more exact counts', () => {
+    const { roles } = loadSettings({
+      GAVEL_MODELS_ROLES_DEFAULT: 'exact',
+      GAVEL_MODELS_ROLES: '{ default: [whole], judge: [whole] }',
+    }).models
+    expect([roles.default, roles.judge]).toEqual([['exact'], ['whole']])
+  })
+})
+
+test.each([
+  ['an alias of what it stands in', 'limits: &l { tenants: *l }'],
+  ['aliases of aliases', 'limits: &l { tenants: { a: *l } }'],
+  ['a list in itself', 'checkpoints: { counts: &c [1, *c] }'],
+  ['an alias of nothing', 'openai: { apiKey: *hunter2 }'],
+  ['a tag of nothing', 'openai: { apiKey: !hunter2 x }'],
+  ['a directive', '%hunter2\nopenai: { apiKey: x }'],
+  ['an escape of nothing', 'openai: { apiKey: "\\hunter2" }'],
+  ['a quotation without end', 'openai: { apiKey: "hunter2 }'],
+  ['a reserved character', 'openai: { apiKey: @hunter2 }'],
+  ['a block', 'openai:\n  apiKey: |hunter2\n    x'],
+  ['two scalars', 'openai:\n  apiKey: "x" hunter2'],
+])('a file with %s is refused with its name, and nothing of it is repeated', (_, text) => {
+  const file = overlay(text)
+  const faults = faultsOf({}, file)
+  expect(faults.length).toBeGreaterThan(0)
+  expect(faults.join('\n')).not.toContain('hunter2')
+  expect(faults.join('\n')).not.toContain('unexpected: RangeError')
 })
 
 test('a post of which more would be kept than a question holds is refused, in one line', () => {

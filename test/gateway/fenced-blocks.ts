@@ -78,6 +78,8 @@ export const TOKENS = [
     '[USER]',
     '[BOT]',
   ],
+  // Triangles: Kimi-VL.
+  ...['◁think▷', '◁/think▷'],
   ...['[PREFIX]', '[START_REF]', '[Round 1]', '[system]', '[assistant]', ']~b]', ']~!b[', '[e~['],
 ] as const
 

@@ -29,7 +29,7 @@ export function undisguised(text: string): Undisguised {
 }
 
 const ENTITY = /&(?:amp;){0,9}(#x[0-9a-f]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);/gi
-const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
+const NAMED = new Map(Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }))
 const TAG = /<(\/?[a-z][a-z0-9]{0,20})(?:[\s/][^<>]{0,300})?>/gi
 /** Tags between which there is no word. */
 const BREAK = /^\/?(?:br|hr|p|div|li|ul|ol|t[dhr]|h[1-6]|blockquote)$/i
@@ -50,7 +50,7 @@ function asShown(text: string): string {
 }
 
 function entity(name: string): string {
-  if (!name.startsWith('#')) return NAMED[name] ?? ''
+  if (!name.startsWith('#')) return NAMED.get(name) ?? ''
   const code = name.startsWith('#x') ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1))
   return code > 0x10_ffff ? '' : String.fromCodePoint(code)
 }
@@ -58,9 +58,9 @@ function entity(name: string): string {
 const ASCII = /^[\n\r\t -~]*$/
 /** With a letter in it: "#1" is a number. */
 const HASHTAG = /(?<![\p{L}\p{N}])#(?=[\p{N}_]{0,30}\p{L})[\p{L}\p{N}\p{M}_]+/gu
-const SIGNS: Readonly<Record<string, string>> = { '@': 'a', $: 's', '!': 'i' }
+const SIGNS = new Map(Object.entries({ '@': 'a', $: 's', '!': 'i' }))
 const SIGN = /(?<=\p{L})[@$!](?=[\p{L}\p{N}])|\$(?=\p{L})/gu
-const DIGITS: Readonly<Record<string, string>> = { 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', 8: 'b' }
+const DIGITS = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', 8: 'b' }))
 const WITHIN = /\p{L}\d+\p{L}/u
 
 /**
@@ -69,7 +69,7 @@ const WITHIN = /\p{L}\d+\p{L}/u
  */
 function lettersIn(visible: string): { words: readonly string[]; spelt: readonly string[] } {
   const plain = plainly(ASCII.test(visible) ? visible : visible.replace(ACCENTS, ''))
-  const signed = /[@$!]/.test(plain) ? plain.replace(SIGN, (sign) => SIGNS[sign] ?? sign) : plain
+  const signed = /[@$!]/.test(plain) ? plain.replace(SIGN, (sign) => SIGNS.get(sign) ?? sign) : plain
   const text = bare(signed.includes('#') ? signed.replace(HASHTAG, ' ') : signed)
   const words = wordsOf(text)
   if (!/\d/.test(text)) return { words, spelt: words }
@@ -77,7 +77,7 @@ function lettersIn(visible: string): { words: readonly string[]; spelt: readonly
   // Digits by themselves are a number, except among words that are written with digits: "1 s4w".
   const inDigits = all.some((word) => WITHIN.test(word))
   const spell = (word: string) =>
-    inDigits || /\p{L}/u.test(word) ? word.replace(/\d/g, (digit) => DIGITS[digit] ?? digit) : word
+    inDigits || /\p{L}/u.test(word) ? word.replace(/\d/g, (digit) => DIGITS.get(digit) ?? digit) : word
   const without = words.map(spell)
   return { words: without, spelt: all.length === words.length ? without : all.map(spell) }
 }

@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { settingsSchema } from './schema.ts'
+import { get, leaves, type Tree } from './tree.ts'
+import { readYaml } from './yaml.ts'
+
+/** Variables whose names others chose; every other setting is `GAVEL_` and its path. */
+const GIVEN_NAMES = new Map([
+  ['kafka.brokers', 'KAFKA_BROKERS'],
+  ['redis.url', 'REDIS_URL'],
+  ['openai.apiKey', 'OPENAI_API_KEY'],
+  ['openai.baseUrl', 'OPENAI_BASE_URL'],
+])
+
+/** A setting that a variable sets. */
+export interface Variable {
+  readonly path: readonly string[]
+  /** The text as the kind of value that the setting is; what does not fit is left as it is, for the check to name. */
+  read(text: string): unknown
+}
+
+/** A schema in JSON Schema, as far as it says what a variable's text is. */
+interface Kind {
+  readonly type?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly items?: Kind
+  readonly anyOf?: readonly Kind[]
+  readonly properties?: Readonly<Record<string, Kind>>
+  readonly default?: unknown
+}
+
+/**
+ * Every setting by its variable: those of the schema, mappings of names as a whole, and of these what the shipped settings
+ * hold one by one.
+ */
+export function variablesOf(defaults: Tree): ReadonlyMap<string, Variable> {
+  const schema = z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' }) as Kind
+  const found = new Map<string, Variable>()
+  for (const path of leaves(defaults)) {
+    const value = get(defaults, path)
+    found.set(variableOf(path), { path, read: (text) => fromText(text, kindOf(value)) })
+  }
+  for (const [path, kind] of settingsIn(schema, []))
+    found.set(variableOf(path), { path, read: (text) => fromText(text, kind) })
+  return found
+}
+
+function settingsIn(kind: Kind, path: readonly string[]): [readonly string[], Kind][] {
+  if (kind.properties === undefined) return [[path, kind]]
+  return Object.entries(kind.properties).flatMap(([key, inner]) => settingsIn(inner, [...path, key]))
+}
+
+/** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */
+function variableOf(path: readonly string[]): string {
+  const given = GIVEN_NAMES.get(path.join('.'))
+  if (given !== undefined) return given
+  const snake = path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]/g, '_'))
+  return `GAVEL_${snake.join('_').toUpperCase()}`
+}
+
+/** Of a value in a mapping of names, whose schema is not to be seen. */
+function kindOf(value: unknown): Kind {
+  if (Array.isArray(value)) return { type: 'array', items: kindOf(value[0] ?? '') }
+  return typeof value === 'object' ? {} : { type: typeof value }
+}
+
+function fromText(text: string, kind: Kind): unknown {
+  const kinds = (kind.anyOf ?? [kind]).filter(({ type }) => type !== 'null')
+  if (kinds.length < (kind.anyOf?.length ?? 1) && text.trim() === 'null') return null
+  const [only] = kinds
+  if (only === undefined || kinds.length > 1) return fromYaml(text)
+  switch (only.type) {
+    case 'string':
+      return text
+    case 'integer':
+    case 'number':
+      return numberOrText(text)
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text
+    case 'array':
+      return isPlain(only.items) ? listOf(text, only.items) : fromYaml(text)
+    default:
+      return only.enum !== undefined || typeof only.const === 'string' ? text : fromYaml(text)
+  }
+}
+
+function isPlain(items: Kind | undefined): items is Kind {
+  return items !== undefined && (items.enum !== undefined || ['string', 'integer', 'number'].includes(items.type ?? ''))
+}
+
+/** `a, b`; `[]` is the empty list, since an empty variable is none. */
+function listOf(text: string, items: Kind): unknown[] {
+  if (text.trim() === '[]') return []
+  return text.split(',').map((part) => fromText(part.trim(), items))
+}
+
+function fromYaml(text: string): unknown {
+  const read = readYaml(text)
+  return read.ok ? read.value : text
+}
+
+function numberOrText(text: string): number | string {
+  return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
+}

@@ -1,0 +1,40 @@
+import { parseDocument } from 'yaml'
+import { isTree, type Tree, treeOf } from './tree.ts'
+
+/** YAML as settings are read from it, or what is wrong with it, in words that quote nothing: a secret may stand there. */
+export type ReadYaml =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly faults: string[] }
+
+export function readYaml(text: string): ReadYaml {
+  const document = parseDocument(text, { logLevel: 'silent' })
+  if (document.errors.length > 0 || document.warnings.length > 0)
+    return { ok: false, faults: [...document.errors, ...document.warnings].map(said) }
+  try {
+    const value: unknown = document.toJS()
+    return { ok: true, value: isTree(value) ? treeOf(value) : value }
+  } catch (error) {
+    const why =
+      error instanceof TypeError ? 'a mapping holds itself' : 'an alias that stands for nothing, or for too much'
+    return { ok: false, faults: [`${why}: a text that begins with * or & is put in quotation marks`] }
+  }
+}
+
+/** YAML's messages quote what they are about. */
+function said(error: {
+  readonly code: string
+  readonly linePos?: readonly { line: number; col: number }[] | undefined
+}) {
+  const [at] = error.linePos ?? []
+  const where = at === undefined ? '' : `line ${at.line}, column ${at.col}: `
+  return `${where}no YAML that can be read (${error.code.toLowerCase().replaceAll('_', ' ')})`
+}
+
+/** The settings in a file; what is wrong is told to `fault`. */
+export function mappingOf(text: string, fault: (why: string) => void): Tree {
+  const read = readYaml(text)
+  if (!read.ok) for (const why of read.faults) fault(why)
+  else if (isTree(read.value ?? {})) return treeOf(read.value ?? {})
+  else fault('must be a mapping of settings')
+  return treeOf({})
+}
