@@ -36,6 +36,10 @@ export const caseRecord = z.object({
   versions,
   /** Its epoch when it last restarted because comments had been deleted; absent if it never did. */
   begunOverAt: z.number().int().optional(),
+  /** How often it restarted because comments were deleted, and how many of them were whose, by a hash of the author's name. */
+  takenBack: z.object({ restarts: z.int(), by: z.record(z.string(), z.int()) }).optional(),
+  /** Nobody goes on with it before this, ms since 1970: it restarted again and again. */
+  resumeAt: z.number().optional(),
   /** When it restarted under these versions, ms since 1970; absent while it runs under its original ones. */
   restartedAt: z.number().optional(),
   createdAt: z.number(),

@@ -75,6 +75,8 @@ export const snapshot = z.object({
   leftOut: z.number().int(),
   /** How many comments were above their authors' share. */
   overAuthor: z.number().int().optional(),
+  /** How many comments are left out because their authors took too many others back while this was judged. */
+  tookBack: z.number().int().optional(),
 })
 export type Snapshot = z.infer<typeof snapshot>
 

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { noUsage, verdictId } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
@@ -26,11 +28,19 @@ const TRIES = 100
  * its opening: deletions may arrive one by one.
  */
 export const MOST_DEADLINES = 4
+/** Comments that one author may take back of a case that is open. With the next the author is left out of it. */
+const MOST_TAKEN_BACK = 3
+/**
+ * So many restarts begin at once; before each further one the case waits, twice as long each time, in ms, and for half of
+ * the time that it has left at most.
+ */
+const [RESTARTS_AT_ONCE, WAIT_MS] = [3, { first: 2_000, most: 60_000 }]
 
 /**
  * Erases deleted comments from what the engine keeps, and what was asked about their post from the memo. Cases that are
- * open, or whose verdict waits for Kafka, restart on the current thread and keep the answers that are unrelated to the
- * deleted comments; of published cases nothing is kept. The comments must already be gone from the thread itself.
+ * open, or whose verdict waits for Kafka, restart on their own snapshot without these comments and keep the answers that are
+ * unrelated to them, so that whoever comments and deletes again and again brings nothing new into a case; of published cases
+ * nothing is kept. The comments must already be gone from the thread itself.
  * Repeatable.
  */
 export function commentEraser(deps: {
@@ -57,17 +67,20 @@ export function commentEraser(deps: {
     const protocol = protocols.get(record.protocol)
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
+    const left = filtered(record, deleted)
+    const restarts = left.takenBack.restarts
+    const deadline = Math.max(
+      record.deadline,
+      Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
+    )
+    const waitMs = Math.min(WAIT_MS.most, WAIT_MS.first * 2 ** (restarts - RESTARTS_AT_ONCE - 1), (deadline - now) / 2)
     const restarted: CaseRecord = {
       ...record,
-      ...(current === null || state.post === null
-        ? filtered(record, deleted)
-        : snapshotOf(current, state, state.post, settings)),
+      ...left,
+      ...(restarts <= RESTARTS_AT_ONCE || waitMs <= 0 ? {} : { resumeAt: now + waitMs }),
       carry,
       begunOverAt: found.epoch + 1,
-      deadline: Math.max(
-        record.deadline,
-        Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
-      ),
+      deadline,
     }
     const kept =
       current === null
@@ -77,8 +90,15 @@ export function commentEraser(deps: {
       record: restarted,
       ...kept,
       version: state.version,
-      seen: current === null ? null : versionSeenBy(current, state),
+      // What has come to the thread meanwhile falls due as it would have.
+      seen: current !== null && isCurrent(restarted, current, state) ? versionSeenBy(current, state) : null,
     }
+  }
+
+  /** Whether the thread holds nothing now that the case does not. */
+  function isCurrent({ subject }: CaseRecord, protocol: Protocol, state: ThreadState): boolean {
+    if (state.post === null) return false
+    return JSON.stringify(snapshotOf(protocol, state, state.post, settings).subject) === JSON.stringify(subject)
   }
 
   function idsIn(ref: ThreadRef): (name: string, revision: number) => string {
@@ -127,24 +147,55 @@ function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {
   return commentsOf(subject).some(({ id }) => deleted.has(id))
 }
 
-function commentsOf(subject: unknown): readonly { readonly id: string }[] {
-  const { comments = [] } = (subject ?? {}) as { comments?: readonly { readonly id: string }[] }
+interface OfAuthor {
+  readonly id: string
+  readonly author?: string
+}
+
+function commentsOf(subject: unknown): readonly OfAuthor[] {
+  const { comments = [] } = (subject ?? {}) as { comments?: readonly OfAuthor[] }
   return comments
 }
 
 /**
- * The case's own snapshot without the deleted comments, if its protocol does not run here under the case's versions.
+ * The case's own snapshot without the deleted comments, and without those of authors who took back too many others of it:
+ * each restart may cost a debate.
  */
 function filtered(
-  { subject, comments }: CaseRecord,
+  { subject, comments, takenBack }: CaseRecord,
   deleted: ReadonlySet<string>,
-): Pick<CaseRecord, 'subject' | 'comments'> {
-  const stay = commentsOf(subject).filter(({ id }) => !deleted.has(id))
-  const gone = commentsOf(subject).length - stay.length
-  return {
-    subject: { ...(subject as object), comments: stay },
-    comments: { ...comments, accepted: Math.max(0, comments.accepted - gone) },
+): Pick<CaseRecord, 'subject' | 'comments'> & { takenBack: NonNullable<CaseRecord['takenBack']> } {
+  const all = commentsOf(subject)
+  const stay = all.filter(({ id }) => !deleted.has(id))
+  const by = { ...takenBack?.by }
+  for (const { id, author } of all) {
+    if (author === undefined || !deleted.has(id)) continue
+    const hashed = hashOf(author)
+    by[hashed] = (entryOf(by, hashed) ?? 0) + 1
   }
+  const heard = stay.filter(
+    ({ author }) => author === undefined || (entryOf(by, hashOf(author)) ?? 0) <= MOST_TAKEN_BACK,
+  )
+  const gone = all.length - stay.length
+  const leftOut = stay.length - heard.length
+  const { tookBack = 0 } = (subject ?? {}) as { tookBack?: number }
+  return {
+    subject: {
+      ...(subject as object),
+      comments: heard,
+      ...(tookBack + leftOut === 0 ? {} : { tookBack: tookBack + leftOut }),
+    },
+    comments: {
+      ...comments,
+      accepted: Math.max(0, comments.accepted - gone),
+      author: comments.author + leftOut,
+    },
+    takenBack: { restarts: (takenBack?.restarts ?? 0) + 1, by },
+  }
+}
+
+function hashOf(author: string): string {
+  return hash('sha256', author, 'hex').slice(0, 16)
 }
 
 function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
@@ -153,7 +204,8 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
 
 /**
  * The journal of a restarted case. An answer is kept if the same question is asked again; a batch is answered from
- * single items if each of them was answered in a call without deleted comments. A question that is asked again
+ * single items if each of them was answered before. Of those that were asked about together with a deleted comment only
+ * what is no text is kept: a reason may quote it. A question that is asked again
  * unchanged can't contain deleted words, nor can its answer: neither the snapshot nor the kept answers contain any.
  */
 function keep(
@@ -196,12 +248,15 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
     const question = questionOf(ask)
     whole.set(question, [...(whole.get(question) ?? []), { from: key, entry }])
     const { batch, about } = ask
-    if (batch === undefined || about === undefined || about.some((id) => deleted.has(id))) continue
+    if (batch === undefined || about === undefined) continue
+    const besideDeleted = about.some((id) => deleted.has(id))
     for (let nth = 0; nth < batch.count; nth++) {
-      const answer = batch.pick(entry.answer, nth)
+      if (deleted.has(about[nth] ?? '')) continue
+      const picked = batch.pick(entry.answer, nth)
+      const read = batch.single.safeParse(besideDeleted ? wordless(picked) : picked)
+      if (picked === undefined || !read.success) continue
       const model = entry.models?.[nth] || entry.model
-      if (answer !== undefined)
-        single.set(questionOf(batch.subset([nth])), { answer, model, startedAt: entry.startedAt })
+      single.set(questionOf(batch.subset([nth])), { answer: read.data, model, startedAt: entry.startedAt })
     }
   }
 
@@ -227,6 +282,14 @@ function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: Rea
       return { entry, from: null }
     },
   }
+}
+
+/** The value with every text in it empty. */
+function wordless(value: unknown): unknown {
+  if (typeof value === 'string') return ''
+  if (Array.isArray(value)) return value.map(wordless)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wordless(inner)]))
 }
 
 /** Equal for equal questions, whatever their keys are. */

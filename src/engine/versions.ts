@@ -24,6 +24,7 @@ export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'n
  * script restarts at once.
  */
 export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
+  if ((record.resumeAt ?? 0) > now) return true
   const other = otherVersion(record.versions, protocol)
   return other === 'newer' || (other === 'different' && now - pinnedAt(record) < handBackMs)
 }

@@ -32,7 +32,7 @@ export function mayRestart(thread: Thread, { protocol, caseId, version }: OfCase
 }
 
 /**
- * Restarts a case on the current thread. `seen` is null if this process can't tell what the case sees: the noted
+ * Restarts a case of the thread. `seen` is null if this process can't tell what the case sees: the noted
  * version is kept.
  */
 export function restart(thread: Thread, { protocol, seen }: { protocol: string; seen: number | null }): Thread {

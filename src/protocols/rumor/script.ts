@@ -29,7 +29,7 @@ const THIN = 0.5
  * lets them debate for at most M rounds, and asks a judge if they still disagree. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(
-  { post, comments, leftOut, overAuthor = 0 }: Snapshot,
+  { post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snapshot,
   before: RumorCarry | null,
   parts: {
     settings: RumorSettings
@@ -52,6 +52,7 @@ export function* s2mad(
     degraded.push('images without a description left out: this protocol reads words only')
   if (leftOut > 0) degraded.push(`${leftOut} comments beyond the cap left out, by a fixed sample`)
   if (overAuthor > 0) degraded.push(`${overAuthor} comments left out: per-author limit reached`)
+  if (tookBack > 0) degraded.push(`${tookBack} comments left out: their authors took back others of this case`)
   degraded.push(
     ...unreadParts(post, [{ kind: 'claim', text: claimOf(post) }], parts.fence),
     ...partlyReadComments(comments, parts.fence),
