@@ -40,7 +40,8 @@ export function locator(deps: {
   settings: { readonly maxTakeovers: number }
 }): (staged: StagedAsk) => Promise<Located> {
   const { protocols, cases, scripts } = deps
-  return async ({ caseId, run, key, protocol: name }) => {
+  const beingFound = new Map<string, Promise<void>>()
+  const locate = async ({ caseId, run, key, protocol: name }: StagedAsk): Promise<Located> => {
     const waiting = scripts.of(caseId)
     const known = waiting?.open.get(key)
     if (waiting?.run === run && known !== undefined) {
@@ -67,6 +68,29 @@ export function locator(deps: {
     const found = open.find((one) => one.key === key)
     if (found !== undefined) return { at: 'open', asked: found, record, answersInRound: asked.length }
     return { at: 'stale', roundEnded: open.every(({ round }) => round !== roundOf(asked, key)) }
+  }
+
+  return async (staged) => {
+    const { caseId } = staged
+    // Of the many jobs of a giant thread's round one reads and replays the case; the others find it in memory.
+    const first = beingFound.get(caseId)
+    if (first !== undefined) {
+      await first
+      return locate(staged)
+    }
+    const located = locate(staged)
+    beingFound.set(
+      caseId,
+      located.then(
+        () => {},
+        () => {},
+      ),
+    )
+    try {
+      return await located
+    } finally {
+      beingFound.delete(caseId)
+    }
   }
 }
 

@@ -1,52 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { readMessage } from '../../consumers/read-message.ts'
-import { cut } from '../../src/domain/cut.ts'
-import { describeError } from '../../src/domain/error-line.ts'
-import { fences } from '../../src/domain/fence.ts'
-import { commentMessage } from '../../src/domain/messages.ts'
-import { neutralized } from '../../src/domain/neutralized.ts'
-import { printable } from '../../src/domain/printable.ts'
-import type { Comment } from '../../src/domain/thread.ts'
-import { readAnswer } from '../../src/gateway/read-answer.ts'
-import { nearDuplicates, readingOf, textKey } from '../../src/library/same-text.ts'
-import { contentId } from '../../src/ports/library.ts'
-import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import { counted, total } from './counted.ts'
-import { ANSWERS, ORDINARY, TEXTS, type WorstCase } from './registry.ts'
-
-const saidBy = (texts: readonly string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
-const answer = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
-const limits = { maxBytes: 2 ** 22, maxAheadMs: 1 }
-
-/** Every way on which a stranger's text is read, and the most work for a character of it. */
-const WAYS: readonly { name: string; most: number; read: (text: string) => unknown }[] = [
-  { name: 'neutralized', most: 140, read: neutralized },
-  { name: 'fenced', most: 140, read: (text) => fences('key', 12_000)('comment', text) },
-  { name: 'folded before scoring', most: 40, read: (text) => sameWords(saidBy([text, `${text}!`])) },
-  { name: 'folded after scoring', most: 60, read: (text) => misspeltAlike(sameWords(saidBy([text, `x ${text}`]))) },
-  { name: 'cut', most: 10, read: (text) => cut(text, 1_000, 0.5) },
-  { name: 'compared with a shelf', most: 120, read: (text) => [readingOf(text), textKey(text), contentId(text)] },
-  { name: 'held out', most: 160, read: (text) => nearDuplicates(readingOf(text), readingOf(`${text} x`)) },
-  { name: 'printed', most: 10, read: (text) => printable(text, 80) },
-  { name: 'told as an error', most: 10, read: (text) => describeError(new Error(text)) },
-  { name: 'read as an answer', most: 60, read: (text) => readAnswer(text, answer) },
-  {
-    name: 'read as a message',
-    most: 10,
-    read: (text) => {
-      const value = Buffer.from(JSON.stringify({ id: 'c', postId: 'p', createdAt: '2026-01-01T00:00:00Z', text }))
-      return readMessage(
-        { topic: 'comments', partition: 0, offset: '0', key: null, headers: {}, value, timestamp: 0 },
-        commentMessage,
-        limits,
-        0,
-      )
-    },
-  },
-]
-
-const ALL: readonly WorstCase[] = [...ORDINARY, ...TEXTS, ...ANSWERS]
+import { ALL, WAYS } from './ways.ts'
 
 describe.each(WAYS)('a text that is $name costs in proportion to its length', ({ most, read }) => {
   test.each(ALL)('$name', ({ make }) => {

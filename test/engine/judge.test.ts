@@ -203,6 +203,20 @@ test('a script begins when the texts of its subject are prepared, and not before
   expect(order).toEqual(['prepared', 'script'])
 })
 
+test('of the jobs of a round that a process begins at once one replays the case, for all', async () => {
+  let begun = 0
+  function* script(): Script {
+    begun++
+    return yield* sentence()
+  }
+  const { worker, id, requests } = await caseOf({ protocol: protocolOf({ script }) })
+  const asks = await asksOf(worker(), id)
+  begun = 0
+  const other = worker()
+  await Promise.all(asks.map((staged) => other.answer(staged, attempt())))
+  expect([asks.length, begun, requests.length]).toEqual([2, 1, 2])
+})
+
 describe('a verdict counts', () => {
   const stored = { accepted: 20, cap: 5, late: 3, author: 2 }
   const countsWith = async (change: Partial<Conclusion['ruling']>, label: string | null = 'good') => {
