@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
-import { entryOf } from '../domain/entry-of.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { noUsage, verdictId } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
@@ -167,15 +166,13 @@ function filtered(
 ): Pick<CaseRecord, 'subject' | 'comments'> & { takenBack: NonNullable<CaseRecord['takenBack']> } {
   const all = commentsOf(subject)
   const stay = all.filter(({ id }) => !deleted.has(id))
-  const by = { ...takenBack?.by }
+  const by = new Map(Object.entries(takenBack?.by ?? {}))
   for (const { id, author } of all) {
     if (author === undefined || !deleted.has(id)) continue
     const hashed = hashOf(author)
-    by[hashed] = (entryOf(by, hashed) ?? 0) + 1
+    by.set(hashed, (by.get(hashed) ?? 0) + 1)
   }
-  const heard = stay.filter(
-    ({ author }) => author === undefined || (entryOf(by, hashOf(author)) ?? 0) <= MOST_TAKEN_BACK,
-  )
+  const heard = stay.filter(({ author }) => author === undefined || (by.get(hashOf(author)) ?? 0) <= MOST_TAKEN_BACK)
   const gone = all.length - stay.length
   const leftOut = stay.length - heard.length
   const { tookBack = 0 } = (subject ?? {}) as { tookBack?: number }
@@ -190,7 +187,7 @@ function filtered(
       accepted: Math.max(0, comments.accepted - gone),
       author: comments.author + leftOut,
     },
-    takenBack: { restarts: (takenBack?.restarts ?? 0) + 1, by },
+    takenBack: { restarts: (takenBack?.restarts ?? 0) + 1, by: Object.fromEntries(by) },
   }
 }
 

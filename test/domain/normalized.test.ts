@@ -21,25 +21,16 @@ describe('a text in a normalisation form', () => {
   })
 
   test('is bounded for every character that can become a mark at its beginning', () => {
-    /** Whether a mark of another class changes places with the first character of this one's form. */
-    const isMark = (character: string) =>
-      ['\u0334', '\u0345'].some((other) =>
-        FORMS.some(
-          (form) =>
-            !`a${character}${other}`.normalize(form).startsWith(`a${character}`.normalize(form)) ||
-            !`a${other}${character}`.normalize(form).startsWith(`a${other}`.normalize(form)),
-        ),
-      )
     const found: string[] = []
     for (let code = 0; code <= 0x10_ffff; code++) {
       const character = String.fromCodePoint(code)
-      if (!character.isWellFormed() || !isMark(character)) continue
-      // Only a run of such characters can be long: what begins with a letter of its own ends the run before it.
+      if (!character.isWellFormed()) continue
       const [first = ''] = character.normalize('NFKD')
       if (/\p{M}/u.test(first)) found.push(character)
     }
     expect(found.length).toBeGreaterThan(800)
-    expect(found.filter((mark) => withoutLongRuns(mark.repeat(40)) === mark.repeat(40))).toEqual([])
+    // The two become a mark that has no class, and a letter: such marks are never put in order.
+    expect(found.filter((mark) => withoutLongRuns(mark.repeat(40)) === mark.repeat(40))).toEqual(['\u0e33', '\u0eb3'])
   })
 
   test('is made here alone, so that each is bounded', () => {
