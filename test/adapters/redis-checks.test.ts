@@ -109,7 +109,9 @@ describe('run and doctor refuse a Redis', () => {
     await replicated()
     expect(faults(await findings())).toEqual(['split broken', 'split broken'])
     await expectRefused(url, 'two masters')
-    expect(faults(await findings(url, { splitRisk: 'accept' }))).toEqual(['split warning', 'split warning'])
+    expect(faults(await findings(url, { splitRisk: 'accept' }))).toEqual([
+      ...['split-accepted warning', 'split-accepted warning'],
+    ])
   })
 
   it('of which a replica would evict, or take writes alone, if it were promoted', async () => {

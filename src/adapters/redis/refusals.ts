@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { entryOf } from '../../domain/entry-of.ts'
 import type { RedisFault } from '../../ports/report.ts'
 
 /** Why Redis refuses commands although it answers, and what to do about it. */
@@ -56,8 +57,7 @@ const WORD = /^(?:ERR Error running script .*?: -?)?([A-Z]+) /
 /** The refusal that an error is; null if it is none. */
 export function refusalOf(error: unknown): Refusal | null {
   if (!(error instanceof Error)) return null
-  const word = WORD.exec(error.message)?.[1] ?? ''
-  return Object.hasOwn(REFUSALS, word) ? (REFUSALS[word] ?? null) : null
+  return entryOf(REFUSALS, WORD.exec(error.message)?.[1] ?? '') ?? null
 }
 
 const TRY_MS = 1_000
