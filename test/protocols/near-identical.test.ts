@@ -141,7 +141,7 @@ const DISGUISES: readonly (readonly [string, (salt: number) => string])[] = [
 ]
 
 describe('copies in disguise', () => {
-  const shipped = { foldNearIdentical: true, perAuthor: 3 }
+  const shipped = { foldNearIdentical: true, perAuthor: 3, unnamed: 3 }
   const heard = (texts: readonly string[], scoreOf: (at: number) => number, settings = shipped) => {
     const comments = texts.map((text, at): Comment => ({ id: `c${at}`, text, author: `a${at}`, createdAt: at }))
     const utterances = settings.foldNearIdentical
@@ -200,7 +200,7 @@ describe('copies in disguise', () => {
 
   test('fold nowhere where folding is off, as under the preset `paper`', () => {
     for (const [, of] of DISGUISES)
-      expect(heard(copies(of), () => 0.8, { foldNearIdentical: false, perAuthor: 3 }).comments).toHaveLength(12)
+      expect(heard(copies(of), () => 0.8, { ...shipped, foldNearIdentical: false }).comments).toHaveLength(12)
   })
 
   test('without a link are told from hosts in linear time: in quadratic time this would take minutes', () => {

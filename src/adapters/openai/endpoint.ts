@@ -206,11 +206,11 @@ function decompressed(response: IncomingMessage): Readable {
   }
 }
 
-/** Far deeper than any response of the interface, and more than the error of any server has. */
-const [MAX_DEPTH, MAX_ERROR_PARTS] = [32, 1_000]
+/** Far deeper than any response of the interface. */
+const MAX_DEPTH = 32
 
 /** The JSON; undefined for none, or for one with more parts than a response has. */
-function parsed(text: string, maxParts = MAX_ERROR_PARTS): unknown {
+function parsed(text: string, maxParts: number): unknown {
   try {
     return excessOf(text, { depth: MAX_DEPTH, parts: maxParts, fields: true }) === null ? JSON.parse(text) : undefined
   } catch {
