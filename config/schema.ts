@@ -245,6 +245,7 @@ const allSettings = z.strictObject({
       orphanWait: duration,
       keepAfterFinal: duration,
       keepTombstone: duration,
+      maxReplies: count,
     })
     .refine(({ keepTombstone, keepAfterFinal }) => keepTombstone >= keepAfterFinal, {
       path: ['keepTombstone'],
@@ -267,6 +268,7 @@ const allSettings = z.strictObject({
     handBack: duration,
     reconcileAfter: wait,
     keepJournal: duration,
+    restartsPerSecond: z.int().min(1),
     transcriptBytes: z.int().min(10_000),
   }),
   stages: byName(stage).refine((stages) => stages.default !== undefined, 'default is missing'),

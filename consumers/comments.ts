@@ -23,7 +23,7 @@ export function comments(deps: {
     clocked: true,
     subjectOf,
     postOf: () => null,
-    async take(read) {
+    async take(read, heartbeat) {
       const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
       const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
       await Promise.all(
@@ -38,6 +38,7 @@ export function comments(deps: {
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
             // Also for a repeated deletion: the first may have been interrupted between the two steps.
             if (deleted.length > 0) await erase(ref, new Set(deleted))
+            await heartbeat()
             for (const [index, one] of chunk.entries()) outcomes.set(one, requireOutcome(given[index]))
           }
         }),

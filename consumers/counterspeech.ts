@@ -1,11 +1,15 @@
+import { deadLetterOf } from '../producers/dead-letter.ts'
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/domain/messages.ts'
 import type { Post, ThreadRef } from '../src/domain/thread.ts'
+import type { Outbox } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
+import type { Report } from '../src/ports/report.ts'
 import type { Routes } from '../src/ports/routes.ts'
 import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { Incoming } from '../src/ports/topic.ts'
 import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
 import type { Intake, ReadOk } from './intake.ts'
-import { arrivalOf, type EraseSubject } from './posts.ts'
+import { arrivalOf, type EraseSubject, inSteps } from './posts.ts'
 import { placeOf, shortened } from './read-message.ts'
 
 /**
@@ -19,17 +23,33 @@ export function counterspeech(deps: {
   rules: ThreadRules
   checkpoints: CheckpointSettings
   clock: Clock
+  outbox: Pick<Outbox, 'putDeadLetters'>
+  /** Most replies of one post. */
+  maxReplies: number
+  report: Report
 }): Intake<CounterspeechMessage> {
-  const { threads, routes, erase, rules, checkpoints, clock } = deps
+  const { threads, routes, erase, rules, checkpoints, clock, outbox, maxReplies, report } = deps
 
   const subjectOf = ({ tenant, id }: CounterspeechMessage): ThreadRef => ({ tenant, postId: id, kind: 'reply' })
+
+  /** A reply that could not be erased with its post is not kept. */
+  async function refuse(from: Incoming): Promise<Outcome> {
+    const detail = `its post has ${maxReplies} replies already (threads.maxReplies)`
+    const { topic, partition, offset } = from
+    await outbox.putDeadLetters([deadLetterOf(from, { reason: 'unjudgeable', detail })])
+    report('message:dead', { topic, partition, offset, reason: 'unjudgeable', detail })
+    return 'dead-letter'
+  }
 
   async function take({ message, from }: ReadOk<CounterspeechMessage>): Promise<Outcome> {
     const { tenant, postId } = message
     const ref = subjectOf(message)
     if (message.deleted === true) return erase(ref)
     // Link first, so that a concurrent deletion of the post also deletes this reply.
-    if (postId !== undefined && !(await threads.linkReply({ tenant, postId, kind: 'post' }, ref))) return 'deleted'
+    const linked =
+      postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
+    if (linked === 'deleted') return 'deleted'
+    if (linked === 'full') return refuse(from)
     const reply = replyOf(message, rules)
     const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
     return threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules)
@@ -41,10 +61,12 @@ export function counterspeech(deps: {
     clocked: false,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : replyOf(message, rules)),
-    async take(read) {
+    async take(read, heartbeat) {
       const outcomes: Outcome[] = []
-      // One reply at a time: two versions of the same reply must keep their order.
-      for (const one of read) outcomes.push(await take(one))
+      for (const some of inSteps(read, subjectOf)) {
+        outcomes.push(...(await Promise.all(some.map(take))))
+        await heartbeat()
+      }
       return outcomes
     },
   }

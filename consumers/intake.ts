@@ -10,6 +10,11 @@ import type { Batch, Incoming, TopicReader } from '../src/ports/topic.ts'
 import { advanceMark, UNREAD } from '../src/threads/stream-clock.ts'
 import { type Read, type ReadLimits, readMessage } from './read-message.ts'
 
+/**
+ * Says that work on messages goes on: one message may mean any amount of it. Rejects if this reader is no longer the one to do it.
+ */
+export type Heartbeat = () => Promise<void>
+
 export interface ReadOk<Message> {
   readonly message: Message
   readonly from: Incoming
@@ -24,8 +29,8 @@ export interface Intake<Message extends { createdAt: number }> {
   subjectOf(message: Message): ThreadRef
   /** The post or reply as its thread stores it; null for a comment and for a deletion. */
   postOf(message: Message): Post | null
-  /** Makes the messages' effects durable; resolves to their outcomes, in order. */
-  take(read: readonly ReadOk<Message>[]): Promise<Outcome[]>
+  /** Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. */
+  take(read: readonly ReadOk<Message>[], heartbeat: Heartbeat): Promise<Outcome[]>
 }
 
 /** The intake of one topic, with its message type hidden: Kafka's bytes go in, effects come out. */
@@ -39,7 +44,7 @@ export interface ReadBatch {
   readonly good: readonly GoodMessage[]
   readonly bad: readonly BadMessage[]
   /** Makes the effects of the wanted good messages durable; resolves to their outcomes, in order. */
-  take(wanted?: (one: GoodMessage) => boolean): Promise<Outcome[]>
+  take(wanted?: (one: GoodMessage) => boolean, heartbeat?: Heartbeat): Promise<Outcome[]>
 }
 
 /** A parsed message, as seen by code that does not know its topic. */
@@ -70,9 +75,9 @@ export function topicIntake<Message extends { createdAt: number }>(intake: Intak
       return {
         good,
         bad,
-        async take(wanted) {
+        async take(wanted, heartbeat = async () => {}) {
           const taken = wanted === undefined ? good : good.filter(wanted)
-          return taken.length === 0 ? [] : intake.take(taken)
+          return taken.length === 0 ? [] : intake.take(taken, heartbeat)
         },
       }
     },
@@ -133,9 +138,14 @@ export function intake(deps: {
   let batches = 0
 
   /** Makes the effects of one chunk durable, dead letters included; returns the creation times of the good messages. */
-  async function settle(topic: string, chunk: readonly Incoming[], own: TopicIntake): Promise<number[]> {
+  async function settle(
+    topic: string,
+    chunk: readonly Incoming[],
+    own: TopicIntake,
+    heartbeat: Heartbeat,
+  ): Promise<number[]> {
     const { good, bad, take } = own.read(chunk, limits, clock())
-    const outcomes = await take()
+    const outcomes = await take(undefined, heartbeat)
     if (bad.length > 0)
       await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
     for (const { from, reason, detail } of bad)
@@ -157,7 +167,7 @@ export function intake(deps: {
     // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
     if (own.clocked && mark !== before && before.endSince !== null) await known.write(new Map([[partition, mark]]))
     for (const chunk of chunks(batch.messages)) {
-      for (const createdAt of await settle(batch.topic, chunk, own)) mark = advanceMark(mark, createdAt)
+      for (const createdAt of await settle(batch.topic, chunk, own, heartbeat)) mark = advanceMark(mark, createdAt)
       await heartbeat()
     }
     if (own.clocked) {

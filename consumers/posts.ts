@@ -4,10 +4,10 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { Judging, Routes } from '../src/ports/routes.ts'
 import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
-import type { Intake, ReadOk } from './intake.ts'
+import type { Heartbeat, Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Replies to a deleted post that are erased in parallel. */
+/** Subjects that are erased in parallel. */
 const ERASED_AT_ONCE = 50
 /** Routes as if every protocol had judged the post before: sampling leaves none out. */
 const EVERYBODY = { has: () => true }
@@ -45,33 +45,66 @@ export function posts(deps: {
   const subjectOf = ({ tenant, id }: PostMessage): ThreadRef => ({ tenant, postId: id, kind: 'post' })
   const keptOf = (message: PostMessage): Post => postOf(message, rules, descriptions(subjectOf(message)))
 
-  async function take({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
-    const ref = subjectOf(message)
-    if (message.deleted === true) {
-      const outcome = await erase(ref)
-      // Replies to it quote it. Look for them only now, when no more replies can be linked to it.
-      const replies = await threads.repliesTo(ref)
-      for (let start = 0; start < replies.length; start += ERASED_AT_ONCE)
-        await Promise.all(replies.slice(start, start + ERASED_AT_ONCE).map(erase))
-      return outcome
+  /** Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. */
+  async function eraseWithReplies(ref: ThreadRef, heartbeat: Heartbeat): Promise<Outcome> {
+    const outcome = await erase(ref)
+    for (;;) {
+      const replies = await threads.repliesTo(ref, ERASED_AT_ONCE)
+      if (replies.length === 0) return outcome
+      await Promise.all(replies.map(erase))
+      // Whoever reads the deletion again after a crash goes on with the rest.
+      await threads.unlinkReplies(ref, replies)
+      await heartbeat()
     }
+  }
+
+  async function put({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
+    const ref = subjectOf(message)
     const post = keptOf(message)
     const arrival = arrivalOf(await judgesOf(ref, post), post, checkpoints, clock())
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
+
+  const take = (one: ReadOk<PostMessage>, heartbeat: Heartbeat): Promise<Outcome> =>
+    one.message.deleted === true ? eraseWithReplies(subjectOf(one.message), heartbeat) : put(one)
 
   return {
     schema: postMessage,
     clocked: true,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : keptOf(message)),
-    async take(read) {
+    async take(read, heartbeat) {
       const outcomes: Outcome[] = []
-      // One post at a time: an edit and a deletion of the same post must keep their order.
-      for (const one of read) outcomes.push(await take(one))
+      for (const some of inSteps(read, subjectOf)) {
+        outcomes.push(...(await Promise.all(some.map((one) => take(one, heartbeat)))))
+        await heartbeat()
+      }
       return outcomes
     },
   }
+}
+
+/**
+ * What can be processed together, in order: one post alone, or several deletions of different subjects. An edit and a
+ * deletion of the same post keep their order, and a burst of deletions does not wait for each of them.
+ */
+export function* inSteps<Message extends { readonly deleted?: boolean | undefined }>(
+  read: readonly ReadOk<Message>[],
+  subjectOf: (message: Message) => ThreadRef,
+): Generator<readonly ReadOk<Message>[]> {
+  let deletions = new Map<string, ReadOk<Message>>()
+  for (const one of read) {
+    const { tenant, postId } = subjectOf(one.message)
+    const subject = `${tenant}:${postId}`
+    const isDeletion = one.message.deleted === true
+    if (deletions.size > 0 && (!isDeletion || deletions.has(subject) || deletions.size >= ERASED_AT_ONCE)) {
+      yield [...deletions.values()]
+      deletions = new Map()
+    }
+    if (isDeletion) deletions.set(subject, one)
+    else yield [one]
+  }
+  if (deletions.size > 0) yield [...deletions.values()]
 }
 
 /** What the routes of a post mean for its thread. */

@@ -181,6 +181,16 @@ export const verdicts = () =>
                 'sum by (protocol, shelf, found) (rate(gavel_shelf_searches_total{protocol=~"$protocol"}[$__rate_interval]))',
             },
           ),
+          lines(
+            {
+              title: 'Erasures that wait',
+              says: 'How long the oldest deletion has waited to be erased from shelves, and from cases that were shown something of it. 0: nothing waits.',
+              unit: 's',
+              w: 12,
+              runbooks: ['GavelErasureWaits'],
+            },
+            { '{{at}}': 'max by (at) (gavel_erasure_oldest_waiting_seconds)' },
+          ),
         ],
       },
     ],

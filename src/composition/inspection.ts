@@ -34,10 +34,9 @@ export function inspectionParts(
     const again = (now: Clock) => {
       const stores = memoryStores(now)
       const { memo } = memoryGatewayStores(settings, now)
-      const library = { forget: async () => 0 }
       return intakesOf(settings, topics, {
-        ...{ threads: stores.threads, cases: stores.cases, queues: null, library, memo },
-        ...{ protocols, routes, samplingRank, clock: now },
+        ...{ threads: stores.threads, cases: stores.cases, outbox: stores.outbox, queues: null, memo },
+        ...{ protocols, routes, samplingRank, clock: now, report: () => {} },
       })
     }
     return {

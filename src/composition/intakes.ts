@@ -13,11 +13,11 @@ import { retraction } from '../engine/retraction.ts'
 import { judgesCrossKind } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
 import { versionsOf } from '../engine/versions.ts'
-import type { CaseStore } from '../ports/cases.ts'
+import type { CaseStore, Outbox } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Library } from '../ports/library.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { ThreadRules, ThreadStore } from '../ports/threads.ts'
 import type { Topics } from './topics.ts'
@@ -32,11 +32,12 @@ export interface IntakeParts {
   readonly threads: ThreadStore
   readonly protocols: readonly Protocol[]
   readonly routes: Routes
-  readonly library: Pick<Library, 'forget'>
   readonly memo: Pick<Memo, 'forget'>
   readonly samplingRank: SamplingRank
   readonly clock: Clock
+  readonly report: Report
   readonly cases: CaseStore
+  readonly outbox: Pick<Outbox, 'putDeadLetters'>
   /** Null if giving a case its job is left to the reconciler. */
   readonly queues: Pick<StageQueues, 'push'> | null
   /** Only for posts from a data set: what a vision model saw in their images. */
@@ -52,22 +53,23 @@ export function intakesOf(
   const {
     threads,
     cases,
+    outbox,
     queues,
     protocols,
     routes,
-    library,
     memo,
     samplingRank,
     clock,
+    report,
     descriptions = () => [],
   } = parts
   const rules = threadRules(settings, samplingRank)
   const { checkpoints } = settings
+  const { maxReplies } = settings.threads
   const retract = retractionOf(protocols, clock)
   const erase = async (ref: ThreadRef) => {
     // Also for a repeated deletion: the first may have been interrupted between the two steps.
     await memo.forget(ref, settings.memo.keep)
-    await library.forget({ tenant: ref.tenant, id: ref.postId })
     return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
   }
   const eraseComments = commentEraser({
@@ -77,7 +79,10 @@ export function intakesOf(
   return new Map([
     [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
     [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],
-    [topics.counterspeech, topicIntake(counterspeech({ threads, routes, erase, rules, checkpoints, clock }))],
+    [
+      topics.counterspeech,
+      topicIntake(counterspeech({ threads, outbox, routes, erase, rules, checkpoints, clock, maxReplies, report })),
+    ],
   ])
 }
 

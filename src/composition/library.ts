@@ -2,10 +2,18 @@ import type { Settings } from '../../config/schema.ts'
 import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { lanceLibrary } from '../adapters/lancedb/library.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Library } from '../ports/library.ts'
 
-/** The library that the settings name; loaded only when it is first used. */
-export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'openai'>, clock: Clock): Library {
+/**
+ * The library that the settings name; loaded only when it is first used. With `deleted` nothing of deleted subjects is shown or
+ * proposed, even before it is erased.
+ */
+export function libraryOf(
+  { library, openai }: Pick<Settings, 'library' | 'openai'>,
+  clock: Clock,
+  deleted?: DeletedOwners,
+): Library {
   const { path, proposalsPerAuthor, newProposals, shared } = library
   const embedder = makeEmbedder(library.embedder, openai)
   return lanceLibrary({
@@ -15,5 +23,6 @@ export function libraryOf({ library, openai }: Pick<Settings, 'library' | 'opena
     proposalsPerAuthor,
     newProposals: { perAuthor: newProposals.perAuthor, perTenant: newProposals.perTenant, perMs: newProposals.per },
     shared: new Set(shared),
+    ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
   })
 }

@@ -65,13 +65,12 @@ export async function memoryService(
     keep({ close: () => queues.close(0) })
     const { model, loadImage } = options
     const gateway = gatewayOf(settings, { stores, secret, clock, report, model, loadImage })
-    queues.work(judgeOf(settings, { protocols, cases, gateway, library: shown(library), clock, report }))
+    queues.work(judgeOf(settings, { protocols, cases, gateway, library: unnoted(shown(library)), clock, report }))
     const routes = router(protocols, {}, samplingRank)
     const taking = intake({
       reader,
       intakes: intakesOf(settings, topics, {
-        ...{ threads, cases, queues, protocols, routes, samplingRank, clock },
-        library: { forget: async () => 0 },
+        ...{ threads, cases, outbox, queues, protocols, routes, samplingRank, clock, report },
         memo: stores.memo,
         ...(options.descriptions === undefined ? {} : { descriptions: options.descriptions }),
       }),
@@ -90,4 +89,15 @@ export async function memoryService(
     })
     return { taking, opener, threads, cases, outbox }
   })
+}
+
+/** Lookups of which nobody notes what they showed: what was learnt from a subject stays here when it is deleted. */
+function unnoted({ embedder, find }: Pick<Library, 'find' | 'embedder'>): Pick<Library, 'find' | 'embedder'> {
+  return {
+    embedder,
+    async find(...wanted) {
+      const { shown: _, ...found } = await find(...wanted)
+      return found
+    },
+  }
 }

@@ -11,7 +11,6 @@ import type { RecoveryParts } from '../recovery/run.ts'
 import { closable } from './closable.ts'
 import { intakesOf, readLimits, retractionOf } from './intakes.ts'
 import type { KafkaClient } from './kafka.ts'
-import { libraryOf } from './library.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis, keepTimes } from './redis.ts'
 import { inputsOf, topicsOf } from './topics.ts'
@@ -30,7 +29,7 @@ export function recoveryParts(
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
     const times = keepTimes(settings)
-    const { client, keys, time, threads, cases, outbox, marks } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases, outbox, erasures, marks } = keep(await commandRedis(settings))
     const clock = time.now
     const kafka = await connectKafka()
     const incarnation = redisIncarnation(client, keys)
@@ -39,22 +38,21 @@ export function recoveryParts(
       if ('advice' in event) waiting.say?.(event.advice)
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
-    const library = keep(libraryOf(settings, clock))
     const memo = redisMemo(client, keys.under)
-    const changed = { threads, cases, library, memo, queues: null }
+    const changed = { threads, cases, outbox, memo, queues: null }
     return {
       ...{ topics, threads, cases, outbox, marks, protocols, routes, clock },
       history: topicHistory(kafka, waiting),
       group: settings.kafka.group,
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
-      store: { restore: store.restore, end: store.forget, settle: store.settle },
+      store: { restore: store.restore, end: store.forget, settle: store.settle, noteDeleted: erasures.note },
       hold: {
         hold: incarnation.suspend,
         setRevisionsComplete: incarnation.setComplete,
         release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
       },
-      intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock }),
+      intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
       retraction: retractionOf(protocols, clock),
       outage: (error) => (isUnanswered(error) ? NO_ANSWER : (refusalOf(error)?.says ?? null)),
       settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },

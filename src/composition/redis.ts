@@ -3,6 +3,7 @@ import { redisCases } from '../adapters/redis/cases.ts'
 import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
 import { redisClock } from '../adapters/redis/clock.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { redisErasures } from '../adapters/redis/erasures.ts'
 import { redisExporter } from '../adapters/redis/exporter.ts'
 import { type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
@@ -11,16 +12,23 @@ import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
-import { OperatorError } from '../domain/errors.ts'
+import { OperatorError, RetryLaterError } from '../domain/errors.ts'
+import { MOST_DEADLINES } from '../engine/erase.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Report } from '../ports/report.ts'
-import { closable } from './closable.ts'
+import { type Closable, closable } from './closable.ts'
 
 type Client = ReturnType<typeof connect>
 
 /** How long the store keeps things, in ms. */
 export function keepTimes({ threads }: Settings) {
   return { keepTombstoneMs: threads.keepTombstone, keepThreadMs: threads.keepAfterFinal }
+}
+
+/** For as long as the store may hold what was made of something that a case was shown: its journal, and answers in the memo. */
+function keepShown({ cases, memo }: Settings): number {
+  return MOST_DEADLINES * cases.deadline + Math.max(cases.keepJournal, memo.keep)
 }
 
 /**
@@ -78,6 +86,27 @@ export function commandRedis(settings: Settings) {
   })
 }
 
+/**
+ * What Redis knows of deletions, for commands on the library; connects when it is first asked. Where no Redis is set nothing is
+ * known. Throws a `RetryLaterError` if one is set and does not answer: deleted words must be neither shown nor written again.
+ */
+export function knownDeletions({ redis }: Pick<Settings, 'redis'>): DeletedOwners & Closable {
+  const isSet = redis.url !== '' || redis.cluster.length > 0 || redis.sentinels.length > 0
+  let client: Client | null = null
+  return {
+    async deletedAmong(owners) {
+      if (!isSet || owners.length === 0) return new Set()
+      client ??= connect(redis, () => {}, 'fail-fast')
+      try {
+        return await redisErasures(client, keysUnder(redis.prefix)).deletedAmong(owners)
+      } catch (cause) {
+        throw new RetryLaterError('library', 'Redis does not answer, which knows what was deleted', { cause })
+      }
+    },
+    close: async () => client?.disconnect(),
+  }
+}
+
 function storesOn(
   { failFast, working, blocking }: Record<'failFast' | 'working' | 'blocking', Client>,
   keys: Keys,
@@ -89,7 +118,8 @@ function storesOn(
   return {
     threads: redisThreads(failFast, keys, times, token),
     marks: redisMarks(failFast, keys, token),
-    cases: redisCases(working, keys, clock, token),
+    cases: redisCases(working, keys, clock, token, { keepShownMs: keepShown(settings) }),
+    erasures: redisErasures(working, keys),
     outbox: redisOutbox(working, blocking, keys, {
       keepJournalMs: settings.cases.keepJournal,
       keepThreadMs: times.keepThreadMs,

@@ -17,6 +17,7 @@ import { broadcast, type Listener, type PartitionLag, type Report } from '../por
 import { activity } from './activity.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
+import { startErasing } from './erasing.ts'
 import { budgetSettings, gatewayOf, gatewaySettings } from './gateway.ts'
 import { healthOf } from './health.ts'
 import { identityOf } from './identity.ts'
@@ -106,7 +107,7 @@ async function assemble(
   keep: Keep,
 ) {
   const redis = keep(await redisPart(settings, report))
-  const { threads, marks, cases, incarnation, time } = redis
+  const { threads, marks, cases, outbox, erasures, incarnation, time } = redis
   const clock = time.now
   const { client: kafka, topics, progress, published } = await kafkaPart(settings, report)
   await incarnation.begin(positionsOf(progress), progress.alone, published)
@@ -122,7 +123,7 @@ async function assemble(
   })
   listen(metrics.listen)
   const stores = redisGatewayStores(settings, redis)
-  const library = keep(libraryOf(settings, clock))
+  const library = keep(libraryOf(settings, clock, erasures))
   const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
 
   if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
@@ -152,6 +153,19 @@ async function assemble(
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
     startJudging(settings, { protocols, cases, opened, gateway, library, queues, loops, clock, report })
+  if (roles.includes('judge'))
+    startErasing(settings, {
+      threads,
+      cases,
+      memo: stores.memo,
+      erasures,
+      library,
+      protocols,
+      queues,
+      loops,
+      clock,
+      report,
+    })
 
   let downSince = (): number | null => null
   const state = keep(
@@ -168,7 +182,7 @@ async function assemble(
     }),
   )
   if (roles.includes('intake')) {
-    const subjects = { threads, cases, queues, protocols, routes, library, memo: stores.memo, samplingRank, clock }
+    const subjects = { threads, cases, queues, protocols, routes, outbox, memo: stores.memo, samplingRank, clock }
     const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { scopeOf } from '../domain/verdict.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { WaitingErasures } from '../ports/erasures.ts'
 import type { Exporter } from '../ports/exporter.ts'
 import type { StageBacklog, StageQueues } from '../ports/queues.ts'
-import type { Report } from '../ports/report.ts'
+import type { Report, WaitingCount } from '../ports/report.ts'
 import type { usedCapacity } from './capacity.ts'
 import type { Opener } from './opening.ts'
 import { overdueCount } from './overdue.ts'
@@ -26,7 +27,7 @@ const MOST_TENANTS = 50
  * Reports this process's own state, and what stores and queues contain if no other process does, each time it is called.
  */
 export function stateReport(parts: {
-  redis: Pick<RedisPart, 'threads' | 'cases' | 'outbox'> & { readonly exporter: Exporter }
+  redis: Pick<RedisPart, 'threads' | 'cases' | 'outbox' | 'erasures'> & { readonly exporter: Exporter }
   protocols: readonly { readonly name: string }[]
   queues: Pick<StageQueues, 'backlog'>
   opener: Pick<Opener, 'countDue' | 'now'>
@@ -42,7 +43,7 @@ export function stateReport(parts: {
   report: Report
 }) {
   const { redis, protocols, queues, opener, gateway, nextDueAgeMs, objectiveMs, downSince, clock, report } = parts
-  const { threads, cases, outbox, exporter } = redis
+  const { threads, cases, outbox, erasures, exporter } = redis
   const overdue = overdueCount(
     protocols.map(({ name }) => name),
     objectiveMs,
@@ -92,7 +93,13 @@ export function stateReport(parts: {
       }),
       tenants,
     })
+    const { shelves, cases: shown } = await erasures.waiting()
+    report('erasures:counted', { shelves: ageOf(shelves), cases: ageOf(shown) })
     report('capacity:used', await parts.usedCapacity([...tenants.keys()].slice(0, MOST_TENANTS)))
+  }
+
+  function ageOf({ count, oldest }: WaitingErasures): WaitingCount {
+    return { waiting: count, oldestSeconds: oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000 }
   }
 
   return {

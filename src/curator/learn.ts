@@ -1,5 +1,7 @@
 import type { Curation } from '../domain/curation.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
+import type { SubjectKind } from '../domain/thread.ts'
+import { isCrossKind } from '../domain/verdict.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library, Proposal } from '../ports/library.ts'
@@ -14,6 +16,8 @@ import { roomsOf } from './rooms.ts'
 interface LearningProtocol {
   readonly name: string
   readonly labels: readonly string[]
+  /** What it judges. */
+  readonly subject: 'thread' | SubjectKind
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
 }
@@ -74,10 +78,11 @@ export function learner(deps: {
     const cases: CaseToCurate[] = []
     for (const one of decided) {
       const verdict = verdicts.get(subjectKey(one))
-      const shelf = byName.get(one.protocol)?.learns
+      const protocol = byName.get(one.protocol)
+      const shelf = protocol?.learns
       if (verdict === undefined || shelf === undefined) continue
       const learnt = await withoutModel(one, shelf, verdict, byAuthorSubject.get(authorSubjectKey(one)) ?? [], rooms)
-      if (learnt === null) cases.push({ feedback: one, shelf, verdict })
+      if (learnt === null) cases.push({ feedback: one, shelf, verdict, kind: kindOf(verdict.id, protocol) })
       else ended.set(one, learnt)
     }
 
@@ -132,6 +137,11 @@ export function learner(deps: {
   }
 
   return { learn, spent: curator.spent }
+}
+
+/** Whether the verdict is on a post or on a reply. */
+function kindOf(verdictId: string, protocol: LearningProtocol | undefined): SubjectKind {
+  return protocol?.subject === 'reply' || isCrossKind(verdictId) ? 'reply' : 'post'
 }
 
 function unjudged({ protocol }: FeedbackMessage): Learnt {

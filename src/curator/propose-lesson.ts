@@ -1,6 +1,7 @@
 import type { Curation } from '../domain/curation.ts'
 import { RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
+import type { SubjectKind } from '../domain/thread.ts'
 import type { Library, NewProposal, Proposal } from '../ports/library.ts'
 import { type askingCurator, CaseFailed, type Distilled, type LearnIo } from './ask-curator.ts'
 import type { Argument } from './case.ts'
@@ -12,6 +13,7 @@ export interface CaseToCurate {
   /** The shelf for what is learnt. */
   readonly shelf: string
   readonly verdict: Decided
+  readonly kind: SubjectKind
 }
 
 /**
@@ -38,7 +40,7 @@ export function proposingLessons(
    * told to stop meanwhile.
    */
   return async (
-    { feedback, shelf, verdict }: CaseToCurate,
+    { feedback, shelf, verdict, kind }: CaseToCurate,
     argument: Argument | null | undefined,
     io: LearnIo,
   ): Promise<Learnt | null> => {
@@ -56,7 +58,9 @@ export function proposingLessons(
       const closed = { subject: words, turns: argument.turns, verdict: decided, truth: feedback.label }
       const lesson = lessons.get(key) ?? curator.lessonOf(curation, closed, io)
       lessons.set(key, lesson)
-      const { proposed, refused } = await library.propose([proposalOf(feedback, shelf, verdict, words, await lesson)])
+      const { proposed, refused } = await library.propose([
+        proposalOf(feedback, shelf, verdict, kind, words, await lesson),
+      ])
       const [made] = proposed
       if (made !== undefined) return { outcome: 'proposed', proposal: made, was: verdict.label }
       return refused[0] === undefined ? { outcome: 'already-proposed' } : { outcome: 'refused', why: refused[0].why }
@@ -83,6 +87,7 @@ function proposalOf(
   { tenant, subjectId, protocol, label, by, at, note }: FeedbackMessage,
   shelf: string,
   verdict: Decided,
+  kind: SubjectKind,
   text: string,
   lesson: Distilled,
 ): NewProposal {
@@ -91,6 +96,9 @@ function proposalOf(
     text,
     label,
     metadata: { ...lesson, ...(note === undefined ? {} : { note }) },
-    provenance: { tenant, subjectId, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
+    provenance: {
+      ...{ tenant, subjectId, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
+      ...(kind === 'post' ? {} : { kind }),
+    },
   }
 }

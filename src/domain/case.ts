@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { filtered } from './filtered.ts'
+import { shownItem } from './library.ts'
 import { SUBJECT_KINDS } from './thread.ts'
 import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
 
@@ -87,6 +88,8 @@ export const journalEntry = z.object({
   memo: z.boolean(),
   /** Set if several models answered items of a batch: the model of each item. */
   models: z.array(z.string()).optional(),
+  /** Of a lookup: the items that are some subject's content. Never published. */
+  shown: z.array(shownItem).optional(),
   /** Set if a batch was not sent whole: the items sent, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })

@@ -36,3 +36,19 @@ export const found = z.object({
   weak: z.string().nullable(),
 })
 export type Found = z.infer<typeof found>
+
+/** An item that was found, and the owner whose content it is: it goes when its owner is deleted. */
+export const shownItem = z.object({ shelf: z.string(), id: z.string(), owner: z.string() })
+export type ShownItem = z.infer<typeof shownItem>
+
+/** What was found, without these items. */
+export function withoutItems(answer: unknown, items: readonly ShownItem[]): Found {
+  const { shelves, ...rest } = found.parse(answer)
+  const left = shelves.map((looked) => {
+    const gone = new Set(items.filter(({ shelf }) => shelf === looked.shelf).map(({ id }) => id))
+    const neighbours = looked.neighbours.filter(({ id }) => !gone.has(id))
+    if (neighbours.length > 0 || looked.neighbours.length === 0) return { ...looked, neighbours }
+    return { ...looked, neighbours, problem: `what was found on the shelf "${looked.shelf}" has been deleted since` }
+  })
+  return { ...rest, shelves: left }
+}

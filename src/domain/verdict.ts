@@ -192,6 +192,11 @@ export function scopeOf(id: string): { protocol: string; tenant: string } {
   return { protocol, tenant }
 }
 
+/** Whether a verdict's id names a reply among the subjects of a protocol that judges posts. */
+export function isCrossKind(id: string): boolean {
+  return /^[^~@/]*\/reply[@~]/.test(id)
+}
+
 /** A ruling without a decision, and why. */
 export function undecided(...degraded: string[]): Ruling {
   return {

@@ -1,5 +1,6 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
+import { RetryLaterError } from '../domain/errors.ts'
 import { noUsage } from '../domain/verdict.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
 import type { CaseStore } from '../ports/cases.ts'
@@ -21,6 +22,15 @@ type Open = Extract<Located, { at: 'open' }>
 /** The question is not asked: its case has ended or restarted, or another worker has answered it. */
 class Closed extends Error {}
 
+/** What is to be shown or sent is deleted content: the lookup, or the whole case, is soon made again without it. */
+function withheld(): RetryLaterError {
+  return new RetryLaterError('library', 'it was shown content that has been deleted since', {
+    delayMs: WITHHELD_MS,
+    costsAttempt: false,
+  })
+}
+const WITHHELD_MS = 500
+
 /** A second attempt at an ask that this process is answering at the moment is made after this time, in ms. */
 const ANSWERING_MS = 1_000
 /** An ask whose case has versions that this process does not have is retried after this time, in ms. */
@@ -32,7 +42,7 @@ const OTHER_VERSION_MS = 1_000
  */
 export function answerer(deps: {
   protocols: ReadonlyMap<string, Protocol>
-  cases: Pick<CaseStore, 'peek' | 'isOpen' | 'answer' | 'loseCalls'>
+  cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld' | 'answer' | 'loseCalls'>
   gateway: Gateway
   library: Pick<Library, 'find' | 'embedder'>
   scripts: WaitingScripts
@@ -45,23 +55,26 @@ export function answerer(deps: {
   const locate = locator(deps)
 
   async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
-    const { tenant, subjectId, protocol, id: caseId } = record
+    const { tenant, subjectId, kind, protocol, id: caseId } = record
     const started = clock()
-    const { tokens, ...answer } = await library.find(wanted, { tenant, id: subjectId }, signal)
+    const { tokens, shown, ...answer } = await library.find(wanted, { tenant, id: subjectId, kind }, signal)
     for (const { shelf, neighbours } of answer.shelves)
       report('shelf:searched', { protocol, shelf, found: neighbours.length > 0, caseId })
     const usage = { ...noUsage(), promptTokens: tokens }
-    return { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
+    const settled = { answer, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
+    return shown === undefined ? settled : { ...settled, shown }
   }
 
   /** The answer or failure of a model or the library. Adds each call to `calls` when it ends, even if this throws. */
   function settle(
-    { asked, record, isOpen, attempt, calls }: Open & { attempt: Attempt; calls: Call[] },
+    { asked, record, isOpen, wasShown, attempt, calls }: Open & { attempt: Attempt; calls: Call[] },
     { protocol, caseId, run, key }: StagedAsk,
   ): Promise<Settled> {
     const { signal } = attempt
     const mayAsk = async () => {
       if (isOpen !== undefined && !(await isOpen)) throw new Closed()
+      // Looked at just before it is sent: until then what the case was shown may be deleted.
+      if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
     }
     const { lookup } = asked.ask
     if (lookup !== undefined) return mayAsk().then(() => look(lookup, record, signal))
@@ -122,13 +135,14 @@ export function answerer(deps: {
       ended('stale')
       return { end: 'done', advance: located.roundEnded }
     }
-    const { asked, answersInRound } = located
+    const { asked, answersInRound, record } = located
     const calls: Call[] = []
     const write = async (settled: Settled): Promise<AttemptEnd> => {
       const entry = journalEntryOf(asked, settled, { calls, startedAt, heldMs: attempt.heldMs })
       const known = scripts.of(caseId)
       const end = known?.run === run ? { endsAt: answersInRound, known } : undefined
-      const { outcome, answers, taken } = await cases.answer(caseId, run, key, entry, end)
+      const { outcome, answers, taken } = await cases.answer(caseId, run, key, entry, end, record)
+      if (outcome === 'deleted') throw withheld()
       scripts.answered(staged, outcome === 'stored' ? entry : null)
       if (taken !== undefined) scripts.noteTaken(taken)
       if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
@@ -159,7 +173,7 @@ function journalEntryOf(
   settled: Settled,
   around: { calls: readonly Call[]; startedAt: number; heldMs: number },
 ): JournalEntry {
-  const { answer, failed, raw, model, models, usage, ms, memo, sent } = settled
+  const { answer, failed, raw, model, models, usage, ms, memo, sent, shown } = settled
   return {
     stage: ask.stage,
     role: ask.role,
@@ -174,6 +188,7 @@ function journalEntryOf(
     heldMs: around.heldMs,
     memo,
     ...(models === undefined ? {} : { models: [...models] }),
+    ...(shown === undefined ? {} : { shown: [...shown] }),
     ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
   }
 }

@@ -195,7 +195,7 @@ function hashOf(author: string): string {
   return hash('sha256', author, 'hex').slice(0, 16)
 }
 
-function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
+export function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
   return JSON.stringify(versions) === JSON.stringify(versionsOf(protocol))
 }
 
@@ -204,17 +204,19 @@ function sameVersions({ versions }: CaseRecord, protocol: Protocol): boolean {
  * single items if each of them was answered before. Of those that were asked about together with a deleted comment only
  * what is no text is kept: a reason may quote it. A question that is asked again
  * unchanged can't contain deleted words, nor can its answer: neither the snapshot nor the kept answers contain any.
+ * `answered` are the answers that may be kept, if not all.
  */
-function keep(
+export function keep(
   protocol: Protocol,
   found: UnpublishedCase,
   restarted: CaseRecord,
   deleted: ReadonlySet<string>,
+  answered: Journal = found.journal,
 ): { journal: Journal; lostCalls: LostCall[] } {
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
-    const answers = knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, found.journal, deleted)
+    const answers = knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, answered, deleted)
     const progress = begin(scriptOf(protocol, restarted))
     for (;;) {
       const replayState = proceed(progress, journal)

@@ -2,7 +2,7 @@ import type { JournalEntry } from '../domain/case.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { type CaseStore, StoreSuspended, type TakenCase } from '../ports/cases.ts'
+import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Work } from '../ports/queues.ts'
@@ -110,7 +110,7 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
 
   return (caseId) =>
     advance(caseId).catch((error: unknown) => {
-      if (error instanceof StoreSuspended) return LATER
+      if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
       throw error
     })
 }

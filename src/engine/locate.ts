@@ -1,4 +1,4 @@
-import type { CaseRecord } from '../domain/case.ts'
+import type { CaseRecord, Journal } from '../domain/case.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { StagedAsk } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
@@ -24,6 +24,8 @@ export type Located =
       readonly record: CaseRecord
       readonly answersInRound: number
       readonly isOpen?: Promise<boolean>
+      /** Whether the case was shown content of other subjects, which may be deleted. */
+      readonly wasShown: boolean
     }
   /** `roundEnded`: no ask of its round is open, or the case has restarted, and perhaps nobody has advanced it since. */
   | { readonly at: 'stale'; readonly roundEnded: boolean }
@@ -51,7 +53,14 @@ export function locator(deps: {
       const isOpen = cases.isOpen(caseId, run, key)
       // Where nothing has to be sent nobody waits for it.
       isOpen.catch(() => {})
-      return { at: 'open', asked: known, record, answersInRound: progress.asked.length, isOpen }
+      return {
+        at: 'open',
+        asked: known,
+        record,
+        answersInRound: progress.asked.length,
+        isOpen,
+        wasShown: wasShown(waiting.journal),
+      }
     }
     const taken = await cases.peek(caseId)
     const protocol = protocols.get(name)
@@ -66,7 +75,8 @@ export function locator(deps: {
     const { asked, open } = replayState
     scripts.keep(taken, progress, open)
     const found = open.find((one) => one.key === key)
-    if (found !== undefined) return { at: 'open', asked: found, record, answersInRound: asked.length }
+    if (found !== undefined)
+      return { at: 'open', asked: found, record, answersInRound: asked.length, wasShown: wasShown(taken.journal) }
     return { at: 'stale', roundEnded: open.every(({ round }) => round !== roundOf(asked, key)) }
   }
 
@@ -92,6 +102,10 @@ export function locator(deps: {
       beingFound.delete(caseId)
     }
   }
+}
+
+function wasShown(journal: Journal): boolean {
+  return [...journal.values()].some(({ shown = [] }) => shown.length > 0)
 }
 
 function roundOf(asked: readonly KeyedAsk[], key: string): number | undefined {

@@ -1,5 +1,6 @@
 import type { Ask } from '../domain/ask.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { ShownItem } from '../domain/library.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Budgets } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -31,7 +32,10 @@ export interface GatewaySettings extends CallSettings, SlotSettings {
 }
 
 /** How an ask ended, and its usage. */
-export type Settled = Omit<Remembered, 'saved'>
+export type Settled = Omit<Remembered, 'saved'> & {
+  /** Of a lookup: the items that are some subject's content. */
+  readonly shown?: readonly ShownItem[]
+}
 
 /**
  * Answers asks through models. A known answer is not asked for again; a model that does not answer is avoided for a

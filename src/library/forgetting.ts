@@ -1,57 +1,65 @@
 import { entryOf } from '../domain/entry-of.ts'
-import type { SubjectRef } from '../ports/library.ts'
-import { ownerOf, placeOf } from './names.ts'
+import type { Forgotten } from '../ports/library.ts'
+import { learntFrom, ownerOf } from './names.ts'
 import { replacedWithout } from './replaced-without.ts'
-import type { ChangeRecord, ShelfRecord, Storage, Version } from './storage.ts'
+import type { ChangeRecord, RowKey, ShelfRecord, Storage, Version } from './storage.ts'
 
-/** Erases what was learnt from a subject: its proposals and its items, also in the history of changes. */
+/** Erases what was learnt from subjects: their proposals and their items, also in the history of changes. */
 export function forgetting(storage: Storage) {
-  /** Resolves to how many proposals and shown items were erased. */
-  return async (subject: SubjectRef): Promise<number> => {
-    const owner = ownerOf(subject)
-    // Noted first: a proposal of the subject's content that is being made at the same time finds the note, and is
-    // removed.
-    await storage.noteForgotten(owner)
-    const concerned = async () => ({
-      proposals: await storage.proposals({ owner }),
-      shelves: (await storage.shelves()).filter(
-        ({ name, owned }) => owned && (placeOf(name).tenant ?? subject.tenant) === subject.tenant,
-      ),
-    })
-    const seen = await concerned()
-    if (seen.proposals.length + seen.shelves.length === 0) return 0
+  /** Those of the owners of whose content anything is there. */
+  async function owning(owners: ReadonlySet<string>): Promise<Set<string>> {
+    const found = new Set<string>()
+    for (const { proposal } of await storage.proposals({ owners })) found.add(ownerOf(learntFrom(proposal.provenance)))
+    for (const record of await storage.shelves()) {
+      if (!record.owned) continue
+      for (const { owner } of await storage.rowsBy(record, { owners })) found.add(owner)
+      for (const { replaced } of await storage.changes(record.name))
+        for (const { owner } of Object.values(replaced)) if (owners.has(owner)) found.add(owner)
+    }
+    return found
+  }
+
+  return async (all: readonly string[]): Promise<Forgotten> => {
+    // Noted first: a proposal of their content that is being made at the same time finds the note, and is removed.
+    await storage.noteForgotten(all)
+    const seen = await owning(new Set(all))
+    // A writer that died may have left their content where no record leads to it.
+    if (seen.size === 0 && !(await storage.hasLeftovers())) return { erased: 0, owned: seen }
     return storage.exclusive(async () => {
-      const { proposals, shelves } = await concerned()
+      const owners = new Set(all)
+      const owned = await owning(owners)
+      const proposals = await storage.proposals({ owners })
       let erased = proposals.length
-      for (const shelf of shelves) erased += await forgetOn(storage, shelf, owner)
+      for (const shelf of await storage.shelves()) if (shelf.owned) erased += await forgetOn(storage, shelf, owners)
       for (const proposal of proposals) await storage.removeProposal(proposal)
-      return erased
+      return { erased, owned }
     })
   }
 }
 
 /**
- * Removes a subject's versions from every item's history, as if they had never existed; resolves to how many items
+ * Removes subjects' versions from every item's history, as if they had never existed; resolves to how many items
  * showed one.
  */
-async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): Promise<number> {
+async function forgetOn(storage: Storage, record: ShelfRecord, owners: ReadonlySet<string>): Promise<number> {
   const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
-  const showing = await storage.rowsBy(record, { owner })
-  const logged = [...changes.values()].some(({ replaced }) => Object.values(replaced).some((it) => it.owner === owner))
+  const showing = await storage.rowsBy(record, { owners })
+  const isTheirs = ({ owner }: Pick<Version, 'owner'>) => owners.has(owner)
+  const logged = [...changes.values()].some(({ replaced }) => Object.values(replaced).some(isTheirs))
   if (showing.length === 0 && !logged) return 0
-  /** The newest version from before a change that is not the subject's content; null if there is none. */
+  /** The newest version from before a change that is not the subjects' content; null if there is none. */
   const beforeThat = (id: string, change: string): Version | null => {
     const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
-    return before?.owner === owner ? beforeThat(id, before.change) : before
+    return before !== null && isTheirs(before) ? beforeThat(id, before.change) : before
   }
   await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
-  const gone = goneVersions(changes.values(), showing, owner)
+  const gone = goneVersions(changes.values(), showing, isTheirs)
   for (const change of changes.values()) {
-    const all = Object.entries(change.replaced)
-    const kept = all.filter(([id]) => !gone.has(versionKey(change.id, id)))
+    const before = Object.entries(change.replaced)
+    const kept = before.filter(([id]) => !gone.has(versionKey(change.id, id)))
     const replaced = replacedWithout(
-      { replaced: kept.length === all.length ? change.replaced : Object.fromEntries(kept) },
-      (version) => version.owner === owner,
+      { replaced: kept.length === before.length ? change.replaced : Object.fromEntries(kept) },
+      isTheirs,
       (id, version) => beforeThat(id, version.change),
     )
     if (replaced !== change.replaced) await storage.putChange({ ...change, replaced })
@@ -59,16 +67,16 @@ async function forgetOn(storage: Storage, record: ShelfRecord, owner: string): P
   return showing.length
 }
 
-/** Keys of all the subject's versions, current or replaced: what each of them replaced is deleted from its change. */
+/** Keys of all the subjects' versions, current or replaced: what each of them replaced is deleted from its change. */
 function goneVersions(
   changes: Iterable<ChangeRecord>,
-  showing: readonly { id: string; change: string }[],
-  owner: string,
+  showing: readonly RowKey[],
+  isTheirs: (version: Version) => boolean,
 ): ReadonlySet<string> {
   const gone = new Set(showing.map(({ id, change }) => versionKey(change, id)))
   for (const { replaced } of changes)
     for (const [id, version] of Object.entries(replaced))
-      if (version.owner === owner) gone.add(versionKey(version.change, id))
+      if (isTheirs(version)) gone.add(versionKey(version.change, id))
   return gone
 }
 

@@ -1,4 +1,5 @@
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
 import { forgetting } from './forgetting.ts'
 import { toldOf } from './logged.ts'
@@ -12,7 +13,7 @@ import { takingBack } from './take-back.ts'
 import { undoing } from './undoing.ts'
 import { writing } from './writing.ts'
 
-export interface LibraryOptions extends ProposalBounds {
+export interface LibraryOptions extends ProposalBounds, Partial<DeletedOwners> {
   readonly embedder: Embedder
   /** ms since 1970. */
   readonly now: () => number
@@ -22,7 +23,7 @@ export interface LibraryOptions extends ProposalBounds {
 
 /** A library over any storage of rows: search, changes and their rollback, proposals. */
 export function libraryOver(storage: Storage, options: LibraryOptions): Library {
-  const { embedder, now, shared } = options
+  const { embedder, now, shared, deletedAmong = async () => new Set() } = options
   const legacy = splittingByTenant(storage)
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
@@ -39,7 +40,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
 
   return {
     embedder: embedder.name,
-    ...searching(storage, reading, { embedder, shared, ready }),
+    ...searching(storage, reading, { embedder, shared, deletedAmong, ready }),
     async prepare(shelves) {
       if (shelves.length === 0) return
       // What fails here fails again in the first search, which reports it.
@@ -60,6 +61,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
     ...undoing(storage, { now, ready: legacy.split }),
+    holdsAnything: storage.holdsAnything,
     forget: forgetting(storage),
     ...takingBack(storage, { now, ready: legacy.split }),
     async history(shelf) {
@@ -84,7 +86,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
         .filter((shelf) => shelf !== null)
         .sort((one, other) => (order(one) < order(other) ? -1 : 1))
     },
-    ...quarantine(storage, written, { ...options, ready: legacy.split }),
+    ...quarantine(storage, written, { ...options, deletedAmong, ready: legacy.split }),
     async close() {
       await storage.close()
       await embedder.close()

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { SubjectRef } from '../ports/library.ts'
+import type { Provenance, SubjectRef } from '../ports/library.ts'
 
 /** A part of a shelf: one tenant's items, or those that an operator added for no tenant in particular (`tenant` null). */
 export interface Place {
@@ -35,8 +35,15 @@ export function tableName(place: string): string {
 }
 
 /** A subject as a hash: safe in file names and filters, whatever its id is made of. */
-export function ownerOf({ tenant, id }: SubjectRef): string {
-  return hashOf(tenant, id).slice(0, 32)
+export function ownerOf({ tenant, id, kind }: SubjectRef): string {
+  // A post's is without its kind, as in libraries of versions that learnt from posts alone.
+  const parts = kind === 'post' ? [tenant, id] : [tenant, id, kind]
+  return hashOf(...parts).slice(0, 32)
+}
+
+/** The subject that was learnt from. */
+export function learntFrom({ tenant, subjectId, kind = 'post' }: Provenance): SubjectRef {
+  return { tenant, id: subjectId, kind }
 }
 
 export function hashOf(...parts: string[]): string {

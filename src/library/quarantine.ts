@@ -1,4 +1,5 @@
 import { OperatorError } from '../domain/errors.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
 import {
   contentId,
   type Item,
@@ -9,10 +10,10 @@ import {
   type Room,
 } from '../ports/library.ts'
 import { toldOf } from './logged.ts'
-import { changeId, hashOf, ownerOf, placeName, placeOf } from './names.ts'
+import { changeId, hashOf, learntFrom, ownerOf, placeName, placeOf } from './names.ts'
 import { textKey } from './same-text.ts'
 import { checkedName } from './shelf-reading.ts'
-import type { Storage } from './storage.ts'
+import type { ProposalRecord, Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 import type { writing } from './writing.ts'
 
@@ -28,7 +29,13 @@ export interface ProposalBounds {
 export function quarantine(
   storage: Storage,
   { write }: ReturnType<typeof writing>,
-  { now, ready, proposalsPerAuthor, newProposals }: ProposalBounds & { now: () => number; ready: () => Promise<void> },
+  {
+    now,
+    ready,
+    deletedAmong,
+    proposalsPerAuthor,
+    newProposals,
+  }: ProposalBounds & DeletedOwners & { now: () => number; ready: () => Promise<void> },
 ) {
   /** The limits on an author's proposals for a shelf. */
   async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
@@ -82,8 +89,7 @@ export function quarantine(
           const source = caseText === undefined ? '' : textKey(caseText)
           const record = { proposal: put, source, proposedAt: now() }
           await storage.putProposal(record)
-          const { subjectId } = put.provenance
-          if (await storage.wasForgotten(ownerOf({ tenant, id: subjectId }))) {
+          if (await wasDeleted(put)) {
             await storage.removeProposal(record)
             refused.push({ proposal: wanted, why: 'its subject was deleted meanwhile' })
           } else proposed.push(put)
@@ -93,8 +99,23 @@ export function quarantine(
     })
   }
 
+  async function wasDeleted({ provenance }: Proposal): Promise<boolean> {
+    const owner = ownerOf(learntFrom(provenance))
+    return (await storage.wasForgotten(owner)) || (await deletedAmong([owner])).has(owner)
+  }
+
+  /** Without those whose subject was deleted: they are erased soon. */
+  async function standing(records: readonly ProposalRecord[]): Promise<readonly ProposalRecord[]> {
+    const ownerIn = ({ proposal }: ProposalRecord) => ownerOf(learntFrom(proposal.provenance))
+    const deleted = await deletedAmong([...new Set(records.map(ownerIn))])
+    return records.filter((record) => !deleted.has(ownerIn(record)))
+  }
+
   async function named(ids: readonly string[]) {
-    const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, record: await storage.proposal(id) })))
+    const known = await Promise.all([...new Set(ids)].map((id) => storage.proposal(id)))
+    const left = await standing(known.filter((record) => record !== null))
+    const byId = new Map(left.map((record) => [record.proposal.id, record]))
+    const found = [...new Set(ids)].map((id) => ({ id, record: byId.get(id) ?? null }))
     const unknown = found.filter(({ record }) => record === null)
     if (unknown.length > 0) throw new OperatorError(`There is no proposal ${unknown.map(({ id }) => id).join(', ')}.`)
     return found.flatMap(({ record }) => (record === null ? [] : [record]))
@@ -102,11 +123,12 @@ export function quarantine(
 
   async function approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]> {
     await ready()
-    const open = (await named(ids)).filter(({ proposal }) => proposal.state !== 'approved')
+    const isOpen = ({ proposal }: ProposalRecord) => proposal.state !== 'approved'
+    const open = (await named(ids)).filter(isOpen)
     const made: LoggedChange[] = []
     for (const [name, wanted] of Map.groupBy(open, ({ proposal }) => placeName(placeFor(proposal)))) {
       const change = changeId(now())
-      let standing = wanted
+      let written: readonly ProposalRecord[] = wanted
       await write({
         place: placeOf(name),
         kind: 'approve',
@@ -116,11 +138,11 @@ export function quarantine(
         change,
         still: async () => {
           const now = await Promise.all(wanted.map(({ proposal }) => storage.proposal(proposal.id)))
-          standing = now.flatMap((record) => (record === null || record.proposal.state === 'approved' ? [] : [record]))
-          return standing.map(({ proposal, source }) => ({ ...itemOf(proposal), source }))
+          written = (await standing(now.filter((record) => record !== null))).filter(isOpen)
+          return written.map(({ proposal, source }) => ({ ...itemOf(proposal), source }))
         },
         written: async () => {
-          for (const record of standing)
+          for (const record of written)
             await storage.putProposal({ ...record, proposal: { ...record.proposal, state: 'approved', change } })
         },
       })
@@ -144,9 +166,9 @@ export function quarantine(
   }
 
   async function proposals(state?: Proposal['state']): Promise<Proposal[]> {
-    const records = await storage.proposals()
+    const records = await standing(await storage.proposals())
     return records
-      .sort((a, b) => a.proposedAt - b.proposedAt || (a.proposal.id < b.proposal.id ? -1 : 1))
+      .toSorted((a, b) => a.proposedAt - b.proposedAt || (a.proposal.id < b.proposal.id ? -1 : 1))
       .flatMap(({ proposal }) => (state === undefined || proposal.state === state ? [proposal] : []))
   }
 
@@ -159,5 +181,5 @@ function proposalId({ shelf, text, label, provenance }: NewProposal): string {
 }
 
 function itemOf({ text, label, metadata, provenance }: Proposal): Item {
-  return { text, label, metadata, subject: { tenant: provenance.tenant, id: provenance.subjectId } }
+  return { text, label, metadata, subject: learntFrom(provenance) }
 }

@@ -1,5 +1,6 @@
 import { RetryLaterError } from '../domain/errors.ts'
-import type { Found, Neighbour } from '../domain/library.ts'
+import type { Found, Neighbour, ShownItem } from '../domain/library.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
 import { contentId, type Embedder, type Search, type SubjectRef } from '../ports/library.ts'
 import { DEFAULT_TENANT, ownerOf, type Place, placeName } from './names.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
@@ -7,6 +8,7 @@ import type { ShelfReading } from './shelf-reading.ts'
 import { sourceKey } from './source-key.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
 
+const NOTHING_OWNED: readonly NearRow[] = []
 /** Extra rows that are read, since some may be held out; each further read asks for this many times as many. */
 const SPARE = 8
 const FURTHER = 4
@@ -15,9 +17,18 @@ const FURTHER = 4
 export function searching(
   storage: Pick<Storage, 'nearest'>,
   { read, shelfNow, problemOf }: ShelfReading,
-  { embedder, shared, ready }: { embedder: Embedder; shared: ReadonlySet<string>; ready: () => Promise<void> },
+  {
+    embedder,
+    shared,
+    deletedAmong,
+    ready,
+  }: { embedder: Embedder; shared: ReadonlySet<string>; ready: () => Promise<void> } & DeletedOwners,
 ) {
-  async function find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { tokens: number }> {
+  async function find(
+    wanted: Search,
+    subject: SubjectRef,
+    signal: AbortSignal,
+  ): Promise<Found & { tokens: number; shown?: readonly ShownItem[] }> {
     const { text, lang, shelves, k } = wanted
     const weak = embedder.weakFor(text, lang)
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
@@ -35,10 +46,14 @@ export function searching(
     const heldOut = heldOutFor(wanted, subject)
     const looked = shelves.map(async (shelf, at) => {
       const problem = problems[at] ?? null
-      return problem === null ? nearFor(shelf, tenant, vector, k, heldOut) : none(shelf, problem)
+      return problem === null
+        ? nearFor(shelf, tenant, vector, k, heldOut)
+        : { ...none(shelf, problem), owned: NOTHING_OWNED }
     })
     const found = await Promise.all(looked)
-    return { shelves: found, weak: weak ?? weakAmong(found), tokens }
+    const shown = found.flatMap(({ shelf, owned }) => owned.map(({ id, owner }) => ({ shelf, id, owner })))
+    const told = found.map(({ owned: _, ...looked }) => looked)
+    return { shelves: told, weak: weak ?? weakAmong(told), tokens, ...(shown.length === 0 ? {} : { shown }) }
   }
 
   /** The embedder may also be weak for the texts that were found: their vectors say as little as a weak question's. */
@@ -73,11 +88,12 @@ export function searching(
     const sum = (which: 'own' | 'nearDuplicates') => found.reduce((total, { excluded }) => total + excluded[which], 0)
     const excluded = { own: sum('own'), nearDuplicates: sum('nearDuplicates') }
     const passed = excluded.own + excluded.nearDuplicates === 0 ? {} : { excluded }
-    if (nearest.length > 0) return { shelf, neighbours: nearest.map(neighbourOf), problem: null, ...passed }
+    const owned = nearest.filter(({ owner }) => owner !== '')
+    if (nearest.length > 0) return { shelf, neighbours: nearest.map(neighbourOf), problem: null, ...passed, owned }
     const [problem = null] = found.flatMap((place) => place.problem ?? [])
     const holds = `holds nothing but the case itself${excluded.nearDuplicates === 0 ? '' : ' and its near-duplicates'}`
     const why = 'excluded' in passed ? holds : 'is empty'
-    return { shelf, neighbours: [], problem: problem ?? `the shelf "${shelf}" ${why}`, ...passed }
+    return { shelf, neighbours: [], problem: problem ?? `the shelf "${shelf}" ${why}`, ...passed, owned }
   }
 
   /** The nearest items of one place; null if it does not exist. What was learnt is shown only at its tenant's place. */
@@ -101,9 +117,12 @@ export function searching(
   ) {
     for (let limit = Math.ceil(k) + SPARE; ; limit *= FURTHER) {
       const near = await storage.nearest(record, vector, limit, loadedOnly)
+      const deleted = await deletedAmong([...new Set(near.flatMap(({ owner }) => (owner === '' ? [] : [owner])))])
       const rows: NearRow[] = []
       const excluded = { own: 0, nearDuplicates: 0 }
       for (const row of near) {
+        // It is erased soon, and the case itself is none the wiser.
+        if (deleted.has(row.owner)) continue
         const why = heldOut(row)
         if (why !== null) excluded[why]++
         else if (rows.push(row) >= k) break

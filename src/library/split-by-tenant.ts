@@ -1,5 +1,5 @@
 import { entryOf } from '../domain/entry-of.ts'
-import { ownerOf, placeName, placeOf, tableName } from './names.ts'
+import { learntFrom, ownerOf, placeName, placeOf, tableName } from './names.ts'
 import { type ChangeRecord, type Row, type ShelfRecord, type Storage, type Version, versionOf } from './storage.ts'
 
 /**
@@ -16,7 +16,7 @@ export function splittingByTenant(storage: Storage) {
     if (!(await storage.shelves()).some(isMixed)) return
     await storage.exclusive(async () => {
       const proposals = (await storage.proposals()).map(({ proposal }) => proposal.provenance)
-      const tenants = new Map(proposals.map(({ tenant, subjectId }) => [ownerOf({ tenant, id: subjectId }), tenant]))
+      const tenants = new Map(proposals.map((from) => [ownerOf(learntFrom(from)), from.tenant]))
       for (const record of await storage.shelves()) if (isMixed(record)) await splitShelf(record, tenants)
     })
   }

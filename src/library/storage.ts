@@ -24,6 +24,9 @@ export interface Row extends Version {
   readonly vector: Float32Array
 }
 
+/** What names a row's version. */
+export type RowKey = Pick<Row, 'id' | 'change' | 'owner'>
+
 /** A row found near a vector. */
 export interface NearRow extends Omit<Row, 'vector'> {
   /** Cosine similarity, -1 to 1. */
@@ -88,9 +91,13 @@ export class DamagedFiles extends Error {
  * has just been replaced: then the shelf's record names the new one.
  */
 export interface Storage {
-  /** Runs `work` while no other writer of any process does. */
+  /** Runs `work` while no other writer of any process does. What a dead writer left unfinished is removed first. */
   exclusive<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Whether a writer, dead or at work, has left anything that no record names. It is gone when `exclusive` next resolves. */
+  hasLeftovers(): Promise<boolean>
 
+  /** Whether any shelf or proposal was ever put here. */
+  holdsAnything(): Promise<boolean>
   shelf(name: string): Promise<ShelfRecord | null>
   shelves(): Promise<ShelfRecord[]>
   putShelf(record: ShelfRecord): Promise<void>
@@ -101,8 +108,8 @@ export interface Storage {
   countRead(record: ShelfRecord): Promise<number>
   /** The rows with these content ids that are on the shelf. */
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
-  /** Content ids and changes of the rows that a change made or a subject owns. */
-  rowsBy(record: ShelfRecord, by: { change: string } | { owner: string }): Promise<{ id: string; change: string }[]>
+  /** Content ids, changes and owners of the rows that a change made or these owners own. */
+  rowsBy(record: ShelfRecord, by: { change: string } | { owners: ReadonlySet<string> }): Promise<RowKey[]>
   /** Content ids of the rows that are some subject's content. */
   ownedRows(record: ShelfRecord): Promise<string[]>
   /** The nearest first; with `loadedOnly`, none that is a subject's content. */
@@ -124,17 +131,17 @@ export interface Storage {
   removeChange(id: string): Promise<void>
 
   proposal(id: string): Promise<ProposalRecord | null>
-  proposals(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]>
+  proposals(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }): Promise<ProposalRecord[]>
   /** The author and time of every proposal; these never change. */
   proposed(): Promise<Proposed[]>
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
 
   /**
-   * Notes, by its hash, that a subject was forgotten, for proposals of its content that are being made at the same
+   * Notes, by their hashes, that subjects were forgotten, for proposals of their content that are being made at the same
    * time.
    */
-  noteForgotten(owner: string): Promise<void>
+  noteForgotten(owners: readonly string[]): Promise<void>
   /** Whether that was noted within the last day. */
   wasForgotten(owner: string): Promise<boolean>
 

@@ -25,12 +25,23 @@ export class StoreSuspended extends Error {
   }
 }
 
+/**
+ * The case can't be taken over now: it was shown content of a subject that was deleted since, which is being erased from it, or
+ * it waits to go on without that.
+ */
+export class CaseWithheld extends Error {
+  constructor() {
+    super('case withheld: what it was shown was deleted')
+    this.name = 'CaseWithheld'
+  }
+}
+
 /** An unpublished case: open, or concluded while its verdict waits for Kafka. */
 export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
 }
 
-/** What a case restarts with after comments of its thread were deleted. */
+/** What a case restarts with after comments of its thread, or what it was shown of other subjects, were deleted. */
 export interface CaseRestart {
   readonly record: CaseRecord
   /** The answers that it keeps. */
@@ -39,6 +50,8 @@ export interface CaseRestart {
   readonly lostCalls: readonly LostCall[]
   /** The thread's version that it restarts on; the restart fails if the thread has changed since. */
   readonly version: number
+  /** It goes on only when it is released (`Erasures.release`). */
+  readonly withheld?: boolean
   /** The thread's version that it sees now; null keeps the stored one, if this process can't know it. */
   readonly seen: number | null
 }
@@ -46,9 +59,12 @@ export interface CaseRestart {
 /** What a caller has of a case: its record, and the answers of its run. */
 export type KnownCase = Pick<TakenCase, 'run' | 'record' | 'journal'>
 
+/** Whose case it is, and which protocol's. */
+export type CaseSubject = Pick<CaseRecord, 'protocol' | 'tenant' | 'subjectId' | 'kind'>
+
 /** What became of an answer, and how many answers the journal has. */
 export interface Journaled {
-  readonly outcome: 'stored' | 'exists' | 'stale'
+  readonly outcome: 'stored' | 'exists' | 'stale' | 'deleted'
   readonly answers: number
   /** The case, if this answer took it over. */
   readonly taken?: TakenCase
@@ -64,13 +80,16 @@ export interface RoundEnd {
 export interface CaseStore {
   /**
    * Takes the case over: raises its epoch in one atomic step. Null if it isn't open (concluded, deleted, unknown). What a
-   * caller already knows of this run, its record and some answers, is not read again. Throws {@link StoreSuspended}.
+   * caller already knows of this run, its record and some answers, is not read again. Throws {@link StoreSuspended} or
+   * {@link CaseWithheld}.
    */
   take(caseId: string, known?: KnownCase): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
   /** Whether the case is open in this run, and the ask has no answer. */
   isOpen(caseId: string, run: number, key: string): Promise<boolean>
+  /** Whether the case may neither go on nor out ({@link CaseWithheld}): then none of its questions is sent. */
+  isWithheld(caseId: string): Promise<boolean>
   /** Reads an unpublished case without taking it over; null if there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
   /**
@@ -86,14 +105,22 @@ export interface CaseStore {
    * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
    * open. `answers` is how many the run has now; of several that are written at once, exactly one sees the last number.
    * The stored answer that ends its round takes the case over in the same step, if `end` is given and the store can be
-   * trusted.
+   * trusted. If the entry shows content of subjects, it is noted that this case, of `shownTo`, was shown it
+   * (`Erasures.shownTo`); if one of them has been deleted, nothing is done: `deleted`.
    */
-  answer(caseId: string, run: number, key: string, entry: JournalEntry, end?: RoundEnd): Promise<Journaled>
+  answer(
+    caseId: string,
+    run: number,
+    key: string,
+    entry: JournalEntry,
+    end?: RoundEnd,
+    shownTo?: CaseSubject,
+  ): Promise<Journaled>
   /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**
    * Ends the case: puts verdict and transcript into the outbox and keeps `carry` for the next revision, in one atomic step
-   * that does nothing and returns false unless `epoch` is the latest and the case is open.
+   * that does nothing and returns false unless `epoch` is the latest, and the case is open and not withheld.
    */
   conclude(
     record: CaseRecord,
@@ -132,7 +159,10 @@ export type OutboxEntry =
 /** Holds entries from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {
   putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
-  /** Up to `limit` entries, in order, for this publisher only; waits at most `waitMs` for the first. */
+  /**
+   * Up to `limit` entries, in order, for this publisher only; waits at most `waitMs` for the first. The verdict of a case
+   * that is withheld is not among them: it is held back, and its case can be restarted as if nobody had taken it.
+   */
   next(publisher: string, limit: number, waitMs: number): Promise<OutboxEntry[]>
   /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Lookup } from '../domain/ask.ts'
-import type { Found } from '../domain/library.ts'
+import type { Found, ShownItem } from '../domain/library.ts'
 import { normalized } from '../domain/normalized.ts'
+import type { SubjectKind } from '../domain/thread.ts'
 
 /** The subject that some content belongs to. */
 export interface SubjectRef {
   readonly tenant: string
   readonly id: string
+  /** A post and a reply may have the same id. */
+  readonly kind: SubjectKind
 }
 
 /** An item to be put on a shelf; its id is derived from its text, so that the same text twice is one item. */
@@ -76,6 +79,8 @@ export interface LoggedChange extends Change {
 export interface Provenance {
   readonly tenant: string
   readonly subjectId: string
+  /** What the subject is; a post if left out. */
+  readonly kind?: SubjectKind | undefined
   readonly protocol: string
   readonly verdictId: string
   /** The person who gave the feedback. */
@@ -162,6 +167,17 @@ export interface Proposing {
   readonly refused: readonly { readonly proposal: NewProposal; readonly why: string }[]
 }
 
+/** What a search found; `shown` are the items of it that are some subject's content. */
+export type FoundFor = Found & { readonly shown?: readonly ShownItem[] }
+
+/** What was erased of subjects. */
+export interface Forgotten {
+  /** How many proposals and shown items. */
+  readonly erased: number
+  /** The owners of whose content anything was there, also in the history alone. */
+  readonly owned: ReadonlySet<string>
+}
+
 /** Turns texts into vectors of one length. */
 export interface Embedder {
   /** Identifies the embedder: vectors of two embedders are never compared. */
@@ -194,9 +210,9 @@ export interface Library {
    * The `k` nearest items of each shelf, without those that came from `subject` or from the same item of a data set,
    * have the same text, or were learnt from a case with the same text; `excluded` counts what was left out. Two texts
    * are the same if they differ only in case, width, white space, invisible characters or image marks, or because one
-   * was cut. Never throws for a shelf that is missing, empty or of another embedder: `problem` names it.
+   * was cut. Content of deleted subjects is not found either. Never throws for a shelf that is missing, empty or of another embedder: `problem` names it.
    */
-  find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<Found & { readonly tokens: number }>
+  find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<FoundFor & { readonly tokens: number }>
   /**
    * Begins to load what the first search of these shelves needs, if one of them exists; resolves when it has begun. Never
    * throws: a search does.
@@ -252,8 +268,13 @@ export interface Library {
   approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]>
   /** Throws an `OperatorError` that names ids that are unknown, or already approved: roll back the change of those. */
   reject(ids: readonly string[], by: string): Promise<void>
-  /** Erases every item, logged version and proposal with this subject's content, from the disk too. Returns how many. */
-  forget(subject: SubjectRef): Promise<number>
+  /** Whether it holds, or has held, any shelf or proposal; false also where its folder is missing. */
+  holdsAnything(): Promise<boolean>
+  /**
+   * Erases every item, logged version and proposal with these subjects' content, from the disk too. Subjects are named by
+   * their owner hash (`ownerOf`). Locks nothing, and changes no shelf, if none of them owns anything. Repeatable.
+   */
+  forget(owners: readonly string[]): Promise<Forgotten>
   close(): Promise<void>
 }
 

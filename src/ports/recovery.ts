@@ -25,6 +25,8 @@ export interface RecoveryStore {
     forgotten: number,
     published: Iterable<Pick<PublishedRevision, 'protocol' | 'revision'>>,
   ): Promise<unknown>
+  /** Notes that a subject was deleted, so that shelves and cases lose what they hold of it. */
+  noteDeleted(ref: ThreadRef): Promise<unknown>
   /** Notes that this revision has seen all of the thread's `version`; does nothing if either has changed meanwhile. */
   settle(
     ref: ThreadRef,

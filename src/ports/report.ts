@@ -12,6 +12,7 @@ export const ERROR_SOURCES = [
   'budgets',
   'bullmq',
   'clock',
+  'erasure',
   'gateway',
   'kafka',
   'kafkajs',
@@ -81,6 +82,16 @@ export const REDIS_FAULTS = [
   'sentinels',
 ] as const
 export type RedisFault = (typeof REDIS_FAULTS)[number]
+
+/** What deleted subjects are erased from, besides their own threads: shelves of the library, and cases that were shown them. */
+export const ERASED_FROM = ['shelves', 'cases'] as const
+type ErasedFrom = (typeof ERASED_FROM)[number]
+
+/** How much waits, and how long the oldest of it has waited; 0 if nothing does. */
+export interface WaitingCount {
+  readonly waiting: number
+  readonly oldestSeconds: number
+}
 
 /** Where something waits longer than the objective allows: unread, as a thread that is due, an open case, or an unpublished record. */
 export const OVERDUE_AT = ['kafka', 'due', 'open', 'outbox'] as const
@@ -155,6 +166,12 @@ export interface Events {
   'case:fenced': { caseId: string }
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
+  /** What was learnt from deleted subjects was erased from the shelves. */
+  'shelves:erased': { subjects: number; items: number }
+  /** Cases were cleaned of what they were shown of a deleted subject; those that were not published begin again. */
+  'cases:cleaned': { cases: number; restarted: number }
+  /** What waits to be erased. */
+  'erasures:counted': Readonly<Record<ErasedFrom, WaitingCount>>
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
   'ask:started': Ids & { protocol: string; stage: string; waitSeconds: number }
   'ask:ended': Ids & { protocol: string; stage: string; seconds: number; outcome: AskOutcome }

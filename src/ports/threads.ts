@@ -159,7 +159,8 @@ export interface ThreadStore {
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
    * Erases the thread's content everywhere in the store, with its cases, their journals and their unpublished records,
-   * and leaves a tombstone. `retraction` makes the verdict and transcript that retract each protocol's last revision.
+   * and leaves a tombstone. Notes in the same step that the subject was deleted (`Erasures`), for what shelves and other
+   * cases hold of it; a repeated deletion does so again. `retraction` makes the verdict and transcript that retract each protocol's last revision.
    * They are published after a verdict that a publisher already has, and instead of one that none has.
    */
   deletePost(
@@ -180,12 +181,13 @@ export interface ThreadStore {
     },
   ): Promise<boolean>
   /**
-   * Links a reply to a post, so that it is erased when the post is deleted; false, with nothing noted, if the post is
-   * already deleted.
+   * Links a reply to a post, so that it is erased when the post is deleted. With nothing noted, `deleted` if the post
+   * already is, and `full` if `most` other replies are linked to it.
    */
-  linkReply(post: ThreadRef, reply: ThreadRef): Promise<boolean>
-  /** The replies linked to a post. */
-  repliesTo(post: ThreadRef): Promise<ThreadRef[]>
+  linkReply(post: ThreadRef, reply: ThreadRef, most: number): Promise<'linked' | 'deleted' | 'full'>
+  /** Some of the replies that are linked to a post. */
+  repliesTo(post: ThreadRef, limit: number): Promise<ThreadRef[]>
+  unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>
   /**
    * Threads whose due time is at or before `until` (stream time). Tenants take turns: the tenant with the fewest open
    * cases is next, counting each returned thread as one, with its earliest thread. `maxOpen` is the most cases that one

@@ -63,7 +63,7 @@ export async function restoreRevisions(
   return { revisions, givenUp }
 }
 
-/** Keeps only the revision numbers of expired subjects. */
+/** Keeps only the revision numbers of expired subjects, and whether they were deleted. */
 export async function endThreads(
   run: Run,
   subjects: ReadonlyMap<string, PublishedSubject>,
@@ -71,6 +71,9 @@ export async function endThreads(
 ): Promise<void> {
   await sideBySide(run, [...over], async ([key, forgotten]) => {
     const subject = subjects.get(key)
-    if (subject !== undefined) await run.store.end(subject.ref, forgotten, subject.last.values())
+    if (subject === undefined) return
+    await run.store.end(subject.ref, forgotten, subject.last.values())
+    // Its deletion is not read again, and the shelves may not have been erased when the store was lost.
+    if ([...subject.last.values()].some(({ deleted }) => deleted)) await run.store.noteDeleted(subject.ref)
   })
 }

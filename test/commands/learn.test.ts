@@ -22,6 +22,7 @@ import { type FeedbackMessage, feedbackMessage } from '../../src/domain/messages
 import { snapshot } from '../../src/domain/thread.ts'
 import { noUsage, transcript, verdict } from '../../src/domain/verdict.ts'
 import type { Gateway, Settled } from '../../src/gateway/gateway.ts'
+import { ownerOf } from '../../src/library/names.ts'
 import type { Library } from '../../src/ports/library.ts'
 import { makeCurations } from '../../src/protocols/make.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
@@ -103,6 +104,20 @@ describe('the learner', () => {
   const outcomes = async (feedback: readonly FeedbackMessage[], by = make()) =>
     (await learn(feedback, by)).map(({ outcome }) => outcome)
   const whyOf = (learnt: Learnt | undefined) => (learnt !== undefined && 'why' in learnt ? learnt.why : undefined)
+
+  it('says of what it learns from a reply that it is one: a post may have the same id', async () => {
+    const replies = protocolNamed('safety', { labels: ['unsafe', 'safe'], learns: 'cases', subject: 'reply' })
+    const by = learner({
+      protocols: [replies],
+      known: new Set(['safety']),
+      ...{ library, gateway, curations: makeCurations(plainFence), clock: Date.now },
+      settings: { all: false, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
+    })
+    expect(await outcomes([say('known-1', 'safe')], by)).toEqual(['proposed'])
+    const ownerOfKind = (kind: 'post' | 'reply') => ownerOf({ tenant: 'default', id: 'known-1', kind })
+    expect(await library.forget([ownerOfKind('post')])).toEqual({ erased: 0, owned: new Set() })
+    expect(await library.forget([ownerOfKind('reply')])).toEqual({ erased: 1, owned: new Set([ownerOfKind('reply')]) })
+  })
 
   it('proposes what the curator distils from a case whose verdict was wrong, with where it came from', async () => {
     const by = make()

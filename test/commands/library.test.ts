@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
+import { loadSettings, PROJECT } from '../../config/load.ts'
 import { command as dropShelf } from '../../src/commands/library/drop.ts'
 import { command as libraryHistory } from '../../src/commands/library/history.ts'
 import {
@@ -47,6 +47,8 @@ describe('the library, by command', () => {
   const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
     library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5, ...LEARNING },
     openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
+    // None is set.
+    redis: loadSettings({}).redis,
   })
   const io = () => ({
     terminal: {

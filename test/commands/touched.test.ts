@@ -123,7 +123,7 @@ describe('verdicts that a precedent touched', () => {
     const library = libraryOf(settings(), Date.now)
     const shown = async (tenant: string) => {
       const wanted = { text: 'knives', shelves: ['precedents'], k: 1 }
-      return (await library.find(wanted, { tenant, id: 'x' }, io().signal)).shelves[0]?.neighbours.length
+      return (await library.find(wanted, { tenant, id: 'x', kind: 'post' }, io().signal)).shelves[0]?.neighbours.length
     }
     expect([await shown('acme'), await shown('beta')]).toEqual([0, 1])
     await library.close()

@@ -61,7 +61,7 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
 }
 
 const OWN = ['consumer:watched', 'slots:counted']
-const SHARED = ['stage:backlog', 'protocol:watched', 'state:counted', 'capacity:used']
+const SHARED = ['stage:backlog', 'protocol:watched', 'state:counted', 'erasures:counted', 'capacity:used']
 let shared: ReturnType<typeof lease>
 beforeEach(() => {
   shared = lease()

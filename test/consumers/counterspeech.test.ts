@@ -58,8 +58,10 @@ const scorer: Protocol = {
   },
 }
 
+const MOST_REPLIES = 3
+
 function taking(judges: readonly Protocol[] = [scorer]) {
-  const { threads } = memoryStores(() => NOW)
+  const { threads, outbox } = memoryStores(() => NOW)
   const asked: { ref: ThreadRef; post: Post }[] = []
   const routes: Pick<Router, 'of'> = {
     of(ref, post) {
@@ -73,9 +75,13 @@ function taking(judges: readonly Protocol[] = [scorer]) {
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     rules: { ...RULES, textChars: 200 },
     clock: () => NOW,
+    outbox,
+    maxReplies: MOST_REPLIES,
+    report: () => {},
   })
   return {
     threads,
+    outbox,
     asked,
     intake,
     async take(...values: readonly object[]) {
@@ -84,7 +90,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
         if (!one.ok) throw new Error(one.detail)
         return one
       })
-      return intake.take(read)
+      return intake.take(read, async () => {})
     },
   }
 }
@@ -143,10 +149,24 @@ describe('counterspeech', () => {
     const { threads, take } = taking()
     const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
     expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
-    expect(await threads.repliesTo(post)).toEqual([reply('r1')])
+    expect(await threads.repliesTo(post, 9)).toEqual([reply('r1')])
     await threads.deletePost(post, () => ({ caseId: '', verdict: '', transcript: '' }))
     expect(await take(replyJson({ id: 'r2', postId: 'p1' }))).toEqual(['deleted'])
     expect(await threads.read(reply('r2'))).toBeNull()
+  })
+
+  it('goes to dead letters where its post has as many as can be erased with it, an edit of a known one excepted', async () => {
+    const { threads, outbox, take } = taking()
+    const ids = ['r1', 'r2', 'r3', 'r4']
+    const said = ids.map((id) => replyJson({ id, postId: 'p1' }))
+    expect(await take(...said)).toEqual(['judged', 'judged', 'judged', 'dead-letter'])
+    expect(await take(replyJson({ id: 'r2', postId: 'p1', text: 'Once more.' }))).toEqual(['updated'])
+    expect(await threads.read(reply('r4'))).toBeNull()
+    const [letter] = await outbox.next('one', 9, 0)
+    expect(letter?.kind === 'dead-letter' && JSON.parse(letter.letter)).toMatchObject({
+      reason: 'unjudgeable',
+      detail: 'its post has 3 replies already (threads.maxReplies)',
+    })
   })
 
   it('goes when it is deleted, which needs none of its words, and stays gone', async () => {
@@ -183,9 +203,9 @@ describe('counterspeech', () => {
     })
     const deletion = readMessage(incoming({ id: 'p1', createdAt: CREATED, deleted: true }), postMessage, LIMITS, NOW)
     if (!deletion.ok) throw new Error(deletion.detail)
-    expect(await takePosts([deletion])).toEqual(['deleted'])
+    expect(await takePosts([deletion], async () => {})).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
-    expect(await threads.linkReply(post, reply('r2'))).toBe(false)
+    expect(await threads.linkReply(post, reply('r2'), 9)).toBe('deleted')
     expect(erased).toEqual(['p1', 'r1'])
   })
 

@@ -102,7 +102,7 @@ describe('the intake', () => {
     }
     const erase = (ref: ThreadRef) => threads.deletePost(ref, retractionOf(ref))
     const noted = <Message extends { createdAt: number }>(name: string, one: Intake<Message>): TopicIntake =>
-      topicIntake({ ...one, take: (read) => step(name, () => one.take(read)) })
+      topicIntake({ ...one, take: (read, heartbeat) => step(name, () => one.take(read, heartbeat)) })
     taking = intake({
       reader: hand.reader,
       intakes: new Map([

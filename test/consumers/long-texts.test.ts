@@ -25,7 +25,7 @@ async function taken(post: object, comment: object) {
     const from = { topic, partition: 0, offset: '0', key: 'k', value: bytes, headers: {}, timestamp: NOW }
     const read = readMessage(from, intake.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
     if (!read.ok) throw new Error(read.detail)
-    await intake.take([read])
+    await intake.take([read], async () => {})
   }
   await take(
     posts({ ...shared, routes, checkpoints, erase: (ref) => threads.deletePost(ref, retractionOf(ref)) }),

@@ -1,11 +1,12 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ReadOk } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import type { PostMessage } from '../../src/domain/messages.ts'
 import { samplingRanks } from '../../src/domain/sampling-rank.ts'
+import type { ThreadRef } from '../../src/domain/thread.ts'
 import { router } from '../../src/engine/routes.ts'
-import { HOUR, postOf, RULES, said, T0, thread } from '../contracts/samples.ts'
+import { HOUR, postOf, RULES, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { judgeOnce, readThread, type Stores } from '../contracts/stores.ts'
 import { protocolNamed } from '../support/parts.ts'
 
@@ -24,7 +25,7 @@ test('an edit under a key that would not draw its post leaves a judged thread it
     })
     const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
-    return intake.take([{ message, from } as unknown as ReadOk<PostMessage>])
+    return intake.take([{ message, from } as unknown as ReadOk<PostMessage>], async () => {})
   }
   const keys = Array.from({ length: 50 }, (_, at) => `key ${at}`)
   const isDrawn = (key: string) => routesUnder(key).of(thread('p'), postOf(thread('p'))).length === 1
@@ -40,4 +41,78 @@ test('an edit under a key that would not draw its post leaves a judged thread it
 
   const unseen = keys.find((id) => routesUnder(other).of(thread(id), postOf(thread(id))).length === 0) ?? ''
   expect(await take(other, unseen, '1')).toEqual(['unrouted'])
+})
+
+describe('deletions', () => {
+  const deletion = (postId: string, more: object = { deleted: true }) =>
+    ({
+      message: { id: postId, tenant: 'default', createdAt: T0, ...more },
+      from: { topic: 'posts', partition: 0, offset: '1', timestamp: T0 },
+    }) as unknown as ReadOk<PostMessage>
+
+  function deleting(change: { erase?: (ref: ThreadRef) => Promise<void> } = {}) {
+    const stores = memoryStores(() => T0)
+    const erased: string[] = []
+    const heartbeats = { sent: 0 }
+    const intake = posts({
+      threads: stores.threads,
+      routes: router([protocolNamed('rumor')], {}, samplingRanks('key')),
+      async erase(ref) {
+        await change.erase?.(ref)
+        erased.push(`${ref.kind} ${ref.postId}`)
+        return stores.threads.deletePost(ref, retractionOf(ref))
+      },
+      rules: RULES,
+      checkpoints: { counts: [], ages: [], finalAge: HOUR },
+      clock: () => T0,
+    })
+    const heartbeat = async () => {
+      heartbeats.sent++
+    }
+    return { stores, erased, heartbeats, take: (...read: ReadOk<PostMessage>[]) => intake.take(read, heartbeat) }
+  }
+
+  test('of different posts are not waited for one by one, and each has its outcome, in order', async () => {
+    let [inWork, most] = [0, 0]
+    const { take, heartbeats } = deleting({
+      async erase() {
+        most = Math.max(most, ++inWork)
+        await new Promise((resolve) => setImmediate(resolve))
+        inWork--
+      },
+    })
+    const many = Array.from({ length: 120 }, (_, nth) => deletion(`p${nth}`))
+    expect(new Set(await take(...many))).toEqual(new Set(['deleted']))
+    expect(most).toBe(50)
+    expect(heartbeats.sent).toBe(3)
+  })
+
+  test('keep their order with what else is said of the same post', async () => {
+    const { take, stores } = deleting()
+    const words = deletion('p1', { text: 'words' })
+    const outcomes = await take(words, deletion('p2'), deletion('p1'), deletion('p1'), words, deletion('p3'))
+    expect(outcomes).toEqual(['judged', 'deleted', 'deleted', 'duplicate', 'deleted', 'deleted'])
+    expect((await stores.threads.read(thread('p1')))?.post ?? null).toBeNull()
+  })
+
+  test('of a post with many replies erase these in pages, with a heartbeat each, and go on where they broke off', async () => {
+    const replies = 130
+    let left = 75
+    const { stores, take, erased, heartbeats } = deleting({
+      async erase({ kind }) {
+        if (kind === 'reply' && left-- === 0) throw new Error('killed')
+      },
+    })
+    for (let nth = 0; nth < replies; nth++)
+      await stores.threads.linkReply(thread('p1'), thread(`r${nth}`, 'default', 'reply'), replies)
+    await expect(take(deletion('p1'))).rejects.toThrow('killed')
+    expect(heartbeats.sent).toBe(1)
+    left = Number.POSITIVE_INFINITY
+    const before = erased.length
+    expect(await take(deletion('p1'))).toEqual(['duplicate'])
+    expect(new Set(erased).size).toBe(replies + 1)
+    // The first page is not erased again.
+    expect(erased.length - before).toBe(1 + replies - 50)
+    expect(await stores.threads.repliesTo(thread('p1'), 9)).toEqual([])
+  })
 })

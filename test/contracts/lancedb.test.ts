@@ -1,6 +1,15 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -10,6 +19,7 @@ import { makeEmbedder } from '../../src/adapters/embedders/make.ts'
 import { lanceLibrary } from '../../src/adapters/lancedb/library.ts'
 import { lanceTables } from '../../src/adapters/lancedb/tables.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
+import { ownerOf } from '../../src/library/names.ts'
 import type { Row } from '../../src/library/storage.ts'
 import type { Embedder, Library } from '../../src/ports/library.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
@@ -169,7 +179,7 @@ describe('the library, in LanceDB', () => {
     expect(await library.shelves()).toEqual([])
     expect(await library.history()).toEqual([])
     expect(await library.proposals()).toEqual([])
-    expect(await library.forget(nobody)).toBe(0)
+    expect((await library.forget([ownerOf(nobody)])).erased).toBe(0)
     expect(existsSync(path)).toBe(false)
   })
 
@@ -180,16 +190,39 @@ describe('the library, in LanceDB', () => {
       `import { localEmbedder } from ${sourceOf('src/adapters/embedders/local.ts')}
        import { lanceLibrary } from ${sourceOf('src/adapters/lancedb/library.ts')}
        const library = lanceLibrary({ path: ${JSON.stringify(path)}, embedder: localEmbedder(), now: Date.now, proposalsPerAuthor: 1, shared: new Set() })
-       await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, { tenant: '', id: '' }, new AbortController().signal)
-       await library.forget({ tenant: 'default', id: 'p1' })
+       await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, { tenant: '', id: '', kind: 'post' }, new AbortController().signal)
+       await library.forget(['no owner'])
        const native = process.report.getReport().sharedObjects.filter((file) => file.includes('lancedb'))
        if (native.length > 0) process.exitCode = 1`,
     )
     expect((await once(fork(script), 'exit'))[0]).toBe(0)
   })
 
+  it('waits for no other writer to forget who owns nothing', async () => {
+    const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
+    const library = open()
+    await library.add('animals', [item('a fox', 'wild', { subject })], 'ann', signal)
+    // Another process writes.
+    writeFileSync(join(path, 'lock'), 'its token')
+    const nobodies = Array.from({ length: 2_000 }, (_, nth) => ownerOf({ ...subject, id: `nobody ${nth}` }))
+    expect(await library.forget(nobodies)).toEqual({ erased: 0, owned: new Set() })
+    expect(readFileSync(join(path, 'lock'), 'utf8')).toBe('its token')
+    rmSync(join(path, 'lock'))
+  })
+
+  it('removes what a writer left that was killed while it erased a subject, also when nothing else is left of that', async () => {
+    const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
+    const library = open()
+    await library.add('animals', [item('a fox', 'wild')], 'ann', signal)
+    const left = [join(path, 'vectors', 'animals.0000.lance'), join(path, 'proposals', 'one.json.new')]
+    mkdirSync(join(path, 'proposals'))
+    for (const file of left) writeFileSync(file, 'words of p1')
+    expect(await library.forget([ownerOf(subject)])).toEqual({ erased: 0, owned: new Set() })
+    expect(traces(path, 'words of p1')).toEqual([])
+  })
+
   it('leaves nothing of a subject on the disk', async () => {
-    const p1 = { tenant: 'default', id: 'p1' }
+    const p1 = { tenant: 'default', id: 'p1', kind: 'post' as const }
     const library = open()
     const reader = open()
     const others = Array.from({ length: 200 }, (_, index) => item(`a common fox ${index}`, 'wild'))
@@ -216,7 +249,7 @@ describe('the library, in LanceDB', () => {
       expect(traces(path, secret), secret).not.toEqual([])
     expect(await texts(reader, 'secretone fox here', 1)).toEqual(['secretone fox'])
 
-    expect(await library.forget(p1)).toBe(4)
+    expect((await library.forget([ownerOf(p1)])).erased).toBe(4)
     for (const secret of ['secretone', 'secrettwo', 'secretthree', 'secretfour', 'secretfive', 'secretsix'])
       expect(traces(path, secret), secret).toEqual([])
     expect(await library.shelves()).toMatchObject([
@@ -247,9 +280,9 @@ describe('the library, in LanceDB', () => {
     let writing = true
     const written = (async () => {
       for (let index = 0; index < 50; index++) {
-        const subject = { tenant: 'default', id: `p${index}` }
+        const subject = { tenant: 'default', id: `p${index}`, kind: 'post' as const }
         await writer.add('animals', [item(`fox ${index}`, 'wild', { subject })], 'ann', signal)
-        if (index % 10 === 0) await writer.forget(subject)
+        if (index % 10 === 0) await writer.forget([ownerOf(subject)])
       }
       writing = false
     })()

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OperatorError } from '../../src/domain/errors.ts'
 import type { LibraryOptions } from '../../src/library/library.ts'
+import { ownerOf } from '../../src/library/names.ts'
+import type { DeletedOwners } from '../../src/ports/erasures.ts'
 import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/ports/library.ts'
 import { embed } from '../../src/tools/understudy/embeddings.ts'
 
@@ -16,6 +18,7 @@ export type MakeLibrary = (options: {
   proposalsPerAuthor: number
   newProposals: LibraryOptions['newProposals']
   shared: ReadonlySet<string>
+  deletedAmong: DeletedOwners['deletedAmong']
 }) => Promise<OpenLibrary>
 
 /** Texts that share words lie near each other; counts its calls, and how often it was prepared. */
@@ -42,7 +45,7 @@ export function wordEmbedder(
   }
 }
 
-export const nobody: SubjectRef = { tenant: 'default', id: 'nobody' }
+export const nobody: SubjectRef = { tenant: 'default', id: 'nobody', kind: 'post' as const }
 export const signal = new AbortController().signal
 export const item = (text: string, label: string, more: Partial<Item> = {}): Item => ({
   text,
@@ -62,15 +65,18 @@ export function libraryContract(name: string, make: MakeLibrary): void {
     let open: OpenLibrary
     let library: Library
     let now = Date.UTC(2026, 0, 1)
+    let deleted: Set<string>
 
     beforeEach(async () => {
       embedder = wordEmbedder()
+      deleted = new Set()
       open = await make({
         embedder,
         now: () => ++now,
         proposalsPerAuthor: 3,
         newProposals: NEW,
         shared: new Set(['common']),
+        deletedAmong: async (owners) => new Set(owners.filter((owner) => deleted.has(owner))),
       })
       library = open.library
     })
@@ -198,16 +204,16 @@ export function libraryContract(name: string, make: MakeLibrary): void {
     })
 
     it('never finds the same text, nor what was learnt from it, nor what came from the subject, and still finds k', async () => {
-      const p1 = { tenant: 'default', id: "p'1" }
+      const p1 = { tenant: 'default', id: "p'1", kind: 'post' as const }
       await add([
         item('fox one', 'wild'),
         item('fox two', 'wild', { subject: p1 }),
-        item('fox two too', 'wild', { subject: { tenant: 'default', id: "p'2" } }),
+        item('fox two too', 'wild', { subject: { tenant: 'default', id: "p'2", kind: 'post' as const } }),
         item('a summary of fox one', 'wild', { caseText: 'Fox  ONE' }),
         item('fox three', 'wild'),
         item('ｆｏｘ four', 'wild'),
       ])
-      await add([item('fox of another tenant', 'wild', { subject: { tenant: 'other', id: "p'1" } })])
+      await add([item('fox of another tenant', 'wild', { subject: { tenant: 'other', id: "p'1", kind: 'post' } })])
       const texts = async (text: string, subject: SubjectRef) =>
         (await library.find({ text, shelves: ['animals'], k: 3 }, subject, signal)).shelves[0]?.neighbours
           .map((it) => it.text)
@@ -309,7 +315,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
     })
 
     it('finds k items however many nearer ones are passed over', async () => {
-      const p1 = { tenant: 'default', id: 'p1' }
+      const p1 = { tenant: 'default', id: 'p1', kind: 'post' as const }
       const own = Array.from({ length: 60 }, (_, at) => item(`fox fox fox ${at}`, 'wild', { subject: p1 }))
       await add([...own, item('a fox in the yard', 'wild'), item('an owl in the yard', 'wild')])
       const { shelves } = await library.find({ text: 'fox fox', shelves: ['animals'], k: 2 }, p1, signal)
@@ -433,7 +439,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(others).toEqual([])
       expect(change).toMatchObject({ kind: 'approve', by: 'eve', shelf: 'animals', added: 2 })
       expect(await look('fox')).toEqual([['a tame fox: pet', 'a tame owl: pet']])
-      expect(await look('fox', { tenant: 'default', id: 'p1' })).toEqual([
+      expect(await look('fox', { tenant: 'default', id: 'p1', kind: 'post' as const })).toEqual([
         'the shelf "animals" holds nothing but the case itself',
       ])
       expect(await library.proposals('approved')).toMatchObject([{ change: change?.id }, { change: change?.id }])
@@ -487,7 +493,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
         signal,
       )
     }
-    const subjectOf = (tenant: string, id = 'nobody'): SubjectRef => ({ tenant, id })
+    const subjectOf = (tenant: string, id = 'nobody'): SubjectRef => ({ tenant, id, kind: 'post' })
 
     it.each(['acme', 'Acme', 'a.c_m-e', 'constructor', '__proto__', 'toString', '..', 'CON'])(
       'shows what was learnt of a case of %s to that tenant alone, whatever others say of the same text',
@@ -507,7 +513,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
             { tenant: 'beta', items: 1 },
           ]),
         )
-        expect(await library.forget(subjectOf(name, 'p1'))).toBe(2)
+        expect((await library.forget([ownerOf(subjectOf(name, 'p1'))])).erased).toBe(2)
         expect(await look('fox', subjectOf(name))).toEqual(['the shelf "animals" is empty'])
         expect(await look('fox', subjectOf('beta'))).toEqual([['a tame fox: wild']])
       },
@@ -679,24 +685,72 @@ export function libraryContract(name: string, make: MakeLibrary): void {
     })
 
     it("forgets a subject's items, proposals and earlier versions, and nobody else's", async () => {
-      const p1 = { tenant: 'default', id: 'p1' }
-      const p2 = { tenant: 'default', id: 'p2' }
-      expect(await library.forget({ tenant: 'default', id: 'p0' })).toBe(0)
+      const p1 = { tenant: 'default', id: 'p1', kind: 'post' as const }
+      const p2 = { tenant: 'default', id: 'p2', kind: 'post' as const }
+      expect((await library.forget([ownerOf({ tenant: 'default', id: 'p0', kind: 'post' as const })])).erased).toBe(0)
       await add([item('a fox', 'wild', { subject: p1 }), item('a dog', 'wild', { subject: p2 }), item('a cat', 'pet')])
       const over = await add([item('a cat', 'wild', { subject: p1 }), item('a dog', 'pet', { subject: p1 })])
       const after = await add([item('a dog', 'late', { subject: p2 })])
       const { proposed } = await library.propose([proposal('an owl'), proposal('a bat', {}, 'bob', 'p2')])
       expect(proposed).toHaveLength(2)
 
-      expect(await library.forget(p1)).toBe(3)
+      expect((await library.forget([ownerOf(p1)])).erased).toBe(3)
       expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: late'])
       expect((await library.proposals()).map(({ text }) => text)).toEqual(['a bat'])
       await library.rollback(after.id)
       expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: wild'])
       await library.rollback(over.id)
       expect((await look('fox dog cat')).flat().sort()).toEqual(['a cat: pet', 'a dog: wild'])
-      expect(await library.forget(p1)).toBe(0)
-      expect(await library.forget(p2)).toBe(2)
+      expect((await library.forget([ownerOf(p1)])).erased).toBe(0)
+      expect((await library.forget([ownerOf(p2)])).erased).toBe(2)
+    })
+
+    it('forgets many subjects in one go, and says which of them owned anything, in the history too', async () => {
+      const of = (id: string, kind: 'post' | 'reply' = 'post') => ({ tenant: 'default', id, kind })
+      const subject = (id: string) => ({ subject: of(id) })
+      await add([item('a fox', 'wild', subject('p1')), item('a dog', 'wild', subject('p2')), item('a cat', 'pet')])
+      await add([item('a dog', 'pet', subject('p3'))])
+      await library.propose([proposal('an owl', {}, 'bob', 'p4')])
+      await add([item('a hen', 'pet', { subject: of('p1', 'reply') })])
+      const owners = ['p1', 'p2', 'p4', 'p5', 'p6'].map((id) => ownerOf(of(id)))
+      // The dog of p2 stands in the history alone.
+      expect(await library.forget(owners)).toEqual({
+        erased: 2,
+        owned: new Set([owners[0], owners[1], owners[2]]),
+      })
+      expect((await look('fox dog cat owl hen')).flat().sort()).toEqual(['a cat: pet', 'a dog: pet', 'a hen: pet'])
+      expect(await library.forget(owners)).toEqual({ erased: 0, owned: new Set() })
+      expect(await library.forget([ownerOf(of('p1', 'reply'))])).toMatchObject({ erased: 1 })
+    })
+
+    it('shows and proposes nothing of who was deleted, before it is erased, and names the owners of what it shows', async () => {
+      const p1 = { tenant: 'default', id: 'p1', kind: 'post' as const }
+      const p2 = { ...p1, id: 'p2' }
+      await add([
+        item('a fox', 'wild', { subject: p1 }),
+        item('a red fox', 'wild', { subject: p2 }),
+        item('foxes', 'pet'),
+      ])
+      const { proposed } = await library.propose([
+        proposal('an owl', {}, 'bob', 'p1'),
+        proposal('a bat', {}, 'bob', 'p2'),
+      ])
+      expect(proposed).toHaveLength(2)
+      const shown = async (subject = nobody) => {
+        const found = await library.find({ text: 'one fox', shelves: ['animals'], k: 3 }, subject, signal)
+        return found.shown?.map(({ shelf, owner }) => [shelf, owner]) ?? []
+      }
+      expect((await shown()).sort()).toEqual([p1, p2].map((one) => ['animals', ownerOf(one)]).sort())
+      deleted.add(ownerOf(p1))
+      expect(await shown()).toEqual([['animals', ownerOf(p2)]])
+      expect((await look('one fox')).flat().sort()).toEqual(['a red fox: wild', 'foxes: pet'])
+      expect((await library.proposals()).map(({ text }) => text)).toEqual(['a bat'])
+      const { refused } = await library.propose([proposal('one more owl', {}, 'bob', 'p1')])
+      expect(refused.map(({ why }) => why)).toEqual(['its subject was deleted meanwhile'])
+      await expect(library.approve([proposed[0]?.id ?? ''], 'eve', signal)).rejects.toThrow(OperatorError)
+      await library.approve([proposed[1]?.id ?? ''], 'eve', signal)
+      deleted.add(ownerOf(p2))
+      expect((await look('fox bat owl')).flat()).toEqual(['foxes: pet'])
     })
 
     it('does not put on the shelf what was forgotten while it was being approved', async () => {
@@ -704,7 +758,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       const slow = open.with({
         ...wordEmbedder(),
         async embed(texts, signal) {
-          await library.forget({ tenant: 'default', id: 'p1' })
+          await library.forget([ownerOf({ tenant: 'default', id: 'p1', kind: 'post' as const })])
           return wordEmbedder().embed(texts, signal)
         },
       })
@@ -715,7 +769,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
 
     it('takes no proposal for a subject that was forgotten while its case was with the curator', async () => {
       await library.propose([proposal('a tame fox', {}, 'bob', 'p2')])
-      expect(await library.forget({ tenant: 'default', id: 'p1' })).toBe(0)
+      expect((await library.forget([ownerOf({ tenant: 'default', id: 'p1', kind: 'post' as const })])).erased).toBe(0)
       const { proposed, refused } = await library.propose([
         proposal('a fox of p1', {}, 'bob', 'p1'),
         proposal('a fox of p3', {}, 'bob', 'p3'),

@@ -3,6 +3,7 @@ import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
+import { shownContract } from './shown.ts'
 import type { MakeStores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
@@ -24,4 +25,5 @@ takeoverContract('in memory', make)
 caseStoreContract('in memory', make)
 outboxContract('in memory', make)
 erasureContract('in memory', make)
+shownContract('in memory', make)
 streamMarksContract('in memory', make)

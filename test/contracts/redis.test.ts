@@ -5,9 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import type { Settings } from '../../config/schema.ts'
 import { publisher } from '../../producers/publisher.ts'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
+import { redisErasures } from '../../src/adapters/redis/erasures.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOf } from '../../src/adapters/redis/lua.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
@@ -15,6 +18,9 @@ import { redisOutbox } from '../../src/adapters/redis/outbox.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { secretOf } from '../../src/adapters/redis/shared-key.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
+import { knownDeletions } from '../../src/composition/redis.ts'
+import { RetryLaterError } from '../../src/domain/errors.ts'
+import { ownerOf } from '../../src/library/names.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
@@ -23,6 +29,7 @@ import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { outboxContract } from './outbox.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
+import { shownContract } from './shown.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
@@ -200,6 +207,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
       clock,
     }),
     marks: redisMarks(client, keys),
+    erasures: redisErasures(client, keys),
     async pass(ms) {
       now += ms
       await sleep(ms)
@@ -236,6 +244,30 @@ takeoverContract('in Redis', make)
 caseStoreContract('in Redis', make)
 outboxContract('in Redis', make)
 erasureContract('in Redis', make)
+shownContract('in Redis', make)
+
+describe('a command on the library', () => {
+  const url = () => server.settings.REDIS_URL ?? ''
+  const settings = (change: Partial<Settings['redis']>) => ({ redis: { ...loadSettings({}).redis, ...change } })
+
+  it('knows from Redis what was deleted, and asks it for nothing else', async () => {
+    const prefix = `test-${randomUUID()}`
+    const owner = ownerOf({ tenant: 'default', id: 'p1', kind: 'post' })
+    const known = knownDeletions(settings({ url: url(), prefix }))
+    expect(await known.deletedAmong([owner])).toEqual(new Set())
+    await redisErasures(client, keysUnder(prefix)).note(thread('p1'))
+    expect(await known.deletedAmong([owner, 'another'])).toEqual(new Set([owner]))
+    await known.close()
+  })
+
+  it('fails where Redis is set and does not answer, and knows of nothing where none is set', async () => {
+    const away = knownDeletions(settings({ url: `redis://127.0.0.1:${await freePort()}` }))
+    expect(await away.deletedAmong([])).toEqual(new Set())
+    await expect(away.deletedAmong(['an owner'])).rejects.toThrow(RetryLaterError)
+    await away.close()
+    expect(await knownDeletions(settings({})).deletedAmong(['an owner'])).toEqual(new Set())
+  })
+})
 streamMarksContract('in Redis', make)
 
 describe('in Redis', () => {

@@ -1,6 +1,7 @@
 import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CaseStore, Outbox, TakenCase } from '../../src/ports/cases.ts'
+import type { Erasures } from '../../src/ports/erasures.ts'
 import type { StreamMarks, ThreadState, ThreadStore } from '../../src/ports/threads.ts'
 import { endOf, recordOf } from './samples.ts'
 
@@ -10,6 +11,7 @@ export interface Stores {
   readonly cases: CaseStore
   readonly outbox: Outbox
   readonly marks: StreamMarks
+  readonly erasures: Erasures
   /** Lets this much time pass, for the clock that was handed in and for the server's own. */
   pass(ms: number): Promise<void>
   /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */

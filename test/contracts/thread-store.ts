@@ -836,17 +836,27 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       const [one, two] = [thread('r1', 'default', 'reply'), thread('r2', 'default', 'reply')]
 
       it('are noted, each once, by the post that they answer', async () => {
-        for (const reply of [one, two, one]) expect(await stores.threads.linkReply(p1, reply)).toBe(true)
-        const noted = new Set((await stores.threads.repliesTo(p1)).map(({ postId, kind }) => `${kind} ${postId}`))
+        for (const reply of [one, two, one]) expect(await stores.threads.linkReply(p1, reply, 2)).toBe('linked')
+        const noted = new Set((await stores.threads.repliesTo(p1, 9)).map(({ postId, kind }) => `${kind} ${postId}`))
         expect(noted).toEqual(new Set(['reply r1', 'reply r2']))
-        expect(await stores.threads.repliesTo(thread('p2'))).toEqual([])
-        expect(await stores.threads.repliesTo(thread('p1', 'other'))).toEqual([])
+        expect(await stores.threads.repliesTo(thread('p2'), 9)).toEqual([])
+        expect(await stores.threads.repliesTo(thread('p1', 'other'), 9)).toEqual([])
+      })
+
+      it('are linked up to a bound, and make room when they are unlinked', async () => {
+        expect(await stores.threads.linkReply(p1, one, 1)).toBe('linked')
+        expect(await stores.threads.linkReply(p1, two, 1)).toBe('full')
+        expect(await stores.threads.linkReply(p1, one, 1)).toBe('linked')
+        expect(await stores.threads.linkReply(p1, two, 2)).toBe('linked')
+        expect(await stores.threads.repliesTo(p1, 1)).toHaveLength(1)
+        await stores.threads.unlinkReplies(p1, [one])
+        expect(await stores.threads.repliesTo(p1, 9)).toEqual([two])
       })
 
       it('are refused by one that was deleted', async () => {
         await stores.threads.deletePost(p1, retractionOf(p1))
-        expect(await stores.threads.linkReply(p1, one)).toBe(false)
-        expect(await stores.threads.repliesTo(p1)).toEqual([])
+        expect(await stores.threads.linkReply(p1, one, 2)).toBe('deleted')
+        expect(await stores.threads.repliesTo(p1, 9)).toEqual([])
       })
     })
 

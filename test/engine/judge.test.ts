@@ -1008,7 +1008,9 @@ describe('a look into the library', () => {
       usage: { calls: 0, promptTokens: 7 },
       models: { library: 'e' },
     })
-    expect(asked).toEqual([{ text: 'the words', shelves: ['a', 'b'], k: 2, subject: { tenant: 'default', id: 'P' } }])
+    expect(asked).toEqual([
+      { text: 'the words', shelves: ['a', 'b'], k: 2, subject: { tenant: 'default', id: 'P', kind: 'post' } },
+    ])
     expect(requests).toEqual([])
     expect(argued.turns).toMatchObject([{ stage: 'word', role: 'library', messages: [], calls: [] }])
     expect(JSON.stringify(argued.turns[0]?.answer)).toContain('text of a1')

@@ -71,6 +71,7 @@ function runOf(change: Partial<Run> = {}): Run {
       },
       end: async (ref) => void steps.push(`end ${ref.postId}`),
       settle: async (ref) => void steps.push(`settle ${ref.postId}`),
+      noteDeleted: async (ref) => void steps.push(`deleted ${ref.postId}`),
     },
     hold: {
       async hold() {
@@ -131,6 +132,21 @@ describe('a recovery', () => {
     expect(await stores.threads.read(thread('old'))).toBeNull()
     expect((await stores.threads.read(thread('new')))?.comments).toHaveLength(1)
     expect([...(await stores.marks.read()).keys()].sort()).toEqual(['comments/0', 'posts/0'])
+  })
+
+  it('notes of a subject that is over that it was deleted: its deletion is not read again', async () => {
+    put('posts', { id: 'old', text: 'long ago', createdAt: at(T0) })
+    put('posts', { id: 'old', deleted: true, createdAt: at(T0) })
+    put('posts', { id: 'other', text: 'long ago', createdAt: at(T0) })
+    put('verdicts', { ...verdictOn('old', T0 + 2 * HOUR), label: null, decidedBy: 'deleted', degraded: ['deleted'] })
+    put('verdicts', verdictOn('other', T0 + 2 * HOUR))
+    const monthLater = NOW + 30 * 24 * HOUR
+    await recoverStore(runOf({ clock: () => monthLater }))
+    expect(steps.filter((step) => step.startsWith('deleted') || step.startsWith('end')).sort()).toEqual([
+      'deleted old',
+      'end old',
+      'end other',
+    ])
   })
 
   it('looks at a post that is nothing but an image as intake does', async () => {

@@ -166,7 +166,7 @@ export function runOn(
         })
       }
       case 'link':
-        return threads.linkReply(ref, thread(`r${step.reply}`, ref.tenant, 'reply'))
+        return threads.linkReply(ref, thread(`r${step.reply}`, ref.tenant, 'reply'), 3)
     }
   }
 

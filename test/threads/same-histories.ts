@@ -106,7 +106,7 @@ async function readingOf({ threads, cases, outbox }: Readable, inTurn: boolean) 
     outbox.size(),
     cases.countOpen(),
     cases.idle(0, 100),
-    Promise.all(REFS.map((ref) => threads.repliesTo(ref))),
+    Promise.all(REFS.map((ref) => threads.repliesTo(ref, 99))),
   ])
   return {
     // Before the post has come there is no checkpoint.

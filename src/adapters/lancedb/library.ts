@@ -35,13 +35,18 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
   const farewells = farewellFiles(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
 
-  /** Removes what a dead writer left unfinished: tables that no shelf names. */
-  async function sweep(): Promise<void> {
+  /** What writers have not finished, or not removed: tables that no shelf names, files that have not replaced others. */
+  async function leftovers(): Promise<string[]> {
     const named = new Set((await shelves.all()).map(({ table }) => `${table}.lance`))
-    for (const folder of await namesIn(vectors))
-      if (!named.has(folder)) await rm(join(vectors, folder), { recursive: true, force: true })
+    const left = (await namesIn(vectors)).filter((table) => !named.has(table)).map((table) => join(vectors, table))
     for (const folder of [join(path, 'shelves'), join(path, 'changes'), join(path, 'proposals')])
-      for (const file of await namesIn(folder)) if (file.endsWith('.new')) await rm(join(folder, file), { force: true })
+      left.push(...(await namesIn(folder)).filter((file) => file.endsWith('.new')).map((file) => join(folder, file)))
+    return left
+  }
+
+  /** Removes what a dead writer left. */
+  async function sweep(): Promise<void> {
+    for (const left of await leftovers()) await rm(left, { recursive: true, force: true })
   }
 
   async function removeTable(name: string): Promise<void> {
@@ -63,6 +68,9 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
       return mine
     },
 
+    hasLeftovers: async () => (await leftovers()).length > 0,
+    // The folders stay when what was in them is gone.
+    holdsAnything: async () => (await namesIn(path)).some((name) => name === 'shelves' || name === 'proposals'),
     shelf: shelves.read,
     shelves: shelves.all,
     putShelf: shelves.put,
@@ -75,7 +83,9 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     countRead: ({ table }) => tables.countRead(table),
     rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : orDamage(tables.rows(table, ids))),
     rowsBy: ({ table }, by) =>
-      orDamage('change' in by ? tables.rowsBy(table, 'change', by.change) : tables.rowsBy(table, 'owner', by.owner)),
+      orDamage(
+        'change' in by ? tables.rowsBy(table, 'change', [by.change]) : tables.rowsBy(table, 'owner', [...by.owners]),
+      ),
     ownedRows: ({ table }) => orDamage(tables.ownedRows(table)),
     nearest: ({ table }, vector, limit, loadedOnly) => tables.nearest(table, vector, limit, loadedOnly),
     putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { ownerOf } from '../../library/names.ts'
+import { SUBJECT_KINDS } from '../../domain/thread.ts'
+import { learntFrom, ownerOf } from '../../library/names.ts'
 import {
   type ChangeHead,
   type ChangeRecord,
@@ -102,6 +103,7 @@ const proposalRecord: z.ZodType<ProposalRecord> = z.object({
     provenance: z.object({
       tenant: z.string(),
       subjectId: z.string(),
+      kind: z.enum(SUBJECT_KINDS).optional(),
       protocol: z.string(),
       verdictId: z.string(),
       by: z.string(),
@@ -126,7 +128,14 @@ export function proposalFiles(folder: string) {
       .digest('hex')
       .slice(0, 16)
   const nameOf = ({ proposal: { id, shelf, provenance } }: ProposalRecord) =>
-    `${ownerOf({ tenant: provenance.tenant, id: provenance.subjectId })}.${authorOf(shelf, provenance.by)}.${id}`
+    `${ownerOf(learntFrom(provenance))}.${authorOf(shelf, provenance.by)}.${id}`
+
+  function wantedBy(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }) {
+    if (of === undefined) return () => true
+    if ('owners' in of) return (name: string) => of.owners.has(name.slice(0, name.indexOf('.')))
+    const mark = `.${authorOf(of.shelf, of.by)}.`
+    return (name: string) => name.includes(mark)
+  }
 
   /** By file name, so that each file is read for it only once. */
   const seen = new Map<string, Proposed>()
@@ -146,9 +155,9 @@ export function proposalFiles(folder: string) {
       const name = (await files.names()).find((known) => known.endsWith(`.${id}`))
       return name === undefined ? null : files.read(name)
     },
-    async all(of?: { shelf: string; by: string } | { owner: string }): Promise<ProposalRecord[]> {
-      const mark = of === undefined ? '' : 'owner' in of ? `${of.owner}.` : `.${authorOf(of.shelf, of.by)}.`
-      const names = (await files.names()).filter((name) => name.includes(mark))
+    async all(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }): Promise<ProposalRecord[]> {
+      const isWanted = wantedBy(of)
+      const names = (await files.names()).filter(isWanted)
       const records: ProposalRecord[] = []
       for (const name of names) {
         const record = await files.read(name)
@@ -170,11 +179,11 @@ export function farewellFiles(folder: string, now: () => number) {
   const dayOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10)}.log`
   const recent = () => Array.from({ length: NOTED_DAYS }, (_, back) => dayOf(now() - back * DAY_MS))
   return {
-    async note(owner: string): Promise<void> {
-      if ((await namesIn(dirname(folder))).length === 0) return
+    async note(owners: readonly string[]): Promise<void> {
+      if (owners.length === 0 || (await namesIn(dirname(folder))).length === 0) return
       const kept = recent()
       for (const old of await namesIn(folder)) if (!kept.includes(old)) await rm(join(folder, old), { force: true })
-      await appendLine(join(folder, dayOf(now())), owner)
+      await appendLine(join(folder, dayOf(now())), owners.join('\n'))
     },
     async has(owner: string): Promise<boolean> {
       const logs = await Promise.all(recent().map((day) => textOf(join(folder, day))))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { NearRow, Row } from '../../library/storage.ts'
+import type { NearRow, Row, RowKey } from '../../library/storage.ts'
 
 const metadata = z
   .string()
@@ -20,7 +20,7 @@ const withVector = withoutVector.extend({
     (value) => typeof value === 'object' && value !== null && Symbol.iterator in value,
   ),
 })
-const key = z.object({ id: z.string(), change: z.string() })
+const key = z.object({ id: z.string(), change: z.string(), owner: z.string() })
 
 /** All columns but the vector. */
 export const COLUMNS = Object.keys(withoutVector.shape)
@@ -39,7 +39,7 @@ export function nearRowOf(read: unknown): NearRow {
   return { ...row, similarity: 1 - _distance }
 }
 
-export function keyOf(read: unknown): { id: string; change: string } {
+export function keyOf(read: unknown): RowKey {
   return key.parse(read)
 }
 

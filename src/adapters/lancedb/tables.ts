@@ -1,4 +1,4 @@
-import type { NearRow, Row, Version } from '../../library/storage.ts'
+import type { NearRow, Row, RowKey, Version } from '../../library/storage.ts'
 import { namesIn } from './files.ts'
 import { CONSISTENT_WITHIN, openTables } from './open-tables.ts'
 import { type ResidentBounds, residentTables } from './resident.ts'
@@ -10,7 +10,7 @@ const FRAGMENTS = 32
 const KEEP_VERSIONS_MS = 10 * 60_000
 /** Rows copied in one step. */
 const COPY_CHUNK = 1_024
-/** Ids in one filter. */
+/** Values in one filter. */
 const FILTER_CHUNK = 1_024
 
 /** A shelf of 8,000 texts of 512 numbers each is searched in memory; the shelves of a service are, up to four of these. */
@@ -57,14 +57,19 @@ export function lanceTables(folder: string, bounds: ResidentBounds = RESIDENT) {
       return found
     },
 
-    async rowsBy(name: string, column: 'change' | 'owner', value: string) {
+    async rowsBy(name: string, column: 'change' | 'owner', values: readonly string[]) {
       const table = await tables.newest(name)
-      const rows: unknown[] = await table
-        .query()
-        .where(`\`${column}\` = ${literal(value)}`)
-        .select(KEY_COLUMNS)
-        .toArray()
-      return rows.map(keyOf)
+      const found: RowKey[] = []
+      for (let at = 0; at < values.length; at += FILTER_CHUNK) {
+        const chunk = values.slice(at, at + FILTER_CHUNK).map(literal)
+        const rows: unknown[] = await table
+          .query()
+          .where(`\`${column}\` IN (${chunk.join(', ')})`)
+          .select(KEY_COLUMNS)
+          .toArray()
+        found.push(...rows.map(keyOf))
+      }
+      return found
     },
 
     async ownedRows(name: string): Promise<string[]> {

@@ -12,6 +12,8 @@ export interface KeptCase {
   /** The outbox entry of its verdict, once concluded. */
   readonly entry: string | null
   readonly unworked: boolean
+  /** It lost what was deleted, and waits to go on. */
+  readonly withheld: boolean
   /** When it was opened or last taken, ms. */
   readonly touched: number
   readonly journal: ReadonlyMap<string, JournalEntry>
@@ -23,7 +25,8 @@ export type CaseTable = Map<string, KeptCase>
 
 export function openedCase(record: CaseRecord): KeptCase {
   return {
-    ...{ record, epoch: 0, run: 0, status: 'open', entry: null, unworked: false, touched: record.openedAt },
+    ...{ record, epoch: 0, run: 0, status: 'open', entry: null, unworked: false, withheld: false },
+    touched: record.openedAt,
     journal: new Map(),
     lostCalls: [],
   }

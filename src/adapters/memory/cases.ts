@@ -1,12 +1,26 @@
-import type { CaseRestart, CaseStore, LostCall, TakenCase, UnpublishedCase } from '../../ports/cases.ts'
+import {
+  type CaseRestart,
+  type CaseStore,
+  CaseWithheld,
+  type LostCall,
+  type TakenCase,
+  type UnpublishedCase,
+} from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { eraseInFlight, leaveCarry, mayRestart, restart } from '../../threads/revisions.ts'
 import { type CaseTable, type KeptCase, threadOf } from './case-table.ts'
+import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
 import type { ThreadTable } from './thread-table.ts'
 
 /** Cases and their journals in memory. */
-export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: OutboxEntries, clock: Clock): CaseStore {
+export function memoryCases(
+  cases: CaseTable,
+  threads: ThreadTable,
+  entries: OutboxEntries,
+  erasures: MemoryErasures,
+  clock: Clock,
+): CaseStore {
   const openCase = (id: string): KeptCase | null => {
     const kept = cases.get(id)
     return kept?.status === 'open' ? kept : null
@@ -23,6 +37,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
   return {
     async take(id) {
       const kept = openCase(id)
+      if (kept !== null && erasures.isWithheld(kept)) throw new CaseWithheld()
       return kept === null ? null : takeOver(kept)
     },
     async peek(id) {
@@ -32,6 +47,10 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
     isOpen: async (id, run, key) => {
       const kept = openCase(id)
       return kept?.run === run && !kept.journal.has(key)
+    },
+    async isWithheld(id) {
+      const kept = cases.get(id)
+      return kept !== undefined && erasures.isWithheld(kept)
     },
     async unpublished(id) {
       const kept = cases.get(id)
@@ -65,12 +84,15 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
     async answer(id, run, key, entry, end) {
       const kept = openCase(id)
       if (kept?.run !== run) return { outcome: 'stale', answers: 0 }
+      if (erasures.areDeleted(entry.shown ?? [])) return { outcome: 'deleted', answers: 0 }
       const known = kept.journal.get(key)
       const journal = known === undefined ? new Map(kept.journal).set(key, entry) : kept.journal
       const stored = known === undefined || JSON.stringify(known) === JSON.stringify(entry)
       const journaled = { outcome: stored ? 'stored' : 'exists', answers: journal.size } as const
       cases.set(id, { ...kept, journal })
-      if (!stored || end === undefined || journal.size < end.endsAt) return journaled
+      if (stored) erasures.noteShown(kept.record, entry.shown ?? [])
+      if (erasures.isWithheld({ ...kept, journal }) || !stored || end === undefined || journal.size < end.endsAt)
+        return journaled
       return { ...journaled, taken: takeOver({ ...kept, journal }) }
     },
     async loseCalls(id, calls) {
@@ -80,7 +102,7 @@ export function memoryCases(cases: CaseTable, threads: ThreadTable, entries: Out
     async conclude(record, epoch, { verdict, transcript, carry }) {
       const { id, protocol } = record
       const kept = openCase(id)
-      if (kept?.epoch !== epoch) return false
+      if (kept?.epoch !== epoch || erasures.isWithheld(kept)) return false
       const left = { protocol, carry: carry === null ? null : (JSON.parse(carry) as unknown) }
       threads.step(threadOf(record), (thread) => ({ thread: leaveCarry(thread, left), outcome: null }))
       const entry = entries.put({ kind: 'verdict', caseId: id, verdict, transcript })
@@ -131,7 +153,11 @@ function erased(kept: KeptCase): KeptCase {
   return { ...kept, record, status: 'erased', journal: new Map(), lostCalls: [] }
 }
 
-function restarted(kept: KeptCase, { record, journal, lostCalls }: CaseRestart, now: number): KeptCase {
+function restarted(
+  kept: KeptCase,
+  { record, journal, lostCalls, withheld = false }: CaseRestart,
+  now: number,
+): KeptCase {
   return {
     ...kept,
     record,
@@ -139,7 +165,8 @@ function restarted(kept: KeptCase, { record, journal, lostCalls }: CaseRestart, 
     run: kept.run + 1,
     status: 'open',
     entry: null,
-    touched: kept.status === 'concluded' ? now : kept.touched,
+    touched: kept.status === 'concluded' || withheld ? now : kept.touched,
+    withheld: kept.withheld || withheld,
     journal: new Map(journal),
     lostCalls: withCalls(kept.lostCalls, lostCalls),
   }

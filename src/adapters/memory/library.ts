@@ -1,5 +1,5 @@
 import { type LibraryOptions, libraryOver } from '../../library/library.ts'
-import { ownerOf, tableName } from '../../library/names.ts'
+import { learntFrom, ownerOf, tableName } from '../../library/names.ts'
 import {
   type ChangeRecord,
   type ProposalRecord,
@@ -24,9 +24,10 @@ export function memoryLibrary(
     proposalsPerAuthor = 100,
     newProposals = { perAuthor: 1_000, perTenant: 10_000, perMs: 86_400_000 },
     shared = new Set(),
+    deletedAmong = async () => new Set(),
   }: MemoryLibraryOptions = {},
 ): Library {
-  return libraryOver(storage, { embedder, now, proposalsPerAuthor, newProposals, shared })
+  return libraryOver(storage, { embedder, now, proposalsPerAuthor, newProposals, shared, deletedAmong })
 }
 
 export function memoryStorage(): Storage {
@@ -50,6 +51,8 @@ export function memoryStorage(): Storage {
       return mine
     },
 
+    hasLeftovers: async () => false,
+    holdsAnything: async () => shelves.size + proposals.size > 0,
     shelf: async (name) => shelves.get(name) ?? null,
     shelves: async () => [...shelves.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     async putShelf(record) {
@@ -68,7 +71,7 @@ export function memoryStorage(): Storage {
     },
     async rowsBy(record, by) {
       const rows = [...rowsOf(record).values()]
-      return rows.filter((row) => ('change' in by ? row.change === by.change : row.owner === by.owner))
+      return rows.filter((row) => ('change' in by ? row.change === by.change : by.owners.has(row.owner)))
     },
     ownedRows: async (record) => [...rowsOf(record).values()].flatMap(({ id, owner }) => (owner === '' ? [] : [id])),
     async nearest(record, vector, limit, loadedOnly) {
@@ -121,7 +124,7 @@ export function memoryStorage(): Storage {
     async proposals(of) {
       return [...proposals.values()].filter(({ proposal: { shelf, provenance } }) => {
         if (of === undefined) return true
-        if ('owner' in of) return ownerOf({ tenant: provenance.tenant, id: provenance.subjectId }) === of.owner
+        if ('owners' in of) return of.owners.has(ownerOf(learntFrom(provenance)))
         return shelf === of.shelf && provenance.by === of.by
       })
     },
@@ -135,8 +138,8 @@ export function memoryStorage(): Storage {
       proposals.delete(record.proposal.id)
     },
 
-    async noteForgotten(owner) {
-      forgotten.add(owner)
+    async noteForgotten(owners) {
+      for (const owner of owners) forgotten.add(owner)
     },
     wasForgotten: async (owner) => forgotten.has(owner),
 

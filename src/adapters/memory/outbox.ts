@@ -3,6 +3,7 @@ import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { publish } from '../../threads/revisions.ts'
 import { type CaseTable, threadOf } from './case-table.ts'
+import type { MemoryErasures } from './erasures.ts'
 import type { ThreadTable } from './thread-table.ts'
 
 /** An erased entry is waited for this many times longer than an entry that another publisher can adopt and send. */
@@ -84,8 +85,22 @@ export function outboxEntries(clock: Clock): OutboxEntries {
 }
 
 /** The outbox in memory. */
-export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: ThreadTable, clock: Clock): Outbox {
+export function memoryOutbox(
+  entries: OutboxEntries,
+  cases: CaseTable,
+  threads: ThreadTable,
+  erasures: Pick<MemoryErasures, 'isWithheld'>,
+  clock: Clock,
+): Outbox {
   const { waiting, inHand, followers } = entries
+
+  /** Whether it is not to be sent; then it is taken out of the outbox, as if nobody had taken it. */
+  function mustStay(entry: OutboxEntry): boolean {
+    const kept = entry.kind === 'verdict' ? cases.get(entry.caseId) : undefined
+    if (kept === undefined || kept.entry !== entry.id || !erasures.isWithheld(kept)) return false
+    cases.set(kept.record.id, { ...kept, entry: null })
+    return true
+  }
 
   /**
    * A verdict was published, or erased permanently: what follows it is published, and its protocol may open the next
@@ -110,7 +125,7 @@ export function memoryOutbox(entries: OutboxEntries, cases: CaseTable, threads: 
     },
     async next(publisher, limit, waitMs) {
       if (waiting.length === 0) await entries.arrival(waitMs)
-      const next = waiting.splice(0, limit)
+      const next = waiting.splice(0, limit).filter((entry) => !mustStay(entry))
       for (const entry of next) inHand.set(entry.id, { entry, publisher, at: clock(), erased: null })
       return next
     },

@@ -1,8 +1,10 @@
 import type { CaseStore, Outbox } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { Erasures } from '../../ports/erasures.ts'
 import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
+import { memoryErasures } from './erasures.ts'
 import { memoryMarks } from './marks.ts'
 import { memoryOutbox, outboxEntries } from './outbox.ts'
 import { threadTable } from './thread-table.ts'
@@ -15,13 +17,15 @@ import { memoryThreads } from './threads.ts'
 export function memoryStores(
   clock: Clock,
   threads = threadTable(),
-): { threads: ThreadStore; cases: CaseStore; outbox: Outbox; marks: StreamMarks } {
+): { threads: ThreadStore; cases: CaseStore; outbox: Outbox; marks: StreamMarks; erasures: Erasures } {
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
+  const erasures = memoryErasures(cases, clock)
   return {
-    threads: memoryThreads(threads, cases, entries),
-    cases: memoryCases(cases, threads, entries, clock),
-    outbox: memoryOutbox(entries, cases, threads, clock),
+    threads: memoryThreads(threads, cases, entries, erasures),
+    cases: memoryCases(cases, threads, entries, erasures, clock),
+    outbox: memoryOutbox(entries, cases, threads, erasures, clock),
     marks: memoryMarks(),
+    erasures,
   }
 }

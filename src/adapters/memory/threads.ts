@@ -9,6 +9,7 @@ import { eraseCarries } from '../../threads/revisions.ts'
 import { stateOf } from '../../threads/thread.ts'
 import { takeTurns } from '../../threads/turns.ts'
 import { type CaseTable, openedCase } from './case-table.ts'
+import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
 import { nameOf, type ThreadTable } from './thread-table.ts'
 
@@ -16,7 +17,12 @@ import { nameOf, type ThreadTable } from './thread-table.ts'
  * Threads in memory: each method applies its rule from `src/threads/` to one thread. A thread whose post has arrived is
  * never forgotten.
  */
-export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): ThreadStore {
+export function memoryThreads(
+  threads: ThreadTable,
+  cases: CaseTable,
+  entries: OutboxEntries,
+  erasures: Pick<MemoryErasures, 'noteNow'>,
+): ThreadStore {
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
   /** By protocol (paused, or off in some process): the threads that wait for it. */
@@ -39,6 +45,7 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
     },
 
     async deletePost(ref, retraction) {
+      erasures.noteNow(ref)
       const known = threads.find(ref)
       const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
       const inFlight = new Set(revisions.flatMap(([protocol, { openId }]) => (withdrawCase(openId) ? [protocol] : [])))
@@ -55,12 +62,17 @@ export function memoryThreads(threads: ThreadTable, cases: CaseTable, entries: O
       return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
     },
 
-    async linkReply(post, reply) {
-      if (threads.find(post)?.status === 'deleted') return false
-      replies.set(nameOf(post), new Map(replies.get(nameOf(post))).set(nameOf(reply), reply))
-      return true
+    async linkReply(post, reply, most) {
+      if (threads.find(post)?.status === 'deleted') return 'deleted'
+      const linked = new Map(replies.get(nameOf(post)))
+      if (linked.size >= most && !linked.has(nameOf(reply))) return 'full'
+      replies.set(nameOf(post), linked.set(nameOf(reply), reply))
+      return 'linked'
     },
-    repliesTo: async (post) => [...(replies.get(nameOf(post))?.values() ?? [])],
+    repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
+    async unlinkReplies(post, some) {
+      for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
+    },
 
     async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {
       const open = [...cases.values()].filter(({ status, unworked }) => status === 'open' && !unworked)

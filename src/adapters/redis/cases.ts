@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { call, caseRecord, journalEntry } from '../../domain/case.ts'
+import { call, caseRecord, type JournalEntry, journalEntry } from '../../domain/case.ts'
 import {
   type CaseStore,
+  type CaseSubject,
+  CaseWithheld,
   type KnownCase,
   type LostCall,
   StoreSuspended,
@@ -10,6 +12,7 @@ import {
   type UnpublishedCase,
 } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { shownMember } from './erasures.ts'
 import { type FencingToken, NO_FENCING } from './incarnation.ts'
 import { caseKeys, type Keys, memberOf, PUBLISHERS } from './keys.ts'
 import { pairs } from './pairs.ts'
@@ -18,12 +21,12 @@ import { script } from './script.ts'
 const CASE = ['case', 'journal', 'lost'] as const
 
 const takeCase = script('cases/take', {
-  keys: [...CASE, 'open', 'incarnation'],
+  keys: [...CASE, 'open', 'incarnation', 'owners'],
   args: ['id', 'now', 'known', 'incarnationId', 'watermark', 'serverRun', 'answered[]'],
 })
 const readUnpublished = script('cases/read-unpublished', { keys: CASE })
 const restartUnpublished = script('cases/restart-unpublished', {
-  keys: [...CASE, 'thread', 'open', 'outbox', 'erased'],
+  keys: [...CASE, 'thread', 'open', 'outbox', 'erased', 'withheld'],
   args: [
     'id',
     'member',
@@ -37,6 +40,8 @@ const restartUnpublished = script('cases/restart-unpublished', {
     'group',
     'record',
     'seen',
+    'shown',
+    'withhold',
     'answers[].key',
     'answers[].entry',
     'lostCalls[]',
@@ -44,7 +49,7 @@ const restartUnpublished = script('cases/restart-unpublished', {
 })
 const restart = script('cases/restart', { keys: ['case', 'journal'], args: ['epoch', 'record'] })
 const answer = script('cases/answer', {
-  keys: [...CASE, 'open', 'incarnation'],
+  keys: [...CASE, 'open', 'incarnation', 'owners', 'shownPrefix'],
   args: [
     'run',
     'key',
@@ -56,12 +61,15 @@ const answer = script('cases/answer', {
     'incarnationId',
     'watermark',
     'serverRun',
+    'keepShown',
+    'shownTo',
+    'shown[]',
     'answered[]',
   ],
 })
 const loseCalls = script('cases/lose-calls', { keys: ['case', 'lost'], args: ['calls[]'] })
 const conclude = script('cases/conclude', {
-  keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation'],
+  keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation', 'owners'],
   args: [
     'id',
     'epoch',
@@ -86,17 +94,28 @@ const unpublishedReply = z.tuple([
   z.array(z.string()),
   z.array(z.string()),
 ])
-const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale']), z.number(), takenReply.optional()])
+const withheld = script('cases/is-withheld', { keys: ['case', 'owners'] })
+const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale', 'deleted']), z.number(), takenReply.optional()])
 const partitionReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
+/** How long it is known which cases were shown something, in ms: as long as a store may hold what was made of it. */
+const KEEP_SHOWN_MS = 172_800_000
+
 /** Open cases and their journals in Redis: a hash for the case, one for its journal, a list of calls without an answer. */
-export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () => FencingToken = NO_FENCING): CaseStore {
+export function redisCases(
+  client: Redis,
+  keys: Keys,
+  clock: Clock,
+  token: () => FencingToken = NO_FENCING,
+  { keepShownMs } = { keepShownMs: KEEP_SHOWN_MS },
+): CaseStore {
   const unpublished = (id: string) => unpublishedCase(client, keys, id)
   const taking = (id: string, known: KnownCase | undefined) => ({
     ...caseKeys(keys, id),
     open: keys.open,
     incarnation: keys.incarnation,
+    owners: keys.deletedOwners,
     id,
     now: clock(),
     known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
@@ -109,6 +128,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const reply = await takeCase(client, taking(id, known))
       if (reply === null) return null
       if (reply === 'still') throw new StoreSuspended()
+      if (reply === 'withheld') throw new CaseWithheld()
       return takenOf(takenReply.parse(reply), known)
     },
     async peek(id) {
@@ -118,6 +138,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       return taken
     },
     isOpen: openTogether(client, keys),
+    isWithheld: async (id) => (await withheld(client, { case: keys.case(id), owners: keys.deletedOwners })) === 1,
     unpublished,
     async restartUnpublished(
       { record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded },
@@ -130,6 +151,7 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
         open: keys.open,
         outbox: keys.outbox,
         erased: keys.erased,
+        withheld: keys.withheld,
         id,
         member,
         protocol,
@@ -142,6 +164,8 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
         group: PUBLISHERS,
         record: JSON.stringify(restarted.record),
         seen: restarted.seen,
+        shown: ownersIn(restarted.journal.values()).join(' '),
+        withhold: restarted.withheld ?? false,
         answers: [...restarted.journal].map(([key, entry]) => ({ key, entry: JSON.stringify(entry) })),
         lostCalls: restarted.lostCalls.map((one) => JSON.stringify(one)),
       })
@@ -151,8 +175,14 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       const given = { case: keys.case(id), journal: keys.journal(id), epoch, record: JSON.stringify(record) }
       return (await restart(client, given)) === 1
     },
-    async answer(id, run, key, entry, end) {
-      const given = { ...taking(id, end?.known), run, key, entry: JSON.stringify(entry), endsAt: end?.endsAt ?? 0 }
+    async answer(id, run, key, entry, end, shownTo) {
+      const shown = ownersIn([entry])
+      if (shown.length > 0 && shownTo === undefined) throw new Error(`whose case is ${id}? It was shown something`)
+      const given = {
+        ...{ ...taking(id, end?.known), run, key, entry: JSON.stringify(entry), endsAt: end?.endsAt ?? 0 },
+        ...{ shownPrefix: keys.shown(''), keepShown: keepShownMs, shown },
+        shownTo: shownTo === undefined ? '' : memberOfShown(id, shownTo),
+      }
       const [outcome, answers, reply] = answerReply.parse(await answer(client, given))
       if (reply === undefined) return { outcome, answers }
       const taken = takenOf(reply, end?.known)
@@ -165,8 +195,8 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
     },
     async conclude({ id, protocol, tenant, subjectId, kind }, epoch, { verdict, transcript, carry }) {
       const member = memberOf({ tenant, postId: subjectId, kind })
-      const { open, unworked, outbox, incarnation } = keys
-      const touched = { case: keys.case(id), open, unworked, outbox, thread: keys.thread(member), incarnation }
+      const { open, unworked, outbox, incarnation, deletedOwners: owners } = keys
+      const touched = { case: keys.case(id), open, unworked, outbox, thread: keys.thread(member), incarnation, owners }
       const end = { id, epoch, protocol, member, verdict, transcript, carry }
       return (await conclude(client, { ...touched, ...end, ...token() })) === 1
     },
@@ -179,6 +209,15 @@ export function redisCases(client: Redis, keys: Keys, clock: Clock, token: () =>
       return { back, unworked }
     },
   }
+}
+
+function memberOfShown(caseId: string, { protocol, tenant, subjectId, kind }: CaseSubject): string {
+  return shownMember({ ref: { tenant, postId: subjectId, kind }, protocol, caseId })
+}
+
+/** The owners of what these answers show, each once. */
+function ownersIn(entries: Iterable<JournalEntry>): string[] {
+  return [...new Set([...entries].flatMap(({ shown = [] }) => shown.map(({ owner }) => owner)))]
 }
 
 /** Whether asks are open. Those of one case that are looked at together, as those of a job are, are read together. */

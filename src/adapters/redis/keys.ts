@@ -27,6 +27,22 @@ export interface Keys {
    * ms; case id; protocol; thread member].
    */
   readonly erased: string
+  /**
+   * Sorted set: owners (`ownerOf`) that were deleted, by when they were, or when they had been erased, ms. Nothing of
+   * theirs is shown or sent. They leave it when they have been erased everywhere for long.
+   */
+  readonly deletedOwners: string
+  /** Sorted sets: those of them that the shelves, or cases that were shown something, may still hold, by the deletion's time. */
+  readonly shelfErasures: string
+  readonly caseErasures: string
+  /** String: the process that erases them from shelves, or from cases. */
+  eraser(what: string): string
+  /** String: some process has a library that holds, or has held, something. */
+  readonly library: string
+  /** Sorted set: cases that lost what was deleted and wait to go on, by the time of it. */
+  readonly withheld: string
+  /** Sorted set: the cases that were shown content of an owner (JSON), by when, ms. */
+  shown(owner: string): string
   /** Hash: stream marks by partition. */
   readonly marks: string
   /**
@@ -48,7 +64,10 @@ export interface Keys {
   parked(protocol: string): string
   /** Keys of the gateway's parts: memo, limits, budgets. */
   under(name: string): string
-  /** Hash: a case's record, status, epoch, run, when it was opened, and the outbox entry of its verdict. */
+  /**
+   * Hash: a case's record, status, epoch, run, when it was opened, the outbox entry of its verdict, `shown` (the owners of
+   * what it was shown) and `withheld` (it waits to go on).
+   */
   case(id: string): string
   /** Hash: how a case's asks ended, by their keys. */
   journal(id: string): string
@@ -92,6 +111,13 @@ export function keysUnder(prefix: string): Keys {
     unworked: `${root}:unworked`,
     outbox: `${root}:outbox`,
     erased: `${root}:outbox/erased`,
+    deletedOwners: `${root}:erasures/owners`,
+    shelfErasures: `${root}:erasures/shelves`,
+    caseErasures: `${root}:erasures/cases`,
+    eraser: (what) => `${root}:erasures/eraser:${what}`,
+    library: `${root}:erasures/library`,
+    withheld: `${root}:erasures/withheld`,
+    shown: (owner) => `${root}:erasures/shown:${owner}`,
     marks: `${root}:marks`,
     incarnation: `${root}:lineage`,
     fence: `${root}:fence-key`,

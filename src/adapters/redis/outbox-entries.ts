@@ -6,6 +6,8 @@ import { pairs } from './pairs.ts'
 export interface VerdictOf {
   readonly member: string
   readonly protocol: string
+  /** Its case was shown content of other subjects, which may have been deleted. */
+  readonly shown: boolean
 }
 
 const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
@@ -33,5 +35,10 @@ function entryOf([id, flat]: z.infer<typeof rows>[number]): Read[] {
     return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
   if (field.kind !== 'verdict') return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
   const { case: caseId = '', verdict = '', transcript = '', member = '', protocol = '' } = field
-  return [{ entry: { id, kind: 'verdict', caseId, verdict, transcript }, of: { member, protocol } }]
+  return [
+    {
+      entry: { id, kind: 'verdict', caseId, verdict, transcript },
+      of: { member, protocol, shown: field.shown !== undefined },
+    },
+  ]
 }

@@ -10,6 +10,7 @@ const done = script('outbox/done', {
   keys: ['outbox', 'due', 'thread', 'case', 'journal', 'lost', 'comments', 'sample', 'authors', 'revisions', 'erased'],
   args: ['entry', 'group', 'id', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],
 })
+const keepBack = script('outbox/keep-back', { keys: ['outbox', 'case', 'owners'], args: ['entry', 'group'] })
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
 
 /** An erased entry is waited for this many times longer than one that another publisher can adopt and send. */
@@ -26,7 +27,7 @@ interface OutboxSettings {
 
 /** Removes an entry from the outbox permanently; its subject may then open the next revision. */
 function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
-  return (entry: string, id: string, { member, protocol }: VerdictOf) =>
+  return (entry: string, id: string, { member, protocol }: Omit<VerdictOf, 'shown'>) =>
     done(client, {
       ...threadKeys(keys, member),
       ...caseKeys(keys, id),
@@ -111,6 +112,18 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     }
   }
 
+  /** Without the verdicts of withheld cases: those are taken out of the outbox, and their cases begin again. */
+  async function withoutWithheld(read: ReturnType<typeof readEntries>): Promise<ReturnType<typeof readEntries>> {
+    const kept = await Promise.all(
+      read.map(async ({ entry, of }) => {
+        if (of?.shown !== true || entry.kind !== 'verdict') return true
+        const given = { outbox: keys.outbox, case: keys.case(entry.caseId), owners: keys.deletedOwners }
+        return (await keepBack(client, { ...given, entry: entry.id, group: PUBLISHERS })) === 0
+      }),
+    )
+    return read.filter((_, at) => kept[at])
+  }
+
   function handOut(read: ReturnType<typeof readEntries>): OutboxEntry[] {
     for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
     return read.map(({ entry }) => entry)
@@ -131,7 +144,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
           ...['GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', keys.outbox, '>'],
         ),
       )
-      return erased.without(handOut(readEntries(reply)))
+      return erased.without(handOut(await withoutWithheld(readEntries(reply))))
     },
     async adopt(publisher, limit, idleMs) {
       await erased.releaseOverdue(idleMs)

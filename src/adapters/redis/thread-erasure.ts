@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
+import { erasureKeys } from './erasures.ts'
 import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
@@ -20,11 +21,16 @@ const deletePost = script('threads/delete-post', {
     'unworked',
     'outbox',
     'erased',
+    'owners',
+    'shelfErasures',
+    'caseErasures',
+    'shown',
     'casePrefix',
     'caseKeys[]',
   ],
   args: [
     'member',
+    'owner',
     'keep',
     'group',
     'retractions[].protocol',
@@ -38,7 +44,7 @@ const eraseCarries = script('threads/erase-carries', {
   keys: ['thread', 'caseKeys[]'],
   args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
 })
-const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep'] })
+const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
 
 const outcome = z.enum(OUTCOMES)
 /** A deletion is retried if a revision was opened meanwhile; after this many tries something else is wrong. */
@@ -56,16 +62,19 @@ export function threadErasure({
   client,
   keys,
   settings,
-}: ThreadContext): Pick<ThreadStore, 'deletePost' | 'eraseLeft' | 'linkReply' | 'repliesTo'> {
+}: ThreadContext): Pick<ThreadStore, 'deletePost' | 'eraseLeft' | 'linkReply' | 'repliesTo' | 'unlinkReplies'> {
   const readRevisions = (member: string): Promise<[Fields, Fields]> =>
     Promise.all([client.hgetall(keys.thread(member)), client.hgetall(keys.revisions(member))])
   const keysOfCases = (ids: readonly string[]) => ids.flatMap((id) => Object.values(caseKeys(keys, id)))
 
-  /** Null if the thread has changed since it was read. */
-  async function tryDelete(ref: ThreadRef, retractionOf: Parameters<ThreadStore['deletePost']>[1]) {
+  /** Null if the thread has changed since it was read, or has revisions and was not read. */
+  async function tryDelete(
+    ref: ThreadRef,
+    revisions: ReadonlyMap<string, number>,
+    retractionOf: Parameters<ThreadStore['deletePost']>[1],
+  ) {
     const member = memberOf(ref)
-    const [fields, published] = await readRevisions(member)
-    const retractions = [...lastRevisions(fields, published)].map(([protocol, revision]) => ({
+    const retractions = [...revisions].map(([protocol, revision]) => ({
       protocol,
       revision,
       ...retractionOf(protocol, revision + 1),
@@ -75,6 +84,7 @@ export function threadErasure({
     )
     const ended = await deletePost(client, {
       ...threadKeys(keys, member),
+      ...erasureKeys(keys, ref),
       due: keys.due,
       open: keys.open,
       unworked: keys.unworked,
@@ -119,14 +129,27 @@ export function threadErasure({
   }
 
   return {
-    deletePost: (ref, retractionOf) => untilUnchanged(ref, () => tryDelete(ref, retractionOf)),
+    async deletePost(ref, retractionOf) {
+      // Most subjects of a burst were never judged, or are not even known.
+      const unjudged = await tryDelete(ref, new Map(), retractionOf)
+      if (unjudged !== null) return unjudged
+      return untilUnchanged(ref, async () =>
+        tryDelete(ref, lastRevisions(...(await readRevisions(memberOf(ref)))), retractionOf),
+      )
+    },
     eraseLeft: (ref, left) => untilUnchanged(ref, () => tryErase(ref, left)),
-    async linkReply(post, reply) {
+    async linkReply(post, reply, most) {
       const [to, from] = [memberOf(post), memberOf(reply)]
       const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep: settings.keepTombstoneMs }
-      return (await linkReply(client, given)) === 1
+      const linked = z
+        .union([z.literal(1), z.literal(0), z.literal(-1)])
+        .parse(await linkReply(client, { ...given, most }))
+      return linked === 1 ? 'linked' : linked === 0 ? 'deleted' : 'full'
     },
-    repliesTo: async (post) => (await client.smembers(keys.replies(memberOf(post)))).map(refOf),
+    repliesTo: async (post, limit) => (await client.srandmember(keys.replies(memberOf(post)), limit)).map(refOf),
+    async unlinkReplies(post, replies) {
+      if (replies.length > 0) await client.srem(keys.replies(memberOf(post)), ...replies.map(memberOf))
+    },
   }
 }
 

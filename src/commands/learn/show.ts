@@ -39,7 +39,7 @@ function printFields(one: Shown, withId: boolean, terminal: Terminal): void {
   const { id, shelf, state, change, label, text, metadata, provenance, contradicts } = one
   const known = { shelf, state, ...(change === null ? {} : { change }), label, ...metadata, ...provenance, text }
   const fields = withId ? { id, ...known } : known
-  for (const [name, value] of Object.entries(fields))
+  for (const [name, value = ''] of Object.entries(fields))
     terminal.out(`${printable(name, 20)}: ${printable(value, 20_000)}`)
   if (contradicts.length > 0) terminal.out(`contradicts: ${contradicts.join(', ')}`)
 }

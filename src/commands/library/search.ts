@@ -29,7 +29,7 @@ export const command: Command<SearchOptions, Found> = {
   help: 'Example:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5',
   run({ args: [text = ''], options: { shelf, k, lang, tenant }, settings, signal }) {
     const wanted = { text, shelves: [shelf], k, ...(lang === undefined ? {} : { lang }) }
-    return withLibrary(settings(), (library) => library.find(wanted, { tenant, id: '' }, signal))
+    return withLibrary(settings(), (library) => library.find(wanted, { tenant, id: '', kind: 'post' }, signal))
   },
   print({ shelves: [found], weak }, { json, terminal }) {
     if (found?.problem) throw new OperatorError(`${found.problem}.`)

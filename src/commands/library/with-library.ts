@@ -1,23 +1,29 @@
 import { userInfo } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
 import { libraryOf } from '../../composition/library.ts'
+import { knownDeletions } from '../../composition/redis.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Library } from '../../ports/library.ts'
 
-export type LibrarySettings = Pick<Settings, 'library' | 'openai'>
+export type LibrarySettings = Pick<Settings, 'library' | 'openai' | 'redis'>
 
-/** Opens the library for `work` and closes it. A failure of the library becomes an `OperatorError` of one line. */
+/**
+ * Opens the library for `work` and closes it. Nothing is shown or proposed of what Redis knows as deleted. A failure of the library becomes an
+ * `OperatorError` of one line.
+ */
 export async function withLibrary<Result>(
   settings: LibrarySettings,
   work: (library: Library) => Promise<Result>,
 ): Promise<Result> {
-  const library = libraryOf(settings, Date.now)
+  const deletions = knownDeletions(settings)
+  const library = libraryOf(settings, Date.now, deletions)
   try {
     return await work(library)
   } catch (error) {
     throw isFailure(error) ? new OperatorError(`${error.message}.`, { cause: error }) : error
   } finally {
     await library.close()
+    await deletions.close()
   }
 }
 

@@ -41,6 +41,8 @@ export async function serve(
     changes: Readonly<Record<string, string>>
     preload?: Iterable<FileMessage>
     live?: { messages: Iterable<FileMessage>; perSecond: number }
+    /** A library's folder; none if left out. */
+    library?: string
     done: (ticks: readonly Tick[]) => boolean
     onTick?: (tick: Tick) => void
   },
@@ -57,7 +59,7 @@ export async function serve(
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,
     // No shelves: what is measured must not depend on what somebody has put on theirs.
-    GAVEL_LIBRARY_PATH: join(tmpdir(), name),
+    GAVEL_LIBRARY_PATH: options.library ?? join(tmpdir(), name),
   }
   const settings = loadSettings(own)
   const kafka = kafkaClient(settings.kafka, name, () => {})

@@ -1,4 +1,4 @@
--- Restarts a case without deleted comments, if it and its thread are as the caller read them; otherwise returns `changed`. If no
+-- Restarts a case without what was deleted, if it and its thread are as the caller read them; otherwise returns `changed`. If no
 -- publisher has taken its verdict, the verdict is withdrawn first: `restarted`. If one has, the verdict is erased with its case,
 -- and the thread is due as soon as it is published: `in-flight`.
 --@include open-counts
@@ -10,6 +10,7 @@
 --@key open
 --@key outbox
 --@key erased
+--@key withheld
 --@arg id
 --@arg member
 --@arg protocol
@@ -22,6 +23,8 @@
 --@arg group             the outbox's consumer group
 --@arg record            JSON
 --@arg seen              the thread's version that the case sees now; empty to leave it
+--@arg shown             the owners of what the kept answers show, separated by spaces
+--@arg withhold          1 if it waits until erasures/release.lua lets it go on
 --@arg answers[].key     what the journal keeps
 --@arg answers[].entry   JSON
 --@arg lost_calls[]      JSON
@@ -51,5 +54,11 @@ end
 redis.call('HSET', case, 'status', 'open', 'record', record)
 redis.call('HINCRBY', case, 'epoch', 1)
 redis.call('HINCRBY', case, 'run', 1)
+if shown == '' then redis.call('HDEL', case, 'shown') else redis.call('HSET', case, 'shown', shown) end
+if withhold == '1' then
+  redis.call('HSET', case, 'withheld', 1)
+  redis.call('ZADD', withheld, 'NX', now, id)
+  redis.call('ZADD', open, 'XX', now, id)
+end
 if seen ~= '' then redis.call('HSET', thread, 'seen:' .. protocol, seen) end
 return 'restarted'

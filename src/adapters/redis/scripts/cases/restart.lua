@@ -6,6 +6,7 @@
 local status, latest = unpack(redis.call('HMGET', case, 'status', 'epoch'))
 if status ~= 'open' or latest ~= epoch then return 0 end
 redis.call('DEL', journal)
+redis.call('HDEL', case, 'shown')
 redis.call('HINCRBY', case, 'run', 1)
 redis.call('HSET', case, 'record', record)
 return 1

@@ -19,6 +19,8 @@ end
 local function withdraw(case, outbox, erased, group, id, protocol, member)
   local entry = redis.call('HGET', case, 'entry')
   if not entry then return false end
+  -- It was held back from its publisher (outbox/keep-back.lua).
+  if entry == '0-0' then return true end
   local ms, number = parse_entry(entry)
   local last_ms, last_number = parse_entry(last_delivered(outbox, group))
   redis.call('XDEL', outbox, entry)

@@ -1,10 +1,11 @@
 -- Erases a thread with its cases and leaves a tombstone; returns `deleted`, `duplicate`, or `changed` with nothing done if a
 -- revision was opened since the caller read the thread. Each protocol's retraction is published after the revision that it
 -- retracts: while a publisher has that one, the retraction waits in the tombstone (the fields byeId:, byeVerdict: and
--- byeTranscript:). A verdict that no publisher has taken is withdrawn.
+-- byeTranscript:). A verdict that no publisher has taken is withdrawn. Also a repeated deletion notes that the subject was deleted.
 --@include due
 --@include open-counts
 --@include withdraw
+--@include note-deleted
 --@key thread
 --@key comments
 --@key sample
@@ -17,8 +18,13 @@
 --@key case_prefix
 --@key revisions
 --@key erased
+--@key owners
+--@key shelf_erasures
+--@key case_erasures
+--@key shown
 --@key case_keys[]       case, journal and lost calls of each of the thread's cases
 --@arg member
+--@arg owner             the subject as shelves know it
 --@arg keep              how long the tombstone is kept, ms
 --@arg group             the outbox's consumer group
 --@arg retractions[].protocol
@@ -26,7 +32,11 @@
 --@arg retractions[].case_id
 --@arg retractions[].verdict     JSON
 --@arg retractions[].transcript  JSON
-if redis.call('HEXISTS', thread, 'gone') == 1 then return 'duplicate' end
+local erasures = { owners = owners, shelves = shelf_erasures, cases = case_erasures }
+if redis.call('HEXISTS', thread, 'gone') == 1 then
+  note_deleted(erasures, shown, owner)
+  return 'duplicate'
+end
 local fields = redis.call('HKEYS', thread)
 local last = {}
 local function note(protocol, revision) last[protocol] = math.max(last[protocol] or 0, tonumber(revision)) end
@@ -41,6 +51,7 @@ for _, retraction in ipairs(retractions) do
   last[retraction.protocol] = nil
 end
 if next(last) then return 'changed' end
+note_deleted(erasures, shown, owner)
 -- By protocol: the case whose verdict a publisher has.
 local in_flight = {}
 for _, field in ipairs(fields) do

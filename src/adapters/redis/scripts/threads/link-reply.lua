@@ -1,9 +1,11 @@
--- Links a reply to a post; returns 0, with nothing done, if the post has been deleted.
+-- Links a reply to a post; returns 1, or with nothing done 0 if the post has been deleted, -1 if it has as many replies as it may.
 --@key thread            the post's
 --@key replies
 --@arg reply             the reply's thread member
 --@arg keep              ms
+--@arg most              replies of one post
 if redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+if redis.call('SCARD', replies) >= tonumber(most) and redis.call('SISMEMBER', replies, reply) == 0 then return -1 end
 redis.call('SADD', replies, reply)
 redis.call('PEXPIRE', replies, keep)
 return 1

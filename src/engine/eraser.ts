@@ -1,0 +1,88 @@
+import type { Erasures } from '../ports/erasures.ts'
+import type { Library } from '../ports/library.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import type { shownCaseCleaner } from './shown-cases.ts'
+
+export interface EraserSettings {
+  /** This process's name, unique among all. */
+  readonly name: string
+  /** Most cases, of all processes, that begin again in a second because of what they were shown. */
+  readonly restartsPerSecond: number
+}
+
+/** Another process erases when the one that did has not said for this long that it is alive, in ms. */
+const LEASE_MS = 1_500
+/** One run ends after this time, in ms, so that the lease is renewed; the next goes on. */
+const RUN_MS = 1_000
+/** Owners whose shelves are erased in one rewrite. */
+const OWNERS_AT_ONCE = 1_000
+/** Owners, and cases of one owner, whose cases are cleaned in parallel. */
+const [CASE_OWNERS_AT_ONCE, CASES_AT_ONCE] = [20, 50]
+/** How long a deleted owner is still left out of lookups when it has been erased everywhere, in ms: longer than any lookup lasts. */
+const KEEP_OWNERS_MS = 3_600_000
+const EXPIRE_EVERY_MS = 60_000
+
+/**
+ * Erases from shelves and cases what was deleted, and lets the cleaned cases go on at a rate. Each is to be run again and
+ * again, in every process that has the library; one at a time does the work.
+ */
+export function eraser(deps: {
+  erasures: Erasures
+  library: Pick<Library, 'forget' | 'holdsAnything'>
+  clean: ReturnType<typeof shownCaseCleaner>
+  queues: Pick<StageQueues, 'push'>
+  report: Report
+  settings: EraserSettings
+}) {
+  const { erasures, library, clean, queues, report, settings } = deps
+  const { name, restartsPerSecond } = settings
+  let releasedAt = Number.NEGATIVE_INFINITY
+  let expiredAt = Number.NEGATIVE_INFINITY
+
+  /** Cleans an owner's cases, some side by side, as far as the time allows. */
+  async function cleanAll(owner: string, until: number): Promise<void> {
+    for (let left = 1; left > 0 && performance.now() < until; ) {
+      const shown = await erasures.shownTo(owner, CASES_AT_ONCE)
+      const cleaning = await Promise.allSettled(shown.map(clean))
+      const cleaned = shown.filter((_, at) => cleaning[at]?.status === 'fulfilled')
+      left = await erasures.casesCleaned(owner, cleaned)
+      const restarted = cleaning.filter((one) => one.status === 'fulfilled' && one.value).length
+      if (cleaned.length > 0) report('cases:cleaned', { cases: cleaned.length, restarted })
+      for (const one of cleaning) if (one.status === 'rejected') throw one.reason
+    }
+  }
+
+  /** As many as the time since the last call allows, and no more than a second's. */
+  async function letGoOn(): Promise<void> {
+    const seconds = Math.min(1, (performance.now() - releasedAt) / 1000)
+    const most = Math.floor(seconds * restartsPerSecond)
+    if (most < 1) return
+    releasedAt = performance.now()
+    const released = await erasures.release(most)
+    if (released.length > 0) await queues.push(released)
+  }
+
+  return {
+    async shelves(): Promise<void> {
+      if (!(await erasures.knowsShelves(await library.holdsAnything()))) return
+      const until = performance.now() + RUN_MS
+      while (performance.now() < until && (await erasures.lead('shelves', name, LEASE_MS))) {
+        const owners = await erasures.onShelves(OWNERS_AT_ONCE)
+        if (owners.length === 0) return
+        const { erased, owned } = await library.forget(owners)
+        await erasures.shelvesErased(owners, owned)
+        if (erased > 0) report('shelves:erased', { subjects: owned.size, items: erased })
+      }
+    },
+    async cases(): Promise<void> {
+      if (!(await erasures.lead('cases', name, LEASE_MS))) return
+      const until = performance.now() + RUN_MS
+      await Promise.all((await erasures.inCases(CASE_OWNERS_AT_ONCE)).map((owner) => cleanAll(owner, until)))
+      await letGoOn()
+      if (performance.now() - expiredAt < EXPIRE_EVERY_MS) return
+      expiredAt = performance.now()
+      await erasures.expire(KEEP_OWNERS_MS)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import { withoutItems } from '../domain/library.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { verdictId } from '../domain/verdict.ts'
+import type { CaseRestart, CaseStore, UnpublishedCase } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { DeletedOwners, ShownCase } from '../ports/erasures.ts'
+import type { Memo } from '../ports/memo.ts'
+import type { ThreadStore } from '../ports/threads.ts'
+import { keep, MOST_DEADLINES, sameVersions } from './erase.ts'
+import { callsIn } from './lost-calls.ts'
+import { judgesCrossKind } from './routes.ts'
+import type { Protocol } from './script.ts'
+
+/** The cleaning is retried if the thread or the case has changed meanwhile; after this many tries something else is wrong. */
+const TRIES = 100
+
+/**
+ * Cleans a case of what it was shown of subjects that have been deleted since. An unpublished case restarts on the same
+ * snapshot, withheld, with the answers that don't rest on it; of a published one nothing is kept. What was asked about its
+ * subject leaves the memo. Resolves to whether the case restarted. Repeatable.
+ */
+export function shownCaseCleaner(deps: {
+  threads: Pick<ThreadStore, 'read' | 'eraseLeft'>
+  cases: Pick<CaseStore, 'unpublished' | 'restartUnpublished'>
+  memo: Pick<Memo, 'forget'>
+  owners: DeletedOwners
+  protocols: readonly Protocol[]
+  clock: Clock
+  settings: { readonly caseDeadlineMs: number }
+}): (shown: ShownCase) => Promise<boolean> {
+  const { threads, cases, memo, owners, clock, settings } = deps
+  const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
+
+  function idsIn({ tenant, postId, kind }: ThreadRef): (name: string, revision: number) => string {
+    return (name, revision) => {
+      const of = protocols.get(name)
+      const crossKind = of !== undefined && judgesCrossKind(of, kind)
+      return verdictId({ protocol: name, tenant, subjectId: postId, revision, crossKind })
+    }
+  }
+
+  /** What the case restarts with; null if it holds nothing of deleted subjects, or has restarted already. */
+  async function restartOf(found: UnpublishedCase, version: number): Promise<CaseRestart | null> {
+    const { record, journal } = found
+    const all = [...journal.values()].flatMap(({ shown = [] }) => shown.map(({ owner }) => owner))
+    const deleted = await owners.deletedAmong([...new Set(all)])
+    if (deleted.size === 0) return null
+    const protocol = protocols.get(record.protocol)
+    const now = clock()
+    const { caseDeadlineMs } = settings
+    const restarted: CaseRecord = {
+      ...record,
+      // Of an earlier revision, which may have been shown the same.
+      carry: null,
+      begunOverAt: found.epoch + 1,
+      deadline: Math.max(
+        record.deadline,
+        Math.min(now + caseDeadlineMs, record.openedAt + MOST_DEADLINES * caseDeadlineMs),
+      ),
+    }
+    const kept =
+      protocol !== undefined && sameVersions(record, protocol)
+        ? keep(protocol, found, restarted, new Set(), without(journal, deleted))
+        : { journal: new Map<string, JournalEntry>(), lostCalls: callsIn(journal) }
+    return { record: restarted, ...kept, version, seen: null, withheld: true }
+  }
+
+  return async ({ ref, protocol, caseId }) => {
+    // Before the case asks again: an answer of a question that showed it may quote it. As long as a call with such a
+    // question may be in flight, no answer about the subject is kept.
+    await memo.forget(ref, settings.caseDeadlineMs)
+    for (let tries = 0; tries < TRIES; tries++) {
+      const state = await threads.read(ref)
+      const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
+      const found = openIds.includes(caseId) ? await cases.unpublished(caseId) : null
+      if (found !== null && state !== null) {
+        const restart = await restartOf(found, state.version)
+        if (restart === null) return false
+        const done = await cases.restartUnpublished(found, restart)
+        if (done !== 'changed') return done === 'restarted'
+      } else {
+        const withoutCarry = (name: string, carry: unknown) => (name === protocol ? null : carry)
+        const left = { openIds, without: withoutCarry, caseId: idsIn(ref) }
+        if (await threads.eraseLeft(ref, left)) return false
+      }
+    }
+    throw new Error(`the case ${caseId} kept changing while it was cleaned; gave up after ${TRIES} tries`)
+  }
+}
+
+/** The answers, each lookup's without what these owners own. */
+function without(journal: Journal, deleted: ReadonlySet<string>): Journal {
+  return new Map(
+    [...journal].map(([key, entry]) => {
+      const gone = (entry.shown ?? []).filter(({ owner }) => deleted.has(owner))
+      if (gone.length === 0) return [key, entry]
+      const shown = (entry.shown ?? []).filter(({ owner }) => !deleted.has(owner))
+      return [key, { ...entry, answer: withoutItems(entry.answer, gone), shown }]
+    }),
+  )
+}

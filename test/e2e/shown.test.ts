@@ -1,0 +1,260 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { connect } from '../../src/adapters/redis/connect.ts'
+import { recover } from '../../src/commands/recover.ts'
+import { libraryOf } from '../../src/composition/library.ts'
+import type { Stack } from '../../src/tools/stack/stack.ts'
+import { dice } from '../chaos/dice.ts'
+import { type EchoingModel, startEchoingModel } from '../support/echoing-model.ts'
+import {
+  environmentOn,
+  eventually,
+  protocolsOn,
+  type Service,
+  send,
+  settingsOf,
+  silent,
+  startServers,
+  startService,
+  tell,
+  transcriptsOf,
+  verdictsOf,
+} from '../support/pipeline.ts'
+import { everythingIn, filesWith } from '../support/stored.ts'
+
+const wordsOf = (nth: number) => `ZEBRA-${nth}-WORDS`
+const WORDS = /ZEBRA-\d+-WORDS/g
+const createdAt = '2026-01-01T00:00:00Z'
+
+const folder = mkdtempSync(join(tmpdir(), 'gavel-shown-'))
+let stack: Stack
+let redis: Redis
+let running: Service[] = []
+let model: EchoingModel | undefined
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 0 })
+  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
+})
+afterEach(async () => {
+  await Promise.all(running.map((service) => service.kill('SIGKILL')))
+  running = []
+  await model?.close()
+})
+afterAll(async () => {
+  redis?.disconnect()
+  await stack?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+type Role = 'intake' | 'judge' | 'publish'
+
+/** A Gavel of split roles: only those who judge have the library, with a precedent learnt from each of p0, p1, … */
+async function split(name: string, precedents: number, asked: (body: string) => Promise<unknown>) {
+  model = await startEchoingModel(stack.settings.OPENAI_BASE_URL ?? '', WORDS, asked)
+  const echo = model
+  const library = join(folder, name)
+  const environment = environmentOn(stack, {
+    ...protocolsOn('safety'),
+    GAVEL_LIBRARY_PATH: library,
+    GAVEL_CASES_KEEP_JOURNAL: '1h',
+    GAVEL_CLOCK_IDLE_AFTER: '200ms',
+    OPENAI_BASE_URL: echo.url,
+  })
+  const shelves = libraryOf(settingsOf(environment), Date.now)
+  const learnt = Array.from({ length: precedents }, (_, nth) => ({
+    text: `A zebra stood in the fountain, and people threw things at it: ${wordsOf(nth)}`,
+    label: 'unsafe',
+    metadata: { keyCues: `threats, ${wordsOf(nth)}` },
+    subject: { tenant: 'default', id: `p${nth}`, kind: 'post' as const },
+  }))
+  await shelves.add('precedents', learnt, 'ana', new AbortController().signal)
+  await shelves.close()
+  const stored = async () =>
+    (await everythingIn(redis)).filter((one) => one.startsWith(`{${environment.GAVEL_REDIS_PREFIX}}`))
+  let files = 0
+  return {
+    library,
+    environment,
+    echo,
+    async start(role: Role): Promise<Service> {
+      const elsewhere = { ...environment, GAVEL_LIBRARY_PATH: join(folder, `${name}-${role}-has-none`) }
+      const service = await startService(role === 'judge' ? environment : elsewhere, role)
+      running.push(service)
+      return service
+    },
+    async sendAll(...lines: object[]) {
+      const file = join(folder, `${name}-${files++}.jsonl`)
+      writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
+      await send(environment, file, 'gavel', { kind: 'flat-out' })
+    },
+    /** All that it has in Redis, which others have used before it. */
+    stored,
+    isDeleted: async (nth: number) => (await stored()).some((one) => one.includes(`:thread:default:p${nth} `)),
+  }
+}
+
+const caseText = (nth: number) => `The ${nth}th zebra stood in the fountain, and people threw things at it.`
+
+it('what is learnt from a deleted post is sent to nobody from then on, and erased, where intake has no library', {
+  timeout: 180_000,
+}, async () => {
+  const CASES = 12
+  let goOn = () => {}
+  const waiting = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  // The questions that show precedents stay under way until the deletion is known.
+  const gavel = await split('held', 3, (body) => (WORDS.test(body) ? waiting : Promise.resolve()))
+  const { echo, library, environment, sendAll } = gavel
+  await Promise.all((['publish', 'judge', 'judge', 'intake'] as const).map(gavel.start))
+  await sendAll(...Array.from({ length: CASES }, (_, nth) => ({ type: 'post', id: `case${nth}`, text: caseText(nth) })))
+  const shown = () => echo.asked.filter(({ body }) => body.includes(wordsOf(0))).length
+  await eventually(
+    async () => shown() === CASES,
+    60_000,
+    () => `${shown()} of ${CASES} were shown the words`,
+  )
+
+  await sendAll({ type: 'post', id: 'p0', deleted: true }, { type: 'post', id: 'p1', deleted: true })
+  await eventually(async () => (await gavel.isDeleted(0)) && gavel.isDeleted(1), 30_000)
+  const before = echo.asked.length
+  goOn()
+  await eventually(async () => (await verdictsOf(environment)).length >= CASES, 90_000)
+
+  const later = echo.asked.slice(before).map(({ body }) => body)
+  for (const gone of [0, 1]) {
+    expect(later.filter((body) => body.includes(wordsOf(gone)))).toEqual([])
+    await eventually(async () => !(await gavel.stored()).some((one) => one.includes(wordsOf(gone))), 30_000)
+    await eventually(async () => filesWith(wordsOf(gone), library).length === 0, 30_000)
+  }
+  expect(filesWith(wordsOf(2), library)).not.toEqual([])
+  expect(later.filter((body) => body.includes(wordsOf(2)))).not.toEqual([])
+  const [verdicts, transcripts] = [await verdictsOf(environment), await transcriptsOf(environment)]
+  expect(new Set(verdicts.map(({ id }) => id)).size).toBe(CASES)
+  expect(verdicts.map(({ revision }) => revision)).toEqual(verdicts.map(() => 1))
+  for (const gone of [0, 1]) expect(JSON.stringify([verdicts, transcripts])).not.toContain(wordsOf(gone))
+})
+
+it('nor at random moments, with every role killed in between: nothing comes back, and the shelves follow', {
+  timeout: 280_000,
+}, async () => {
+  const [PRECEDENTS, CASES] = [12, 60]
+  const gavel = await split('random', PRECEDENTS, async () => {})
+  const { echo, library, environment, sendAll } = gavel
+  const { between } = dice(20260601, 'shown')
+  const roles: Record<Role, Service> = {
+    publish: await gavel.start('publish'),
+    judge: await gavel.start('judge'),
+    intake: await gavel.start('intake'),
+  }
+  const known = new Map<number, number>()
+  const back = new Set<string>()
+  /** When each was gone, ms since 1970. */
+  const clear = new Map<string, number>()
+  let watching = true
+  const watch = (async () => {
+    while (watching) {
+      const stored = await gavel.stored()
+      const prefix = ':thread:default:p'
+      for (let nth = 0; nth < PRECEDENTS; nth++)
+        if (!known.has(nth) && stored.some((one) => one.includes(`${prefix}${nth} `))) known.set(nth, Date.now())
+      const found = new Set(stored.join('\n').match(WORDS) ?? [])
+      for (const nth of known.keys()) {
+        const words = wordsOf(nth)
+        const isThere = found.has(words) || filesWith(words, library).length > 0
+        if (!isThere && !clear.has(words)) clear.set(words, Date.now())
+        if (isThere && clear.has(words)) back.add(words)
+      }
+      await sleep(50)
+    }
+  })()
+  const sending = (async () => {
+    for (let nth = 0; nth < CASES; nth += 4) {
+      await sendAll(...[0, 1, 2, 3].map((at) => ({ type: 'post', id: `case${nth + at}`, text: caseText(nth + at) })))
+      await sleep(between(0, 800))
+    }
+  })()
+  const deleted = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth)
+  const deleting = (async () => {
+    for (const nth of deleted) {
+      await sleep(between(200, 2_500))
+      await sendAll({ type: 'post', id: `p${nth}`, deleted: true })
+    }
+  })()
+  const killing = (async () => {
+    for (const role of ['judge', 'intake', 'publish', 'judge'] as const) {
+      await sleep(between(1_500, 3_000))
+      await roles[role].kill('SIGKILL')
+      await sleep(between(0, 1_000))
+      roles[role] = await gavel.start(role)
+    }
+  })()
+  await Promise.all([sending, deleting, killing])
+  const subjects = async () => new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId)).size
+  await eventually(async () => (await subjects()) >= CASES, 120_000)
+  let left: string[] = []
+  let waiting: string[] = []
+  await eventually(
+    async () => {
+      const stored = await gavel.stored()
+      waiting = stored.filter((one) => one.includes('}:erasures/'))
+      left = deleted.flatMap((nth) => [
+        ...stored.flatMap((one) => (one.includes(wordsOf(nth)) ? [`${wordsOf(nth)} in ${one.slice(0, 120)}`] : [])),
+        ...filesWith(wordsOf(nth), library),
+      ])
+      return left.length === 0
+    },
+    30_000,
+    () =>
+      [
+        ...left,
+        ...waiting,
+        ...roles.judge.log.filter((line) => line.includes('erasure') || line.includes('"level":50')),
+      ].join('\n'),
+  )
+  await sleep(2_000)
+  watching = false
+  await watch
+
+  expect([...back]).toEqual([])
+  expect([...known.keys()].sort((a, b) => a - b)).toEqual(deleted)
+  expect(echo.repeated()).toBeGreaterThan(0)
+  // A question that was on its way when the deletion came is no question after it.
+  const ON_THE_WAY_MS = 500
+  const asked = deleted.flatMap((nth) =>
+    echo.asked.filter(({ body, at }) => body.includes(wordsOf(nth)) && at > (known.get(nth) ?? 0) + ON_THE_WAY_MS),
+  )
+  expect(asked).toEqual([])
+  const waits = [...known].map(([nth, at]) => (clear.get(wordsOf(nth)) ?? Number.NaN) - at)
+  tell(`shown: gone after ${waits.join(', ')} ms, with judges being killed`)
+  tell(`shown: ${echo.asked.length} questions, ${deleted.length} deletions, ${CASES} cases`)
+  const kept = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth + 1)
+  for (const nth of kept) expect(filesWith(wordsOf(nth), library)).not.toEqual([])
+})
+
+it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async () => {
+  const gavel = await split('emptied', 3, async () => {})
+  const { library, environment, sendAll } = gavel
+  const prefix = environment.GAVEL_REDIS_PREFIX
+  // Nobody judges: what is deleted waits.
+  const services = [await gavel.start('publish'), await gavel.start('intake')]
+  await sendAll({ type: 'post', id: 'p0', deleted: true })
+  await eventually(() => gavel.isDeleted(0), 30_000)
+  expect(filesWith(wordsOf(0), library)).not.toEqual([])
+  for (const service of services) await service.kill('SIGTERM')
+  const keys = await redis.keys(`{${prefix}}*`)
+  await redis.del(...keys)
+  expect(await gavel.isDeleted(0)).toBe(false)
+  const io = { terminal: silent, signal: new AbortController().signal }
+  expect(await recover(settingsOf(environment), { since: null, dryRun: false }, io)).toMatchObject({
+    outcomes: { deleted: 1 },
+  })
+  await gavel.start('judge')
+  await eventually(async () => filesWith(wordsOf(0), library).length === 0, 30_000)
+  expect(filesWith(wordsOf(1), library)).not.toEqual([])
+})

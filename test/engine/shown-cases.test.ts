@@ -1,0 +1,332 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { memoryLibrary } from '../../src/adapters/memory/library.ts'
+import { memoryMemo } from '../../src/adapters/memory/memo.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { type Ask, lookup } from '../../src/domain/ask.ts'
+import { eraser } from '../../src/engine/eraser.ts'
+import { judge } from '../../src/engine/judge.ts'
+import { type Protocol, round, type Script } from '../../src/engine/script.ts'
+import { shownCaseCleaner } from '../../src/engine/shown-cases.ts'
+import { gateway } from '../../src/gateway/gateway.ts'
+import type { Library } from '../../src/ports/library.ts'
+import type { Memo } from '../../src/ports/memo.ts'
+import type { StagedAsk } from '../../src/ports/queues.ts'
+import { item, signal, wordEmbedder } from '../contracts/library.ts'
+import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { asksIn, GATEWAY, memoryParts, noImages, protocolNamed } from '../support/parts.ts'
+
+const SECRET = 'zebra in the fountain'
+const OTHER = 'giraffe in the fountain'
+
+const ask = (stage: string, content: string): Ask<{ word: string }> => ({
+  stage,
+  role: 'speaker',
+  messages: [{ role: 'user', content }],
+  answer: z.object({ word: z.string() }),
+  temperature: 0,
+  maxTokens: 10,
+})
+
+/** As `safety`: something about the post alone, then a brief on what a lookup found, then a word on the brief. */
+function* briefed(): Script {
+  const [alone] = yield* round([ask('alone', 'what stands alone')])
+  const [found] = yield* round([lookup('look', { text: 'in the fountain', shelves: ['precedents'], k: 3 })])
+  const near = found.ok ? found.answer.shelves.flatMap(({ neighbours }) => neighbours.map(({ text }) => text)) : []
+  const [brief] = yield* round([ask('brief', `brief on ${near.toSorted().join(', ') || 'nothing'}`)])
+  const [last] = yield* round([ask('last', `last on ${brief.ok ? brief.answer.word : 'none'}`)])
+  return {
+    ruling: {
+      label: 'good',
+      scores: {},
+      rationale: [alone, brief, last].map((one) => (one.ok ? one.answer.word : '?')).join('; '),
+      decidedBy: 'judge',
+      rounds: 1,
+      evidence: { support: [], oppose: [], precedents: [] },
+      degraded: [],
+    },
+    carry: { said: brief.ok ? brief.answer.word : '' },
+  }
+}
+const protocol: Protocol = protocolNamed('talk', { script: briefed })
+
+const [p1, p3] = [thread('p1'), thread('p3')]
+let stores: ReturnType<typeof memoryStores>
+let memo: Memo
+let library: Library
+let clock: { now: number }
+/** What the model was asked, and the ids that got a job. */
+let asked: string[]
+let pushed: string[]
+
+beforeEach(async () => {
+  clock = { now: T0 }
+  stores = memoryStores(() => clock.now)
+  memo = memoryMemo(() => clock.now)
+  ;[asked, pushed] = [[], []]
+  library = memoryLibrary(wordEmbedder(), { now: () => clock.now, deletedAmong: stores.erasures.deletedAmong })
+  const of = (ref: typeof p1) => ({ tenant: ref.tenant, id: ref.postId, kind: ref.kind })
+  await library.add('precedents', [item(SECRET, 'bad', { subject: of(p1) })], 'ann', signal)
+  await library.add('precedents', [item(OTHER, 'bad', { subject: of(p3) })], 'ann', signal)
+})
+
+const remove = (ref = p1) => stores.threads.deletePost(ref, retractionOf(ref))
+
+async function open(postId: string): Promise<string> {
+  const ref = thread(postId)
+  await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+  const state = await stores.threads.read(ref)
+  if (state === null) throw new Error('no thread')
+  const record = recordOf(state, 'talk', { openedAt: clock.now, deadline: clock.now + 10 * MINUTE })
+  const nothing = { waiting: [], parked: [], nextDue: null, final: true }
+  await stores.threads.open(state, { cases: [{ record, seen: state.version }], ...nothing })
+  return record.id
+}
+
+/** A judging process; `find` in place of its library's. */
+function worker(find: Library['find'] = library.find) {
+  const judged = judge({
+    protocols: new Map([['talk', protocol]]),
+    cases: stores.cases,
+    gateway: gateway({
+      model: {
+        async complete({ messages }) {
+          const [question = ''] = messages.at(-1)?.content.split('\n', 1) ?? []
+          asked.push(question)
+          const tokens = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
+          return { text: JSON.stringify({ word: `said of ${question}` }), finish: 'stop', model: 'm', ...tokens }
+        },
+      },
+      loadImage: noImages,
+      ...memoryParts(() => clock.now),
+      memo,
+      settings: { ...GATEWAY, memo: { keepMs: HOUR, leaseMs: MINUTE, patienceMs: MINUTE, maxBytes: 10_000 } },
+      clock: () => clock.now,
+      report: () => {},
+    }),
+    library: { embedder: library.embedder, find },
+    clock: () => clock.now,
+    report: () => {},
+    settings: { maxTakeovers: 20, handBackMs: 30_000, transcriptBytes: 900_000 },
+  })
+  const attempt = { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal }
+  return {
+    ...judged,
+    answerOne: (staged: StagedAsk) => judged.answer(staged, attempt),
+    /** Goes on for so many rounds, or to the end. */
+    async go(id: string, rounds = 9): Promise<string> {
+      for (let round = 0; round < rounds; round++) {
+        const step = await judged.advance(id)
+        if (step.next !== 'asks') return step.next
+        for (const staged of asksIn(step)) await judged.answer(staged, attempt)
+      }
+      return 'asks'
+    },
+  }
+}
+
+function erasing(restartsPerSecond = 1_000) {
+  return eraser({
+    erasures: stores.erasures,
+    library,
+    clean: shownCaseCleaner({
+      ...{ threads: stores.threads, cases: stores.cases, memo, owners: stores.erasures },
+      ...{ protocols: [protocol], clock: () => clock.now, settings: { caseDeadlineMs: 10 * MINUTE } },
+    }),
+    queues: {
+      async push(ids) {
+        pushed.push(...ids)
+      },
+    },
+    report: () => {},
+    settings: { name: 'one', restartsPerSecond },
+  })
+}
+
+async function published() {
+  const entries = await stores.outbox.next('test', 100, 1)
+  await stores.outbox.done(entries)
+  return entries.flatMap((entry) => (entry.kind === 'verdict' ? [entry] : []))
+}
+
+const BRIEF = `brief on ${OTHER}, ${SECRET}`
+const BRIEF_LEFT = `brief on ${OTHER}`
+
+describe('a case that was shown a subject that is deleted', () => {
+  it('asks nothing more with its words, goes back to the brief without them, and asks nothing else again', async () => {
+    const id = await open('p2')
+    const mine = worker()
+    await mine.go(id, 2)
+    const step = await mine.advance(id)
+    const [brief] = asksIn(step)
+    if (brief === undefined) throw new Error('no brief')
+    await remove()
+    // Here it is known from memory, elsewhere it is read from the store.
+    for (const one of [mine, worker()])
+      expect(await one.answerOne(brief)).toMatchObject({ end: 'held', delayMs: expect.any(Number) })
+    expect(await mine.go(id)).toBe('later')
+    expect(asked).toEqual(['what stands alone'])
+
+    await erasing().cases()
+    expect(pushed).toEqual([id])
+    expect(await mine.answerOne(brief)).toMatchObject({ end: 'done' })
+    expect(await mine.go(id)).toBe('done')
+    expect(asked).toEqual(['what stands alone', BRIEF_LEFT, `last on said of ${BRIEF_LEFT}`])
+    const [entry] = await published()
+    expect(entry?.caseId).toBe(id)
+    expect(JSON.stringify(entry)).not.toContain(SECRET)
+    expect(JSON.stringify(entry)).toContain(OTHER)
+  })
+
+  it('keeps no answer of a question with its words, neither in the journal nor in the memo', async () => {
+    const id = await open('p2')
+    await worker().go(id, 3)
+    expect(asked).toEqual(['what stands alone', BRIEF])
+    await remove()
+    await erasing().cases()
+    expect([...((await stores.cases.unpublished(id))?.journal.keys() ?? [])]).toEqual(['0.0', '1.0'])
+    expect(JSON.stringify([...((await stores.cases.unpublished(id))?.journal.values() ?? [])])).not.toContain(SECRET)
+    // The answers were paid for all the same.
+    expect((await stores.cases.unpublished(id))?.lostCalls).toMatchObject([{ key: '2.0', outcome: 'answered' }])
+    expect(await memo.forget(thread('p2'), 0)).toBe(0)
+    await worker().go(id)
+    expect(asked).toEqual(['what stands alone', BRIEF, BRIEF_LEFT, `last on said of ${BRIEF_LEFT}`])
+    expect(JSON.stringify(await published())).not.toContain(SECRET)
+  })
+
+  it.each(['no publisher', 'a publisher that asks before it is clean'])(
+    'is judged again under the same number where %s took its verdict',
+    async (who) => {
+      const id = await open('p2')
+      await worker().go(id)
+      await remove()
+      if (who !== 'no publisher') expect(await published()).toEqual([])
+      await erasing().cases()
+      expect(await published()).toEqual([])
+      expect(await worker().go(id)).toBe('done')
+      const [entry, ...more] = await published()
+      expect([entry?.caseId, more]).toEqual([id, []])
+      expect(JSON.stringify(entry)).not.toContain(SECRET)
+      expect((await stores.threads.read(thread('p2')))?.revisions.get('talk')).toMatchObject({
+        revision: 1,
+        carry: { said: `said of ${BRIEF_LEFT}` },
+      })
+    },
+  )
+
+  it('stays as it is once it is published, and leaves neither carry nor remembered answers', async () => {
+    const id = await open('p2')
+    await worker().go(id)
+    expect(await published()).toHaveLength(1)
+    await remove()
+    await erasing().cases()
+    expect(pushed).toEqual([])
+    expect((await stores.threads.read(thread('p2')))?.revisions.get('talk')?.carry).toBeNull()
+    expect(await memo.forget(thread('p2'), 0)).toBe(0)
+    expect((await stores.erasures.waiting()).cases.count).toBe(0)
+  })
+
+  it('does not see what is deleted while it looks: the lookup is made again', async () => {
+    const id = await open('p2')
+    const looks: number[] = []
+    const mine = worker(async (...wanted) => {
+      const found = await library.find(...wanted)
+      looks.push(found.shelves[0]?.neighbours.length ?? 0)
+      if (looks.length === 1) await remove()
+      return found
+    })
+    await mine.go(id, 1)
+    const [look] = asksIn(await mine.advance(id))
+    if (look === undefined) throw new Error('no lookup')
+    expect(await mine.answerOne(look)).toMatchObject({ end: 'held' })
+    expect(await mine.go(id)).toBe('done')
+    expect(looks).toEqual([2, 1])
+    expect(asked).not.toContain(BRIEF)
+    expect(JSON.stringify(await published())).not.toContain(SECRET)
+  })
+
+  it('begins again once where two that it was shown go at the same time', async () => {
+    const id = await open('p2')
+    await worker().go(id, 3)
+    await remove(p1)
+    await remove(p3)
+    await erasing().cases()
+    expect((await stores.cases.unpublished(id))?.run).toBe(1)
+    await worker().go(id)
+    expect(asked).toEqual(['what stands alone', BRIEF, 'brief on nothing', 'last on said of brief on nothing'])
+    expect(pushed).toEqual([id])
+  })
+
+  it('begins again at a rate, but is clean at once', async () => {
+    const ids: string[] = []
+    for (let nth = 0; nth < 60; nth++) ids.push(await open(`case-${nth}`))
+    const mine = worker()
+    for (const id of ids) await mine.go(id, 3)
+    await remove()
+    const erase = erasing(7)
+    await erase.cases()
+    expect((await stores.erasures.waiting()).cases.count).toBe(0)
+    for (const id of ids)
+      expect(JSON.stringify([...((await stores.cases.unpublished(id))?.journal.values() ?? [])])).not.toContain(SECRET)
+    expect(pushed).toHaveLength(7)
+    // Whoever else gives it a job (the reconciler does) has it wait too.
+    expect(await worker().advance(ids.at(-1) ?? '')).toMatchObject({ next: 'later' })
+    await erase.cases()
+    expect(pushed.length).toBeLessThan(60)
+  })
+
+  it('is left alone where only others were shown it', async () => {
+    const id = await open('p2')
+    const mine = worker()
+    await mine.go(id, 3)
+    await remove(thread('p9'))
+    await erasing().cases()
+    expect(await mine.go(id)).toBe('done')
+    expect(asked).toEqual(['what stands alone', BRIEF, `last on said of ${BRIEF}`])
+  })
+})
+
+describe('the shelves', () => {
+  it('lose what was deleted, and the queue those who owned nothing, by a process that has the library', async () => {
+    for (let nth = 0; nth < 2_500; nth++) await remove(thread(`nobody-${nth}`))
+    await remove()
+    await erasing().shelves()
+    expect((await stores.erasures.waiting()).shelves.count).toBe(0)
+    const { shelves } = await library.find({ text: SECRET, shelves: ['precedents'], k: 9 }, { ...of('x') }, signal)
+    expect(shelves[0]?.neighbours.map(({ text }) => text)).toEqual([OTHER])
+  })
+
+  it('are left to others by a process that finds no library where another has found one', async () => {
+    await erasing().shelves()
+    await remove()
+    const folder = library
+    library = memoryLibrary(wordEmbedder())
+    await erasing().shelves()
+    expect((await stores.erasures.waiting()).shelves.count).toBe(1)
+    library = folder
+    await erasing().shelves()
+    expect((await stores.erasures.waiting()).shelves.count).toBe(0)
+  })
+
+  it('wait in the queue while they can’t be written, and hold up no case', async () => {
+    const id = await open('p2')
+    await worker().go(id, 3)
+    await remove()
+    const readable = library
+    library = {
+      ...readable,
+      forget: async () => {
+        throw new Error('read-only')
+      },
+    }
+    const erase = erasing()
+    await expect(erase.shelves()).rejects.toThrow('read-only')
+    await erase.cases()
+    expect(pushed).toEqual([id])
+    library = readable
+    await erasing().shelves()
+    expect((await stores.erasures.waiting()).shelves.count).toBe(0)
+  })
+
+  const of = (id: string) => ({ tenant: 'default', id, kind: 'post' as const })
+})
