@@ -1,3 +1,5 @@
+import { normalized } from './normalized.ts'
+
 /**
  * Whether a name is one of these placeholders for an author, whatever its case, its width, what is invisible in it, and
  * the marks of a user before it (`@`, `u/`).
@@ -8,8 +10,7 @@ export function placeholders(names: readonly string[]): (author: string) => bool
 }
 
 function plain(name: string): string {
-  return name
-    .normalize('NFKC')
+  return normalized(name, 'NFKC')
     .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
     .trim()
     .toLowerCase()
