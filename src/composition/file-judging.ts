@@ -104,8 +104,11 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     if (entry.kind === 'dead-letter') {
       const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
       io.refused(`${file}:${feed.lineOf(topic, offset)} ${reason}: ${detail}; left out`)
-    } else if (entry.kind === 'verdict') io.judged(verdict.parse(JSON.parse(entry.verdict)), entry)
-    else throw new Error('unexpected outbox entry kind')
+    } else if (entry.kind === 'verdict') {
+      const judged = verdict.parse(JSON.parse(entry.verdict))
+      // A subject that lost its answers to a dead endpoint is none that was judged.
+      if (endpoint.dead() === null || judged.decidedBy !== 'none') io.judged(judged, entry)
+    } else throw new Error('unexpected outbox entry kind')
   }
   try {
     const skipped: BadLine[] = []

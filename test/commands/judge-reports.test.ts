@@ -19,6 +19,7 @@ async function judged(
   lines: readonly object[],
   misbehave: Misbehaviour = NORMAL,
   change: (settings: ReturnType<typeof loadSettings>) => object = () => ({}),
+  out: string[] = [],
 ) {
   const server = await startMisbehaving(misbehave)
   onTestFinished(() => server.close())
@@ -28,7 +29,7 @@ async function judged(
   const file = join(folder, `${++files}.jsonl`)
   // As text, so that a number keeps its digits.
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line).replace(/"RAW:(\d+)"/g, '$1')}\n`).join(''))
-  const [out, said]: [string[], string[]] = [[], []]
+  const said: string[] = []
   const terminal = {
     out: (line: string) => void out.push(line),
     say: (line: string) => void said.push(line),
@@ -443,7 +444,11 @@ describe('before an endpoint that can’t answer', () => {
     const roles = ({ models }: ReturnType<typeof loadSettings>) => ({
       models: { ...models, roles: { default: ['small'], judge: ['gone'] } },
     })
-    await expect(judged('hate', [post('p')], judge, roles)).rejects.toThrow(/The model gone cannot be asked/)
+    const printed: string[] = []
+    await expect(judged('hate', [post('p'), post('q')], judge, roles, printed)).rejects.toThrow(
+      /The model gone cannot be asked/,
+    )
+    expect(printed).toEqual([])
     const chained = ({ models }: ReturnType<typeof loadSettings>) => ({
       models: { ...models, roles: { default: ['small'], judge: ['gone', 'small'] } },
     })
