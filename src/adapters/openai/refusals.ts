@@ -10,9 +10,15 @@ interface Said {
   readonly codes: ReadonlySet<string>
   readonly words: readonly string[]
   readonly filtered: readonly Filtered[]
-  /** The error's own code, if it looks like one. */
+  /** The error's own code, if it is a known one. */
   readonly name: string | undefined
 }
+
+/** Codes that a message may repeat. Any other may be the question, or the key, in a server that repeats what it was sent. */
+const NAMED: ReadonlySet<string> = new Set([
+  ...REFUSALS.flatMap(({ codes = [] }) => codes.filter((code) => /[a-z]/.test(code))),
+  ...['invalid_request_error', 'unsupported_parameter', 'unsupported_value', 'invalid_value', 'server_error'],
+])
 
 /** Longest message that is looked at, in characters, and the most texts and levels. */
 const MAX_CHARS = 2_000
@@ -106,7 +112,7 @@ function saidIn(status: number, body: unknown): Said {
       const text = String(value).slice(0, MAX_CHARS)
       if (CODES.has(field) || field === 'param') codes.add(text.toLowerCase())
       if (field === 'code' && /^[45]\d\d$/.test(text)) inner ??= Number(text)
-      if (field === 'code' && /^[a-z][a-z0-9_.-]{0,63}$/i.test(text)) name ??= text
+      if (field === 'code' && NAMED.has(text.toLowerCase())) name ??= text
       // A wait stands in fields of their own, too.
       if (field === 'retryDelay') words.push(`retryDelay ${text}`)
       if (field === 'estimated_time') words.push(`retry after ${text}s`)
