@@ -232,6 +232,21 @@ it('tells a call to a model as the conventions for generative AI ask', async () 
   expect(await valuesOf('gen_ai_client_token_usage_count')).toEqual([`{${labels},gen_ai_token_type="input"} 3`])
 })
 
+it('counts what endpoints’ filters refused by a closed list of categories', async () => {
+  const { listen, valuesOf } = metrics()
+  const call = { protocol: 'rumor', stage: 'stance', model: 'm' }
+  for (const found of [
+    [{ category: 'hate', severity: 'high' }, { category: 'sexual' }],
+    [{ category: 'of its own' }],
+    [],
+  ])
+    listen('call:filtered', { ...call, found })
+  const counted = (await valuesOf('gavel_filtered_total')).filter((line) => !line.endsWith(' 0'))
+  expect(counted).toEqual(
+    ['hate', 'sexual', 'other', 'unnamed'].map((category) => `{protocol="rumor",category="${category}"} 1`),
+  )
+})
+
 it('writes OpenMetrics for those who accept it, and Prometheus’ own form for all others, time after time', async () => {
   const { page } = metrics()
   const plain = await page('text/plain')
