@@ -6,6 +6,7 @@ import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../src/domain/messag
 import type { DeadLetterReason } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
+import { envelopeOf } from './envelope.ts'
 
 export interface ReadLimits {
   /** Longest message value, in bytes. */
@@ -29,7 +30,8 @@ export function readMessage<Message extends { createdAt: number }>(
 ): Read<Message> {
   const corrupt = entryOf(from.headers, CORRUPT_BATCH)
   if (corrupt !== undefined) return dead(from, 'corrupt-batch', corrupt.slice(0, 1_000))
-  if (from.value === null) return dead(from, 'invalid', 'the message has no value')
+  if (from.value === null)
+    return dead(from, 'invalid', 'the message has no value (a tombstone: delete with "deleted": true)')
   if (from.value.length > limits.maxBytes)
     return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
   const shallow = withoutDeepFields(from.value)
@@ -38,12 +40,12 @@ export function readMessage<Message extends { createdAt: number }>(
   try {
     json = parseMessage(strictUtf8.decode(shallow))
   } catch {
-    return dead(from, 'not-json', 'the value is not JSON in UTF-8')
+    return dead(from, 'not-json', `the value is not JSON in UTF-8${envelopeOf(from.value)}`)
   }
   const parsed = schema.safeParse(json)
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
-    return dead(from, 'invalid', faults.join('; ').slice(0, 1_000))
+    return dead(from, 'invalid', `${faults.join('; ').slice(0, 800)}${envelopeOf(from.value, json)}`)
   }
   if (parsed.data.createdAt > now + limits.maxAheadMs) return dead(from, 'future', 'createdAt is in the future')
   return { ok: true, message: parsed.data, from }

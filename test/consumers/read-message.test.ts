@@ -297,6 +297,25 @@ describe('a message is put aside', () => {
     expect(readComment(value)).toMatchObject({ ok: false, reason: 'invalid' })
   })
 
+  it.each<[string, Buffer | string | null, RegExp]>([
+    [
+      'a schema registry’s frame',
+      Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), Buffer.from(JSON.stringify(post()))]),
+      /zero byte/,
+    ],
+    ['gzip', Buffer.from([0x1f, 0x8b, 8, 0]), /gzip/],
+    ['UTF-16', Buffer.from(JSON.stringify(post()), 'utf16le'), /UTF-16/],
+    ['a CloudEvent', JSON.stringify({ specversion: '1.0', id: 'e', data: post() }), /CloudEvent.*"data"/],
+    ['Kafka Connect', JSON.stringify({ schema: {}, payload: post() }), /Kafka Connect/],
+    ['Debezium', JSON.stringify({ before: null, after: post(), op: 'c' }), /Debezium/],
+    ['JSON twice', JSON.stringify(JSON.stringify(post())), /encode it once/],
+    ['a list', JSON.stringify([post()]), /each message by itself/],
+    ['a tombstone', null, /tombstone/],
+  ])('with the name of what it is wrapped in: %s', (_, value, named) => {
+    const read = readPost(value)
+    expect(read.ok ? '' : read.detail).toMatch(named)
+  })
+
   it('as part of a corrupt batch', () => {
     const why = 'the batch of 3 could not be decompressed: incorrect header check'
     const read = readPost(null, { headers: { [CORRUPT_BATCH]: why } })
