@@ -6,6 +6,7 @@ import { libraryOf } from '../../src/composition/library.ts'
 import { compare } from '../../src/evaluation/against.ts'
 import type { Cell } from '../../src/evaluation/evaluation.ts'
 import type { ProtocolKind } from '../../src/protocols/kind.ts'
+import { sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import {
   dataSetOf,
   evaluated,
@@ -65,7 +66,10 @@ describe('what the model is shown', () => {
       expect(data.items).toHaveLength(107)
       expect(comments).toBe(chosen.reduce((sum, thread) => sum + thread.comments.length, 0))
       expect(commentsJudged + Object.values(commentsLeftOut).reduce((sum, count) => sum + count, 0)).toBe(comments)
-      expect(blocks.length + (commentsLeftOut.folded ?? 0)).toBe(comments)
+      // Comments with the same words are asked about once; what is a copy in disguise is folded after its score alone.
+      const asked = chosen.map((thread) => sameWords(thread.comments).length)
+      expect(blocks.length).toBe(asked.reduce((sum, count) => sum + count, 0))
+      expect(blocks.length + (commentsLeftOut.folded ?? 0)).toBeGreaterThanOrEqual(comments)
       // Words, not only counts: only what was folded into the same words of another comment is in no question.
       const all = scored.join('\n')
       const longestOf = (text: string) =>
