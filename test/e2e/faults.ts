@@ -22,8 +22,10 @@ export function endsWithATrueBill(subjects: number): void {
     expect(report.duplicates).toBe(0)
     expect(report.silent).toBe(0)
     expect(report.decided + report.undecided).toBe(report.expected)
-    // Most are decided all the same: a third of the calls is no reason to keep away from the model altogether.
-    expect(report.decided).toBeGreaterThan(0.8 * report.expected)
+    // Most are decided all the same: a third of the calls is no reason to keep away from the model altogether. A benign label is
+    // withheld where a turn of its debate was lost for good.
+    expect(report.decided + report.withheld).toBeGreaterThan(0.8 * report.expected)
+    expect(report.decided).toBeGreaterThan(0.6 * report.expected)
     expect(calls.logged).toBe(calls.journaled + calls.failed + calls.orphaned)
     expect(calls.billed).toBe(calls.journaled + calls.failed)
     expect(calls.invented).toBe(0)

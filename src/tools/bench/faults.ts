@@ -43,6 +43,8 @@ export interface FaultReport {
   readonly decided: number
   /** Final verdicts that say why there is none. */
   readonly undecided: number
+  /** Those of them that would have been benign, had nothing been lost that a benign label needs. */
+  readonly withheld: number
   /** Final verdicts that were decided although something failed on the way, which they name. */
   readonly degraded: number
   /** Final verdicts with neither a decision nor a reason. */
@@ -202,6 +204,8 @@ function endsOf(verdicts: readonly Verdict[], expected: ReadonlySet<string>) {
     verdicts: verdicts.length,
     decided: decided.length,
     undecided: undecided.length,
+    withheld: undecided.filter(({ degraded }) => degraded.some((why) => why.startsWith('no label: what was seen')))
+      .length,
     degraded: decided.filter(({ degraded }) => degraded.length > 0).length,
     silent: ended.length - decided.length - undecided.length,
     lost: [...expected].filter((pair) => !finals.has(pair)).length,
