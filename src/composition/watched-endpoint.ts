@@ -59,7 +59,7 @@ export function watchedEndpoint(
         } catch (error) {
           if (error instanceof PermanentError && error.mend !== undefined) {
             if (error.mend === 'key' || request.alone === true)
-              giveUp(`The model ${request.model} cannot be asked: ${error.message}`, TODO[error.mend])
+              giveUp(`The model ${request.model} cannot be asked: ${error.message}`, REMEDIES[error.mend])
           } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(error)
           // Whatever else it says, it answers.
           else if (
@@ -75,7 +75,7 @@ export function watchedEndpoint(
   }
 }
 
-const TODO: Readonly<Record<ToMend, string>> = {
+const REMEDIES: Readonly<Record<ToMend, string>> = {
   quota: 'Add credit to the account, raise its limit, or name another model in models.roles.',
   key: 'Check OPENAI_API_KEY, and that it belongs to OPENAI_BASE_URL.',
   permission: 'Check what the key may do, or name another model in models.roles.',
