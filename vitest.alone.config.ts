@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { SHARED } from './vitest.shared.ts'
 
 /** What several processes or a broker must do within seconds: run one after the other, with nothing beside it. */
 export const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map(
@@ -6,11 +7,5 @@ export const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map(
 )
 
 export default defineConfig({
-  test: {
-    include: ALONE,
-    fileParallelism: false,
-    testTimeout: 30_000,
-    hookTimeout: 300_000,
-    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  },
+  test: { ...SHARED, include: ALONE, fileParallelism: false, testTimeout: 30_000 },
 })

@@ -1,12 +1,7 @@
 import { defineConfig } from 'vitest/config'
+import { SHARED } from './vitest.shared.ts'
 
 /** The long proofs: whole data sets, many kills. `npm test` runs their short forms. */
 export default defineConfig({
-  test: {
-    include: ['test/**/*.proof.ts'],
-    fileParallelism: false,
-    testTimeout: 1_800_000,
-    hookTimeout: 300_000,
-    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  },
+  test: { ...SHARED, include: ['test/**/*.proof.ts'], fileParallelism: false, testTimeout: 1_800_000 },
 })

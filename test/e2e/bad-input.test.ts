@@ -14,6 +14,7 @@ import { topicsOf } from '../../src/composition/topics.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter, type Outcome } from '../../src/domain/messages.ts'
 import { type MemoryKafka, startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,
@@ -177,7 +178,7 @@ interface Ended {
 
 function gavel(environment: Record<string, string>, ...args: string[]): Promise<Ended> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH, ...environment }, maxBuffer: 64 * 1024 * 1024, timeout: 90_000 }
+  const options = { env: bareEnvironment(environment), maxBuffer: 64 * 1024 * 1024, timeout: 90_000 }
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, out, said) =>
       resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, out, said }),

@@ -16,6 +16,7 @@ import { topicsOf } from '../../src/composition/topics.ts'
 import { deadLetter } from '../../src/domain/messages.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   clientOf,
   environmentOn,
@@ -194,7 +195,7 @@ function gavel(
   ...args: string[]
 ): Promise<{ args: string; code: number; said: string }> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH, ...environment }, timeout: 90_000 }
+  const options = { env: bareEnvironment(environment), timeout: 90_000 }
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, out, err) =>
       resolve({ args: args.join(' '), code: error === null ? 0 : Number(error.code ?? -1), said: `${out}\n${err}` }),

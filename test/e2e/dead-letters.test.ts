@@ -7,6 +7,7 @@ import { readTopic, type TopicRecord } from '../../src/adapters/kafka/bounded-re
 import { topicsOf } from '../../src/composition/topics.ts'
 import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   clientOf,
   environmentOn,
@@ -34,7 +35,7 @@ afterAll(async () => {
 
 async function gavel(...args: string[]): Promise<{ code: number; out: string; said: string }> {
   const command = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'dead-letters', ...args]
-  const options = { env: { PATH: process.env.PATH, ...environment }, timeout: 60_000 }
+  const options = { env: bareEnvironment(environment), timeout: 60_000 }
   return new Promise((resolve) => {
     execFile(process.execPath, command, options, (error, out, said) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, said }),

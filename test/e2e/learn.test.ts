@@ -16,6 +16,7 @@ import { deadLetter } from '../../src/domain/messages.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import type { Proposal } from '../../src/ports/library.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { perform } from '../support/commands.ts'
 import {
   allFinal,
@@ -61,7 +62,7 @@ function learnElsewhere(environment: Record<string, string>) {
     const terminal = { out() {}, say() {}, progress() {} }
     await learnTopic(loadSettings(process.env), { all: false, json: true }, { terminal, signal: new AbortController().signal })`
   const flags = ['--disable-warning=TimeoutNegativeWarning', '--input-type=module', '--eval', code]
-  return spawn(process.execPath, flags, { env: { PATH: process.env.PATH, ...environment }, stdio: 'ignore' })
+  return spawn(process.execPath, flags, { env: bareEnvironment(environment), stdio: 'ignore' })
 }
 
 it('takes each piece of feedback to one end, over a kill, and what is approved to the next case', {

@@ -11,6 +11,7 @@ import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka
 import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { blackHoleBefore } from '../support/black-hole.ts'
 import { repeats } from '../support/ledger.ts'
 import {
@@ -131,7 +132,7 @@ describe('a service that is started without', () => {
   async function run(environment: Record<string, string>) {
     const main = join(PROJECT, 'src', 'main.ts')
     const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', main, 'run'], {
-      env: { PATH: process.env.PATH, ...environment },
+      env: bareEnvironment(environment),
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: 30_000,
     })

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   clientOf,
   environmentOn,
@@ -60,7 +61,7 @@ function startExample(environment: Record<string, string>, group: string): Chang
     GROUP: group,
   }
   consumer = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', file], {
-    env: { PATH: process.env.PATH, KAFKAJS_NO_PARTITIONER_WARNING: '1', ...own },
+    env: bareEnvironment({ KAFKAJS_NO_PARTITIONER_WARNING: '1', ...own }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const changes: Change[] = []

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import type { ServiceState } from '../../src/composition/top.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,
@@ -97,7 +98,7 @@ describe('gavel top', () => {
     const main = `${process.execPath} --disable-warning=TimeoutNegativeWarning ${join(PROJECT, 'src', 'main.ts')}`
     const child = spawn(SCRIPT, ['-qefc', `exec ${main} top --every 300ms --replica ${replica}`, '/dev/null'], {
       cwd: folder,
-      env: { PATH: process.env.PATH, TERM: 'xterm', ...environment },
+      env: bareEnvironment({ TERM: 'xterm', ...environment }),
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     let out = ''

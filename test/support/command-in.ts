@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PROJECT } from '../../config/load.ts'
+import { bareEnvironment } from './bare-environment.ts'
 
 /**
  * `gavel` with these arguments in a process of its own, which sees only this environment; with `kill` ended by SIGKILL so many
@@ -17,7 +18,7 @@ export async function commandIn(
   const main = ['--disable-warning=TimeoutNegativeWarning', ...flags, join(PROJECT, 'src', 'main.ts')]
   const child = spawn(process.execPath, [...main, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH, ...environment },
+    env: bareEnvironment(environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [out, said] = ['', '']

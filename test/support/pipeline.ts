@@ -18,6 +18,7 @@ import type { Format } from '../../src/evaluation/formats.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
 import type { UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+import { bareEnvironment } from './bare-environment.ts'
 
 /** Tells what matters for reading a test's output, the loud reason of a skip among it. */
 export function tell(line: string): void {
@@ -78,7 +79,7 @@ export async function startService(
   const child = spawn(
     process.execPath,
     ['--disable-warning=TimeoutNegativeWarning', main, 'run', '--roles', roles, ...more],
-    { env: { PATH: process.env.PATH, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+    { env: bareEnvironment(environment), stdio: ['ignore', 'ignore', 'pipe'] },
   )
   spawned(child)
   const log: string[] = []
