@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { Option } from 'commander'
 import type { Command } from '../../commands/command.ts'
 import { listOf, notNegative } from '../../commands/options.ts'
+import { DIALECTS, type DialectName } from '../understudy/dialects/all.ts'
 import { FAULTS, type Fault } from '../understudy/faults.ts'
 import { startStack } from './stack.ts'
 
@@ -13,6 +14,7 @@ interface StackOptions {
   readonly failRate: number
   readonly faults?: readonly Fault[]
   readonly callLog?: string
+  readonly dialect?: DialectName
 }
 
 /** `gavel stack`: local servers and the understudy, kept up until the signal. */
@@ -29,16 +31,20 @@ export const command: Command<StackOptions, void> = {
     new Option('--faults <kinds>', `how it misbehaves, comma-separated: ${FAULTS.join(', ')}`).argParser(
       listOf(FAULTS, 'faults'),
     ),
+    new Option('--dialect <name>', 'the kind of server that the understudy stands in for (docs/models.md)').choices(
+      Object.keys(DIALECTS),
+    ),
     new Option('--call-log <file>', 'where the understudy logs its calls, as JSON Lines'),
   ],
   json: true,
   help: 'Example:\n  $ gavel stack --env .env.local &\n  $ set -a; . ./.env.local; gavel run',
   async run({ options, json, environment, terminal, stopped }) {
-    const { kafka, env, latency, failRate, faults, callLog } = options
+    const { kafka, env, latency, failRate, faults, callLog, dialect } = options
     const understudy = {
       latencyMs: latency,
       faults: { rate: failRate, ...(faults === undefined ? {} : { kinds: [...faults] }) },
       ...(callLog === undefined ? {} : { logFile: callLog }),
+      ...(dialect === undefined ? {} : { dialect }),
     }
     const running = await startStack(environment, { kafka, say: terminal.say, understudy })
     try {

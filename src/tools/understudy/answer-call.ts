@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { openCallLog } from './call-log.ts'
 import type { Call } from './calls.ts'
+import { Refused } from './dialects/request.ts'
 import { type Behaviour, faultOf } from './faults.ts'
-import { BadRequest, bodyOf, send, sendError, sendJson } from './http.ts'
+import { BadRequest, bodyOf, send, sendError, sendEvents, sendJson } from './http.ts'
 
 /** By how much the fault `slow` lengthens an answer's time. */
 const SLOW = 10
@@ -17,7 +18,8 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
     const name = typeof header === 'string' ? header : null
     const asked = await readCall(request, read)
     if (asked instanceof BadRequest) {
-      const seq = log.arrived({ call: name, stage: null, promptTokens: 0 })
+      const refused = asked instanceof Refused ? { refused: asked.parameter } : {}
+      const seq = log.arrived({ call: name, stage: null, promptTokens: 0, ...refused })
       log.ended(seq, { status: 'failed', fault: null, completionTokens: 0 })
       throw asked
     }
@@ -41,7 +43,9 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
       const { completionTokens, value } = asked.answer(fault, seq)
       // Noted before it is sent: whoever has the answer finds the call ended.
       end('answered', completionTokens)
-      sendJson(response, value, 200, { 'x-request-id': `understudy-${seq}` })
+      const headers = { 'x-request-id': `understudy-${seq}` }
+      if (asked.streams) sendEvents(response, value, headers)
+      else sendJson(response, value, 200, headers)
     }
     switch (fault) {
       case '429':

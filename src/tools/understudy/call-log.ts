@@ -16,12 +16,14 @@ export type CallRecord = {
   /** `failed`: an error status or a reset; `aborted`: the client went first, or the understudy closed. */
   readonly status: 'answered' | 'failed' | 'aborted' | null
   readonly fault: Fault | null
+  /** Of a call that its dialect refused: the parameter. */
+  readonly refused?: string
   readonly promptTokens: number
   readonly completionTokens: number
 }
 
 /** What is known of a call on arrival. */
-type Arrival = Pick<CallRecord, 'call' | 'stage' | 'promptTokens'>
+type Arrival = Pick<CallRecord, 'call' | 'stage' | 'promptTokens' | 'refused'>
 /** What its end adds. */
 type Ending = Pick<CallRecord, 'fault' | 'completionTokens'> & {
   readonly status: 'answered' | 'failed' | 'aborted'
@@ -49,7 +51,8 @@ export function openCallLog(file: string | undefined, now: () => number) {
   return {
     arrived(arrival: Arrival): number {
       const seq = ++last
-      note('arrived', { seq, ...arrival, at: now(), endedAt: null, status: null, fault: null, completionTokens: 0 })
+      const unended = { endedAt: null, status: null, fault: null, completionTokens: 0 }
+      note('arrived', { seq, ...arrival, at: now(), ...unended })
       records.delete(seq - MOST_KEPT)
       return seq
     },

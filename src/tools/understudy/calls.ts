@@ -1,8 +1,10 @@
 import { answered, contentOf, MODEL } from './answer.ts'
+import { completionIn, questionIn, type Speaking } from './dialects/completion.ts'
+import { checkRequest } from './dialects/request.ts'
 import { embeddingData, embeddingRequest, textsOf } from './embedding-request.ts'
 import { choiceOf, type Fault } from './faults.ts'
 import { parsed } from './http.ts'
-import { chatRequest, readQuestion, tokens } from './question.ts'
+import { type ChatRequest, chatRequest, readQuestion, tokens } from './question.ts'
 
 /** A call as read from its body: what the log needs at once, and its answer once it is time. */
 export type Call = {
@@ -13,11 +15,17 @@ export type Call = {
   /** Whether the answer has text that a fault can spoil. */
   readonly content: boolean
   readonly answer: (fault: Fault | null, seq: number) => { readonly completionTokens: number; readonly value: unknown }
+  /** The answer is sent as the events of a stream. */
+  readonly streams?: true
 }
 
-/** A call for a chat completion. Throws BadRequest for a body that doesn't fit. */
-export function chatCall(body: string): Call {
+/**
+ * A call for a chat completion, of a server that speaks a dialect or of one that takes everything (null). Throws BadRequest
+ * for a body that doesn't fit, and Refused for one that the dialect does not take.
+ */
+export function chatCall(body: string, speaking: Speaking | null): Call {
   const request = parsed(body, chatRequest)
+  if (speaking !== null) return chatCallIn(speaking, request)
   const question = readQuestion(request)
   return {
     model: request.model ?? '',
@@ -37,6 +45,23 @@ export function chatCall(body: string): Call {
       }
       return { completionTokens: usage.completion_tokens, value }
     },
+  }
+}
+
+function chatCallIn(speaking: Speaking, request: ChatRequest): Call {
+  const { dialect } = speaking
+  checkRequest(dialect, request)
+  const question = questionIn(speaking, request)
+  return {
+    model: request.model ?? '',
+    stage: question.stage,
+    promptTokens: question.promptTokens,
+    content: true,
+    answer(fault, seq) {
+      const { counted, value } = completionIn(speaking, request, question, fault)
+      return { completionTokens: counted.completion, value: { id: `chatcmpl-understudy-${seq}`, ...value } }
+    },
+    ...(dialect.streams ? { streams: true as const } : {}),
   }
 }
 

@@ -57,6 +57,18 @@ export function sendJson(response: ServerResponse, value: unknown, status = 200,
   send(response, status, { 'content-type': 'application/json', ...headers }, JSON.stringify(value))
 }
 
+/** A chat completion as the one chunk of a stream. */
+export function sendEvents(response: ServerResponse, value: unknown, headers: Record<string, string>) {
+  const { choices = [], ...rest } = value as { readonly choices?: readonly { readonly message?: unknown }[] }
+  const chunk = {
+    ...rest,
+    object: 'chat.completion.chunk',
+    choices: choices.map(({ message, ...choice }) => ({ ...choice, delta: message })),
+  }
+  const events = `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`
+  send(response, 200, { 'content-type': 'text/event-stream', ...headers }, events)
+}
+
 /** An error in the shape that OpenAI gives its own. */
 export function sendError(response: ServerResponse, status: number, message: string, headers?: Record<string, string>) {
   const type = status === 429 ? 'requests' : status >= 500 ? 'server_error' : 'invalid_request_error'

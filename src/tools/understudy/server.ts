@@ -3,6 +3,10 @@ import { MODEL } from './answer.ts'
 import { answeringCalls } from './answer-call.ts'
 import { type CallRecord, openCallLog } from './call-log.ts'
 import { chatCall, embeddingCall } from './calls.ts'
+import { type DialectName, dialectOf } from './dialects/all.ts'
+import type { Dialect } from './dialects/dialect.ts'
+import { noPromptCache } from './dialects/prompt-cache.ts'
+import { checkAccess, Refused } from './dialects/request.ts'
 import { type Behaviour, type BehaviourChange, behaviour, behaviourChange } from './faults.ts'
 import { BadRequest, bodyOf, ClientGone, parsed, sendError, sendJson } from './http.ts'
 
@@ -12,6 +16,10 @@ export type UnderstudyOptions = BehaviourChange & {
   readonly port?: number
   /** JSON Lines, one when a call arrives and one when it has ended; appended to. */
   readonly logFile?: string
+  /** What it speaks, by name or as a row of one's own; left out: it takes everything. */
+  readonly dialect?: DialectName | Dialect
+  /** Where its dialect has a model that thinks: tokens of thought for each token of an answer, at medium effort. */
+  readonly thoughts?: number
   /** Is given one line: the understudy's URL, and what it is. */
   readonly say?: (line: string) => void
 }
@@ -29,11 +37,17 @@ export type Understudy = {
   close(): Promise<void>
 }
 
+/** Models think far more than they answer. */
+const THOUGHTS = 10
+
 const WHAT = 'the understudy: no language model, it answers from word lists'
 
 /** Serves the Chat Completions and Embeddings interface on 127.0.0.1, answered by the understudy. */
 export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<Understudy> {
-  const { port = 0, logFile, say, ...initial } = options
+  const { port = 0, logFile, say, dialect: named, thoughts = THOUGHTS, ...initial } = options
+  const dialect = named === undefined ? null : dialectOf(named)
+  const speaking = dialect === null ? null : { dialect, thoughts, cache: noPromptCache() }
+  const base = dialect?.base ?? '/v1'
   let current = behaviour.parse(initial)
   const log = openCallLog(logFile, Date.now)
   const calls = answeringCalls(log, () => current)
@@ -45,29 +59,35 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse) {
-    switch (`${request.method} ${request.url?.split('?')[0]}`) {
-      case 'POST /v1/chat/completions':
-        return calls.answer(request, response, chatCall)
-      case 'POST /v1/embeddings':
+    const url = new URL(request.url ?? '/', 'http://understudy')
+    if (dialect !== null && url.pathname.startsWith(base)) checkAccess(dialect, request, url)
+    switch (`${request.method} ${url.pathname}`) {
+      case `POST ${base}/chat/completions`:
+        return calls.answer(request, response, (body) => chatCall(body, speaking))
+      case `POST ${base}/embeddings`:
+        if (dialect?.embeddings === false) break
         return calls.answer(request, response, embeddingCall)
-      case 'GET /v1/models':
+      case `GET ${base}/models`:
         return sendJson(response, {
           object: 'list',
-          data: [{ id: MODEL, object: 'model', created: 0, owned_by: MODEL }],
+          data: (dialect?.models ?? [{ id: MODEL }]).map((one) => ({
+            ...{ object: 'model', created: 0, owned_by: MODEL },
+            ...one,
+          })),
         })
       case 'GET /understudy/calls':
         return sendJson(response, log.calls())
       case 'POST /understudy/behaviour':
         return sendJson(response, behave(parsed(await bodyOf(request), behaviourChange)))
-      default:
-        return sendError(response, 404, `The understudy serves no ${request.method} ${request.url}.`)
     }
+    return sendError(response, 404, `The understudy serves no ${request.method} ${request.url}.`)
   }
 
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
       if (error instanceof ClientGone) return
-      if (error instanceof BadRequest) sendError(response, error.status, error.message, { connection: 'close' })
+      if (error instanceof Refused) sendJson(response, error.body, error.status)
+      else if (error instanceof BadRequest) sendError(response, error.status, error.message, { connection: 'close' })
       else sendError(response, 500, `Understudy error: ${String(error)}`)
     })
   })
@@ -78,12 +98,13 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
     server.listen(port, '127.0.0.1', listening)
   })
   const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}/v1`
-  say?.(`${url} is ${WHAT}`)
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}${base}`
+  const what = dialect === null ? WHAT : `${WHAT}; it speaks as ${dialect.what}`
+  say?.(`${url} is ${what}`)
 
   let closing: Promise<void> | undefined
   return {
-    what: WHAT,
+    what,
     settings: { OPENAI_BASE_URL: url, OPENAI_API_KEY: MODEL },
     pid: undefined,
     calls: log.calls,

@@ -1,0 +1,14 @@
+import type { Dialect } from './dialect.ts'
+import { hosted } from './hosted.ts'
+import { local } from './local.ts'
+import { openai } from './openai.ts'
+
+/** Every dialect by its name. */
+export const DIALECTS = { ...openai, ...local, ...hosted } satisfies Readonly<Record<string, Dialect>>
+
+export type DialectName = keyof typeof DIALECTS
+
+/** A dialect by its name, or a row of one's own. */
+export function dialectOf(given: DialectName | Dialect): Dialect {
+  return typeof given === 'string' ? DIALECTS[given] : given
+}

@@ -1,0 +1,97 @@
+import type { ErrorForm } from './error-forms.ts'
+import type { UsageForm } from './usage-forms.ts'
+
+/**
+ * How servers of one kind speak Chat Completions: what they take, what they refuse and how, what they pass over in silence,
+ * and the form of their answers. Plain data, so that a test can write a row of its own. Where each fact is from stands in
+ * docs/models.md.
+ */
+export type Dialect = {
+  /** Whose it is. */
+  readonly what: string
+  /** The path of the base URL. */
+  readonly base: string
+  /** How the key is sent; null where none is asked for. */
+  readonly key: 'authorization' | 'api-key' | null
+  /** Parameters that the query must have. */
+  readonly query?: readonly string[]
+  /** What it refuses. The first that fits is named; the others are met at the next call. */
+  readonly refuses: readonly Refusal[]
+  readonly errors: ErrorForm
+  /** Parameters that change nothing: the model does not see them. */
+  readonly ignores: readonly string[]
+  /** The parameters that end an answer: after so many tokens, thoughts included. */
+  readonly longest: readonly string[]
+  /** What becomes of messages with these roles. Roles that are not named are read. */
+  readonly roles?: Readonly<Record<string, { readonly lost: true } | { readonly says: string }>>
+  readonly form: Form
+  /** What it says to an image; null: it is seen. */
+  readonly images: string | null
+  /** Gives log probabilities where they are asked for. */
+  readonly logprobs: boolean
+  readonly thinking: Thinking | null
+  /** Where the answer stands. */
+  readonly answer: 'content' | 'parts' | 'tool-call'
+  /** Sends events of a stream though none were asked for. */
+  readonly streams?: true
+  readonly usage: UsageForm
+  /** What it names of the tier that a call was served on; null: nothing. */
+  readonly tiers: readonly string[] | null
+  /** Fields of its response that it leaves out. */
+  readonly strips?: readonly string[]
+  readonly embeddings: boolean
+  readonly models: readonly ListedModel[]
+}
+
+/** A parameter that is refused. */
+export type Refusal = {
+  /** As in the body; `response_format.type` and the like name what is inside. */
+  readonly parameter: string
+  /** Only these values are refused. */
+  readonly values?: readonly unknown[]
+  /** These values are taken. */
+  readonly except?: readonly unknown[]
+  /** It is taken where another parameter has one of these values. */
+  readonly unless?: Readonly<Record<string, readonly unknown[]>>
+  /** In its own words; `{value}` stands for what was sent. */
+  readonly says: string
+  readonly code?: string
+  /** 400 if left out. */
+  readonly status?: number
+  /** false: its error does not name the parameter beside its words. */
+  readonly named?: false
+}
+
+type Form = {
+  /** What becomes of each kind of `response_format`. */
+  readonly json_schema: 'kept' | 'ignored'
+  readonly json_object: 'kept' | 'ignored'
+  /** What it says to `json_object` where no message has the word; null: nothing. */
+  readonly jsonWord: string | null
+  /** Keywords that a schema may not hold, with what it says; `{value}` stands for the keyword. */
+  readonly keywords?: { readonly refused: readonly string[]; readonly says: string }
+  /** How an answer looks that no form holds. */
+  readonly loose: 'bare' | 'fenced' | 'chatty'
+}
+
+type Thinking = {
+  /** What `reasoning_effort` may be, and what it is if it is not sent. Empty: there is no such parameter. */
+  readonly efforts: readonly string[]
+  readonly usual: string
+  /** Where the thoughts stand. */
+  readonly where:
+    | 'hidden'
+    | 'reasoning'
+    | 'reasoning_content'
+    | 'parts'
+    | '<think>'
+    | '[THINK]'
+    | '◁think▷'
+    | '</think>'
+}
+
+type ListedModel = {
+  readonly id: string
+  /** When it is switched off, as OpenAI's list says it: a date, or null; left out where a list has no such field. */
+  readonly shutdown_date?: string | null
+}

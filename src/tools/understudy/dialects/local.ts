@@ -1,0 +1,45 @@
+import type { Dialect } from './dialect.ts'
+
+const vllm: Dialect = {
+  what: 'vLLM, with a model that thinks and a reasoning parser',
+  base: '/v1',
+  key: null,
+  refuses: [],
+  errors: 'vllm',
+  ignores: ['service_tier', 'prompt_cache_key'],
+  longest: ['max_tokens', 'max_completion_tokens'],
+  roles: { developer: { says: 'Unexpected message role.' } },
+  form: { json_schema: 'kept', json_object: 'kept', jsonWord: null, loose: 'fenced' },
+  images: 'This model is not a multimodal model: at most 0 image(s) may be provided in one prompt.',
+  logprobs: true,
+  thinking: { efforts: [], usual: 'medium', where: 'reasoning' },
+  answer: 'content',
+  usage: 'vllm',
+  tiers: null,
+  embeddings: false,
+  models: [{ id: 'Qwen/Qwen3-32B' }],
+}
+
+const ollama: Dialect = {
+  ...vllm,
+  what: 'Ollama',
+  refuses: [
+    {
+      parameter: 'reasoning_effort',
+      except: ['none', 'low', 'medium', 'high', 'max'],
+      says: 'invalid reasoning value: \'{value}\' (must be "high", "medium", "low", "max", or "none")',
+      named: false,
+    },
+  ],
+  errors: 'openai',
+  ignores: ['max_completion_tokens', 'service_tier', 'prompt_cache_key'],
+  longest: ['max_tokens'],
+  roles: { developer: { lost: true } },
+  images: null,
+  thinking: { efforts: ['none', 'low', 'medium', 'high', 'max'], usual: 'medium', where: 'reasoning' },
+  usage: 'totals',
+  embeddings: true,
+  models: [{ id: 'qwen3:8b' }, { id: 'nomic-embed-text:latest' }],
+}
+
+export const local = { vllm, ollama }

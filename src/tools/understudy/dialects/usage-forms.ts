@@ -1,0 +1,54 @@
+/** The tokens of a call. */
+export type Counted = {
+  /** All of the prompt. */
+  readonly prompt: number
+  /** Of the prompt: read from a cache, and written to it. */
+  readonly cached: number
+  readonly written: number
+  /** All that the model wrote. */
+  readonly completion: number
+  /** Of that: what it thought. */
+  readonly thoughts: number
+}
+
+const totals = ({ prompt, completion }: Counted) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+})
+
+/** `usage`, as servers write it. */
+export const USAGE_FORMS = {
+  /** OpenAI up to GPT-5.5: cached reads and thoughts. */
+  openai: (counted: Counted) => ({
+    ...totals(counted),
+    prompt_tokens_details: { cached_tokens: counted.cached, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counted.thoughts,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }),
+  /** OpenAI from GPT-5.6 on: cache writes as well. */
+  'openai-writes': (counted: Counted) => ({
+    ...totals(counted),
+    prompt_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.written, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counted.thoughts,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }),
+  /** Sums alone. */
+  totals,
+  vllm: (counted: Counted) => ({ ...totals(counted), prompt_tokens_details: null }),
+  anthropic: (counted: Counted) => ({
+    ...totals(counted),
+    prompt_tokens_details: null,
+    completion_tokens_details: null,
+  }),
+} as const satisfies Readonly<Record<string, (counted: Counted) => unknown>>
+
+export type UsageForm = keyof typeof USAGE_FORMS
