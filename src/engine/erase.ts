@@ -30,10 +30,16 @@ export const MOST_DEADLINES = 4
 /** Comments that one author may take back of a case that is open. With the next the author is left out of it. */
 const MOST_TAKEN_BACK = 3
 /**
- * So many restarts begin at once; before each further one the case waits, twice as long each time, in ms, and for half of
- * the time that it has left at most.
+ * So many restarts begin at once; before each further one the case waits, in ms, twice as long each time, and for half of the
+ * time that it has left at most. What is taken back while it waits is no further restart: nothing has been asked since.
  */
-const [RESTARTS_AT_ONCE, WAIT_MS] = [3, { first: 2_000, most: 60_000 }]
+const [RESTARTS_AT_ONCE, FIRST_WAIT_MS] = [3, 2_000]
+/**
+ * With the next restart a case ends without a label, and its thread is due again. The waits come first, some minutes in all:
+ * otherwise whoever has a few accounts could put an empty verdict in the place of one that stands within seconds, and an
+ * honest thread that is being cleared of many comments would be given one, too.
+ */
+const MOST_RESTARTS = 12
 
 /**
  * Erases deleted comments from what the engine keeps, and what was asked about their post from the memo. Cases that are
@@ -66,23 +72,22 @@ export function commentEraser(deps: {
     const protocol = protocols.get(record.protocol)
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
-    const left = filtered(record, deleted)
-    const restarts = left.takenBack.restarts
+    const left = filtered(record, deleted, now)
     const deadline = Math.max(
       record.deadline,
       Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
     )
-    const waitMs = Math.min(WAIT_MS.most, WAIT_MS.first * 2 ** (restarts - RESTARTS_AT_ONCE - 1), (deadline - now) / 2)
+    const { resumeAt: _, ...before } = record
     const restarted: CaseRecord = {
-      ...record,
+      ...before,
       ...left,
-      ...(restarts <= RESTARTS_AT_ONCE || waitMs <= 0 ? {} : { resumeAt: now + waitMs }),
+      ...(isOver(left) ? {} : resumption(record, left.takenBack.restarts, { now, deadline })),
       carry,
       begunOverAt: found.epoch + 1,
       deadline,
     }
     const kept =
-      current === null
+      current === null || isOver(restarted)
         ? { journal: new Map(), lostCalls: callsIn(found.journal) }
         : keep(current, found, restarted, deleted)
     return {
@@ -142,6 +147,27 @@ export function commentEraser(deps: {
   }
 }
 
+/** When the case goes on: as it was going to where it waits already. */
+function resumption(
+  { resumeAt = 0 }: CaseRecord,
+  restarts: number,
+  { now, deadline }: { readonly now: number; readonly deadline: number },
+): Pick<CaseRecord, 'resumeAt'> {
+  if (resumeAt > now) return { resumeAt }
+  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (restarts - RESTARTS_AT_ONCE - 1), (deadline - now) / 2)
+  return restarts <= RESTARTS_AT_ONCE || waitMs <= 0 ? {} : { resumeAt: now + waitMs }
+}
+
+/** Whether comments of the case were taken back too often for it to go on: it ends without a label. */
+export function isOver({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean {
+  return (takenBack?.restarts ?? 0) > MOST_RESTARTS
+}
+
+/** Whether it has waited because comments were taken back again and again: a verdict that it lacks is owed. */
+export function hasWaited({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean {
+  return (takenBack?.restarts ?? 0) > RESTARTS_AT_ONCE
+}
+
 function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {
   return commentsOf(subject).some(({ id }) => deleted.has(id))
 }
@@ -161,8 +187,9 @@ function commentsOf(subject: unknown): readonly OfAuthor[] {
  * each restart may cost a debate.
  */
 function filtered(
-  { subject, comments, takenBack }: CaseRecord,
+  { subject, comments, takenBack, resumeAt = 0 }: CaseRecord,
   deleted: ReadonlySet<string>,
+  now: number,
 ): Pick<CaseRecord, 'subject' | 'comments'> & { takenBack: NonNullable<CaseRecord['takenBack']> } {
   const all = commentsOf(subject)
   const stay = all.filter(({ id }) => !deleted.has(id))
@@ -187,7 +214,7 @@ function filtered(
       accepted: Math.max(0, comments.accepted - gone),
       author: comments.author + leftOut,
     },
-    takenBack: { restarts: (takenBack?.restarts ?? 0) + 1, by: Object.fromEntries(by) },
+    takenBack: { restarts: (takenBack?.restarts ?? 0) + (resumeAt > now ? 0 : 1), by: Object.fromEntries(by) },
   }
 }
 

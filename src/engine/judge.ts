@@ -10,6 +10,7 @@ import type { Report } from '../ports/report.ts'
 import { answerer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { hasWaited } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
 import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
@@ -18,7 +19,7 @@ import { prepared } from './prepared.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { isHandedBack, otherVersion, versionsOf } from './versions.ts'
+import { isHandedBack, isWaiting, otherVersion, versionsOf } from './versions.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
 
 export interface JudgeSettings {
@@ -72,6 +73,7 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
     if (seen === null) return DONE
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return PROTOCOL_OFF
+    if (isWaiting(seen.record, clock())) return LATER
     if (isHandedBack(seen.record, protocol, clock(), settings.handBackMs)) return LATER
     const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
     if (taken === null) {
@@ -79,8 +81,8 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
       return DONE
     }
     const other = otherVersion(taken.record.versions, protocol)
-    if (other !== otherVersion(seen.record.versions, protocol)) {
-      // Another worker has restarted it meanwhile.
+    if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
+      // It has restarted meanwhile.
       scripts.forget(caseId)
       return advance(caseId)
     }
@@ -128,6 +130,7 @@ function concluder({ cases, clock, report, settings }: JudgeParts) {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
       carry: carry === undefined ? null : JSON.stringify(carry),
+      again: ruling.decidedBy === 'none' && hasWaited(record),
     })
     if (won) {
       report('case:concluded', { caseId: record.id, protocol: record.protocol, rounds: ruling.rounds })

@@ -1,6 +1,7 @@
-import { undecided } from '../domain/verdict.ts'
+import { type Fault, undecided } from '../domain/verdict.ts'
 import type { TakenCase } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
+import { isOver } from './erase.ts'
 import { begin, type KeyedAsk, type Progress, proceed, type ReplayState, scriptOf } from './replay.ts'
 import type { Protocol } from './script.ts'
 
@@ -12,8 +13,8 @@ interface ReplayedCase {
 
 /**
  * The state of a case's script after everything in its journal. Continues from `waiting` if that is given, otherwise
- * starts from the beginning. A script that throws, and a case that was taken over more often than `maxTakeovers` (it
- * may be what kills workers), end without a label.
+ * starts from the beginning. A script that throws, a case that was taken over more often than `maxTakeovers` (it may be what
+ * kills workers), and one of which comments were taken back too often end without a label.
  */
 export function replayCase(
   protocol: Protocol,
@@ -24,6 +25,8 @@ export function replayCase(
   const takeovers = taken.epoch - (taken.record.begunOverAt ?? 0)
   if (takeovers > settings.maxTakeovers)
     return givenUp(`${takeovers} workers took this case over and none finished; abandoned`)
+  if (isOver(taken.record))
+    return givenUp('comments were taken back again and again; the thread is judged anew', [], [])
   let progress = waiting
   try {
     progress ??= begin(scriptOf(protocol, taken.record))
@@ -38,9 +41,9 @@ export function replayCase(
   }
 }
 
-function givenUp(why: string, asked: readonly KeyedAsk[] = []): ReplayedCase {
+function givenUp(why: string, asked: readonly KeyedAsk[] = [], faults: readonly Fault[] = ['ours']): ReplayedCase {
   return {
-    replayState: { at: 'end', conclusion: { ruling: { ...undecided(why), faults: ['ours'] } }, asked },
+    replayState: { at: 'end', conclusion: { ruling: { ...undecided(why), faults: [...faults] } }, asked },
     progress: null,
   }
 }

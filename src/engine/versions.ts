@@ -18,13 +18,17 @@ export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'n
   return same ? undefined : 'different'
 }
 
+/** Whether nobody goes on with the case yet. */
+export function isWaiting({ resumeAt = 0 }: CaseRecord, now: number): boolean {
+  return resumeAt > now
+}
+
 /**
  * Whether the case is left to another process: to one with the newer script, or, for `handBackMs`, to one with the
  * case's own prompts and settings. After that it restarts under the versions of this process; a case with an older
  * script restarts at once.
  */
 export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
-  if ((record.resumeAt ?? 0) > now) return true
   const other = otherVersion(record.versions, protocol)
   return other === 'newer' || (other === 'different' && now - pinnedAt(record) < handBackMs)
 }

@@ -120,12 +120,13 @@ export interface CaseStore {
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**
    * Ends the case: puts verdict and transcript into the outbox and keeps `carry` for the next revision, in one atomic step
-   * that does nothing and returns false unless `epoch` is the latest, and the case is open and not withheld.
+   * that does nothing and returns false unless `epoch` is the latest, and the case is open and not withheld. With `again`
+   * the thread is due for its protocol once more as soon as the verdict is published.
    */
   conclude(
     record: CaseRecord,
     epoch: number,
-    end: { verdict: string; transcript: string; carry: string | null },
+    end: { verdict: string; transcript: string; carry: string | null; again?: boolean },
   ): Promise<boolean>
   /**
    * Ids of open cases that nobody has taken for `idleMs`, longest untouched first, without the first `skip` of them.

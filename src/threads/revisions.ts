@@ -12,6 +12,12 @@ export function leaveCarry(thread: Thread, { protocol, carry }: { protocol: stri
   return withRevision(thread, protocol, { carry })
 }
 
+/** The protocol's case ended without having judged the thread: it is due again when that has been published. */
+export function leaveUnjudged(thread: Thread, { protocol, caseId }: OfCase): Thread {
+  if (thread.revisions.get(protocol)?.openId !== caseId) return thread
+  return withRevision(thread, protocol, { again: true, seen: 0 })
+}
+
 /**
  * A verdict was published, or a publisher has finished with one that was erased while it had it: the protocol may open
  * its next revision, and if it became due meanwhile, it is due at once.

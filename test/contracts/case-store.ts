@@ -73,6 +73,23 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(await stores.outbox.size()).toBe(1)
     })
 
+    it('has its thread due once more when its verdict is published, if it ended without having judged that', async () => {
+      const ref = thread('p1')
+      const unseen = async () => {
+        const { version, revisions } = await readThread(stores, ref)
+        return revisions.get('rumor')?.seen !== version
+      }
+      for (const again of [false, true]) {
+        const open = again ? await openCase(stores, ref) : record
+        const { epoch } = await takeCase(stores, open.id)
+        await stores.cases.conclude(open, epoch, { ...endOf(open), again })
+        expect(await stores.threads.due(0, 10)).toEqual([])
+        await publishAll(stores)
+        expect(await stores.threads.due(0, 10)).toEqual(again ? [ref] : [])
+        expect(await unseen()).toBe(again)
+      }
+    })
+
     it('knows no concluded case any more, neither before its publication nor after it', async () => {
       const { epoch, run } = await takeCase(stores, record.id)
       await stores.cases.conclude(record, epoch, end())

@@ -287,18 +287,81 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect(degraded).toContain('2 comments left out: their authors took back others of this case')
   })
 
-  it('waits before it restarts again and again, longer each time and never beyond half of its time', async () => {
+  it('waits before it restarts again and again, longer each time', async () => {
     const id = await open()
+    const worker = workerOf(made())
     const waits: number[] = []
     for (let nth = 1; nth <= 9; nth++) {
       await remove(`c${nth}`)
-      waits.push(((await unpublished(id)).record.resumeAt ?? clock.now) - clock.now)
+      const { resumeAt = clock.now } = (await unpublished(id)).record
+      waits.push(resumeAt - clock.now)
+      if (resumeAt > clock.now) expect(await worker.advance(id)).toMatchObject({ next: 'later' })
+      clock.now = resumeAt
+      expect(await worker.advance(id)).toMatchObject({ next: 'asks' })
     }
-    expect(waits).toEqual([0, 0, 0, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000])
+    expect(waits).toEqual([0, 0, 0, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000])
+  })
+
+  it('waits no longer where more is taken back meanwhile, and counts that as no restart', async () => {
+    const id = await open()
+    for (let nth = 1; nth <= 9; nth++) await remove(`c${nth}`)
+    expect((await unpublished(id)).record).toMatchObject({ takenBack: { restarts: 4 }, resumeAt: clock.now + 2_000 })
+    clock.now += 2_000
+    await remove('c10')
+    expect((await unpublished(id)).record).toMatchObject({ takenBack: { restarts: 5 }, resumeAt: clock.now + 4_000 })
+  })
+
+  it('waits for half of the time that it has left at most', async () => {
+    const id = await open()
+    for (let nth = 1; nth <= 9; nth++) {
+      clock.now = Math.max(clock.now, (await unpublished(id)).record.deadline - 1_000)
+      await remove(`c${nth}`)
+      const { resumeAt = 0, deadline } = (await unpublished(id)).record
+      expect(resumeAt - clock.now).toBeLessThanOrEqual((deadline - clock.now) / 2)
+    }
+  })
+
+  it('ends without a label after twelve restarts, forgets its answers, and its thread is due again', async () => {
+    const others = ['o1', 'o2', 'o3', 'o4', 'o5', 'o6']
+    const text = (nth: number) => `words of number ${20 + nth}`
+    await stores.threads.putComments(
+      ref,
+      others.map((id, nth) => said(id, { text: text(nth) })),
+      T0,
+      RULES,
+    )
+    const id = await open()
     const worker = workerOf(made())
-    expect(await worker.advance(id)).toMatchObject({ next: 'later' })
-    clock.now += 60_000
-    expect(await worker.advance(id)).toMatchObject({ next: 'asks' })
+    for (const gone of [...others.slice(0, 4), ...Array.from({ length: 9 }, (_, nth) => `c${nth + 1}`)]) {
+      await advance(id, 2, worker)
+      await remove(gone)
+      clock.now = (await unpublished(id)).record.resumeAt ?? clock.now
+    }
+    expect((await unpublished(id)).journal.size).toBe(0)
+    await expectNoWords(id)
+    const asked = requests.length
+    expect(await workerOf(made()).advance(id)).toEqual({ next: 'done' })
+    expect(requests).toHaveLength(asked)
+    const { verdict: given, transcript } = await verdict()
+    expect(given).toMatchObject({ id, label: null, decidedBy: 'none', faults: ['evidence'], usage: { calls: asked } })
+    expect(given.degraded).toEqual(['comments were taken back again and again; the thread is judged anew'])
+    expect(transcript).not.toContain(SECRET)
+    expect(await stores.threads.due(0, 10)).toEqual([ref])
+    const { version, revisions } = await stateOf()
+    expect(revisions.get('rumor')?.seen).not.toBe(version)
+    await advance(await open(), 9)
+    expect((await verdict()).verdict).toMatchObject({ id: 'rumor~p1~r2', label: expect.any(String) })
+  })
+
+  it('that has waited and ends at its deadline leaves its thread due again; one that has not does not', async () => {
+    for (const [revision, times] of [3, 4].entries()) {
+      const id = await open()
+      for (let nth = 1; nth <= times; nth++) await remove(`c${revision * 3 + nth}`)
+      clock.now = (await unpublished(id)).record.deadline
+      await advance(id, 9)
+      expect((await verdict()).verdict).toMatchObject({ id, label: null })
+      expect(await stores.threads.due(0, 10)).toEqual(times > 3 ? [ref] : [])
+    }
   })
 
   it('whose answers to the former run come too late, and are of no use', async () => {

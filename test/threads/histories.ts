@@ -79,7 +79,14 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
   { weight: 1, arbitrary: fc.record({ do: fc.constant('lose'), thread, protocol, call: fc.nat({ max: 2 }) }) },
   {
     weight: 8,
-    arbitrary: fc.record({ do: fc.constant('conclude'), thread, protocol, carry: fc.boolean(), fenced: sometimes(5) }),
+    arbitrary: fc.record({
+      do: fc.constant('conclude'),
+      thread,
+      protocol,
+      carry: fc.boolean(),
+      again: sometimes(4),
+      fenced: sometimes(5),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart'), thread, protocol, fenced: sometimes(3) }) },
   {

@@ -42,7 +42,7 @@ export type Step =
   | OfCase<'take'>
   | OfCase<'answer', { key: number; text: number }>
   | OfCase<'lose', { call: number }>
-  | OfCase<'conclude', { carry: boolean; fenced: boolean }>
+  | OfCase<'conclude', { carry: boolean; again: boolean; fenced: boolean }>
   | OfCase<'restart', { fenced: boolean }>
   | OfCase<'restart unpublished', { changed: boolean; unseen: boolean }>
   | OfThread<'erase left', { known: boolean; keep: boolean }>

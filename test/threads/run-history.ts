@@ -127,7 +127,7 @@ export function runOn(
     const epoch = held.epoch - (step.fenced ? 1 : 0)
     if (step.do === 'restart') return cases.restart(id, epoch, { ...held.record, restartedAt: clock.now })
     const carry = step.carry ? JSON.stringify({ scores: clock.now }) : null
-    return cases.conclude(held.record, epoch, endOf(held.record, 'so it is', carry))
+    return cases.conclude(held.record, epoch, { ...endOf(held.record, 'so it is', carry), again: step.again })
   }
 
   const onThread = async (

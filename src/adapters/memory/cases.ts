@@ -7,7 +7,7 @@ import {
   type UnpublishedCase,
 } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { eraseInFlight, leaveCarry, mayRestart, restart } from '../../threads/revisions.ts'
+import { eraseInFlight, leaveCarry, leaveUnjudged, mayRestart, restart } from '../../threads/revisions.ts'
 import { type CaseTable, type KeptCase, threadOf } from './case-table.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
@@ -99,12 +99,15 @@ export function memoryCases(
       const kept = openCase(id)
       if (kept !== null) cases.set(id, { ...kept, lostCalls: withCalls(kept.lostCalls, calls) })
     },
-    async conclude(record, epoch, { verdict, transcript, carry }) {
+    async conclude(record, epoch, { verdict, transcript, carry, again = false }) {
       const { id, protocol } = record
       const kept = openCase(id)
       if (kept?.epoch !== epoch || erasures.isWithheld(kept)) return false
       const left = { protocol, carry: carry === null ? null : (JSON.parse(carry) as unknown) }
-      threads.step(threadOf(record), (thread) => ({ thread: leaveCarry(thread, left), outcome: null }))
+      threads.step(threadOf(record), (thread) => {
+        const after = leaveCarry(thread, left)
+        return { thread: again ? leaveUnjudged(after, { protocol, caseId: id }) : after, outcome: null }
+      })
       const entry = entries.put({ kind: 'verdict', caseId: id, verdict, transcript })
       cases.set(id, { ...kept, status: 'concluded', entry, unworked: false })
       return true

@@ -78,6 +78,7 @@ const conclude = script('cases/conclude', {
     'verdict',
     'transcript',
     'carry',
+    'again',
     'incarnationId',
     'watermark',
     'serverRun',
@@ -193,11 +194,11 @@ export function redisCases(
       const given = { case: keys.case(id), lost: keys.lost(id), calls: calls.map((one) => JSON.stringify(one)) }
       await loseCalls(client, given)
     },
-    async conclude({ id, protocol, tenant, subjectId, kind }, epoch, { verdict, transcript, carry }) {
+    async conclude({ id, protocol, tenant, subjectId, kind }, epoch, { verdict, transcript, carry, again = false }) {
       const member = memberOf({ tenant, postId: subjectId, kind })
       const { open, unworked, outbox, incarnation, deletedOwners: owners } = keys
       const touched = { case: keys.case(id), open, unworked, outbox, thread: keys.thread(member), incarnation, owners }
-      const end = { id, epoch, protocol, member, verdict, transcript, carry }
+      const end = { id, epoch, protocol, member, verdict, transcript, carry, again }
       return (await conclude(client, { ...touched, ...end, ...token() })) === 1
     },
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),

@@ -17,6 +17,7 @@
 --@arg verdict           JSON
 --@arg transcript        JSON
 --@arg carry             JSON, what is left to the next revision; empty if nothing
+--@arg again             1 if the thread is due once more as soon as that is published
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
@@ -37,4 +38,7 @@ if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 redis.call('ZREM', unworked, id)
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
+if again == '1' and redis.call('HGET', thread, 'open:' .. protocol) == id then
+  redis.call('HSET', thread, 'again:' .. protocol, 1, 'seen:' .. protocol, 0)
+end
 return 1
