@@ -22,8 +22,23 @@ export interface Kept {
  */
 export function cut(text: string, most: number, place?: number): Kept {
   if (text.length <= most) return { text, left: 0 }
+  return cutSqueezed(squeeze(text), most, place)
+}
+
+/** A text as a cut of it begins: padding squeezed. */
+export interface Squeezed {
+  readonly squeezed: string
+  /** Characters of padding that are gone. */
+  readonly padding: number
+}
+
+export function squeeze(text: string): Squeezed {
   const squeezed = withoutPadding(text.toWellFormed())
-  const padding = text.length - squeezed.length
+  return { squeezed, padding: text.length - squeezed.length }
+}
+
+/** {@link cut}, of a text that is longer than `most` and was squeezed before. */
+export function cutSqueezed({ squeezed, padding }: Squeezed, most: number, place?: number): Kept {
   const squeezeMark = padding === 0 ? '' : `\n[squeezed: ${padding} characters of padding]`
   const bound = Math.max(0, most - squeezeMark.length)
   if (squeezed.length <= bound) return { text: `${squeezed}${squeezeMark}`, left: 0 }
@@ -60,10 +75,57 @@ function mark(characters: number): string {
   return `\n[cut: ${characters} more characters]\n`
 }
 
-/** The text with long runs of one character shortened to 16. */
+/** The text with long runs of white space, or of one character, shortened to 16. */
 export function withoutPadding(text: string): string {
-  return text.replace(/(\s{16})\s+/gu, '$1').replace(/((.)\2{15})\2+/gsu, '$1')
+  if (!isPadded(text)) return text
+  const spaced = shortened(text, (run, point) => (isWhite(point) ? run + 1 : 0))
+  return shortened(spaced, (run, point, before) => (point === before ? run + 1 : 1))
 }
+
+const MOST_EQUAL = 16
+
+/** Whether there may be such a run. Most texts have none, and a plain loop over units says so twenty times as fast as a pattern. */
+function isPadded(text: string): boolean {
+  let [white, equal, pairs, before, beforeThat] = [0, 1, 0, -1, -1]
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    white = isWhite(unit) ? white + 1 : 0
+    equal = unit === before ? equal + 1 : 1
+    // Characters of two units.
+    pairs = unit === beforeThat && unit >= 0xd800 && unit <= 0xdfff ? pairs + 1 : 0
+    if (white > MOST_EQUAL || equal > MOST_EQUAL || pairs > MOST_EQUAL) return true
+    beforeThat = before
+    before = unit
+  }
+  return false
+}
+
+/** The text without the characters at which `count`, given the number at the one before, gives more than {@link MOST_EQUAL}. */
+function shortened(text: string, count: (run: number, point: number, before: number) => number): string {
+  let made = ''
+  let [from, run, before] = [0, 0, -1]
+  for (let at = 0; at < text.length; ) {
+    const point = text.codePointAt(at) ?? 0
+    const next = at + (point > 0xffff ? 2 : 1)
+    run = count(run, point, before)
+    if (run > MOST_EQUAL) {
+      if (at > from) made += text.slice(from, at)
+      from = next
+    }
+    before = point
+    at = next
+  }
+  return from === 0 ? text : made + text.slice(from)
+}
+
+/** What `\s` matches. */
+function isWhite(point: number): boolean {
+  if (point < 0x80) return point === 0x20 || (point >= 0x09 && point <= 0x0d)
+  if (point >= 0x2000 && point <= 0x205f) return point <= 0x200a || OTHER_WHITE.has(point)
+  return OTHER_WHITE.has(point)
+}
+
+const OTHER_WHITE: ReadonlySet<number> = new Set([0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff])
 
 /** The nearest end of a word at or before `at`, if one is near; never the inside of a character. */
 function endBefore(text: string, at: number): number {

@@ -1,4 +1,4 @@
-import { cut } from './cut.ts'
+import { cutSqueezed, type Squeezed, squeeze } from './cut.ts'
 import { jsonOf } from './json-of.ts'
 import type { Transcript } from './verdict.ts'
 
@@ -11,16 +11,43 @@ export function shortenedTranscript(json: string, maxBytes: number): string | nu
   return typeof read === 'object' && read !== null ? fitted(read as Transcript, maxBytes) : null
 }
 
+/** A cut is at most so much shorter than it may be: its marks, and ends of words, in characters. */
+const SLACK = 200
+/** Shorter texts are left as they are. */
+const SHORTEST = 100
+
+/** What may be shortened, each text once. */
+function textsOf(value: unknown, name = '', found = new Map<string, Squeezed>()): ReadonlyMap<string, Squeezed> {
+  if (typeof value === 'string') {
+    if (value.length > SHORTEST && !IDS.has(name) && !found.has(value)) found.set(value, squeeze(value))
+  } else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) textsOf(inner, key, found)
+  return found
+}
+
 /** Shortens every string except ids, further and further, until the whole fits. */
 export function fitted(transcript: Transcript, maxBytes: number): string {
-  let text = JSON.stringify(transcript)
-  for (let longest = 25_600; Buffer.byteLength(text) > maxBytes && longest >= 100; longest /= 4) {
-    const said = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
-    text = JSON.stringify({ ...transcript, cut: said }, (name, value: unknown) =>
-      typeof value === 'string' && value.length > longest && !IDS.has(name) ? cut(value, longest).text : value,
-    )
+  // What can't fit is not written out: that of a giant thread would hold up its process, at each of these lengths.
+  const texts = textsOf(transcript)
+  const leastAt = (longest: number) => {
+    let least = 0
+    for (const { squeezed } of texts.values()) least += Math.min(squeezed.length, longest - SLACK)
+    return least
   }
-  if (Buffer.byteLength(text) <= maxBytes) return text
+  if (leastAt(Number.POSITIVE_INFINITY) <= maxBytes) {
+    const whole = JSON.stringify(transcript)
+    if (Buffer.byteLength(whole) <= maxBytes) return whole
+  }
+  for (let longest = 25_600; longest >= SHORTEST; longest /= 4) {
+    if (leastAt(longest) > maxBytes) continue
+    const said = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
+    const text = JSON.stringify({ ...transcript, cut: said }, (name, value: unknown) =>
+      typeof value === 'string' && value.length > longest && !IDS.has(name)
+        ? cutSqueezed(texts.get(value) ?? squeeze(value), longest).text
+        : value,
+    )
+    if (Buffer.byteLength(text) <= maxBytes) return text
+  }
   const subject = '[cut: too large]'
   const said = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
   return JSON.stringify({ ...transcript, subject, turns: [], cut: said })

@@ -1,8 +1,8 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type { Protocol } from './script.ts'
 
-/** Characters of a subject's texts that are prepared before other work has its turn: some milliseconds. */
-const AT_ONCE = 50_000
+/** Characters of a subject's texts that are prepared before other work has its turn: a few milliseconds. */
+const AT_ONCE = 10_000
 
 /** Has the protocol prepare what a script over this subject will read, in steps between which other work goes on. */
 export async function prepared(protocol: Protocol, subject: unknown): Promise<void> {

@@ -7,6 +7,7 @@ import { commentMessage } from '../../src/domain/messages.ts'
 import { neutralized } from '../../src/domain/neutralized.ts'
 import { printable } from '../../src/domain/printable.ts'
 import type { Comment } from '../../src/domain/thread.ts'
+import { fitted } from '../../src/domain/transcript.ts'
 import { readAnswer } from '../../src/gateway/read-answer.ts'
 import { nearDuplicates, readingOf, textKey } from '../../src/library/same-text.ts'
 import { contentId } from '../../src/ports/library.ts'
@@ -24,6 +25,11 @@ export const WAYS: readonly { name: string; most: number; read: (text: string) =
   { name: 'folded before scoring', most: 40, read: (text) => sameWords(saidBy([text, `${text}!`])) },
   { name: 'folded after scoring', most: 60, read: (text) => misspeltAlike(sameWords(saidBy([text, `x ${text}`]))) },
   { name: 'cut', most: 10, read: (text) => cut(text, 1_000, 0.5) },
+  {
+    name: 'shortened in a transcript',
+    most: 1,
+    read: (text) => fitted({ schema: 1, verdictId: 'v', subject: { text, again: text }, turns: [], cut: [] }, 1_000),
+  },
   { name: 'compared with a shelf', most: 120, read: (text) => [readingOf(text), textKey(text), contentId(text)] },
   { name: 'held out', most: 160, read: (text) => nearDuplicates(readingOf(text), readingOf(`${text} x`)) },
   { name: 'printed', most: 10, read: (text) => printable(text, 80) },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut } from '../../src/domain/cut.ts'
+import { cut, withoutPadding } from '../../src/domain/cut.ts'
 
 /** Texts with words, runs, line ends, characters of two halves, and halves alone. */
 const anyText = fc
@@ -29,6 +29,23 @@ const always = (holds: (text: string, most: number, at: number | undefined) => v
   )
 
 const MARK = /\n\[(?:cut|squeezed): (\d+) (?:more characters\]\n|characters of padding\]$)/g
+
+describe('padding', () => {
+  test('is what a pattern would find', () => {
+    always((text) => {
+      const expected = text.replace(/(\s{16})\s+/gu, '$1').replace(/((.)\2{15})\2+/gsu, '$1')
+      expect(withoutPadding(text)).toBe(expected)
+    })
+  })
+
+  test('may be of any white space', () => {
+    for (let point = 0; point <= 0x1_0000; point++) {
+      const run = String.fromCodePoint(point).repeat(9)
+      const text = `a${run} ${run}b`
+      if (withoutPadding(text) !== text.replace(/(\s{16})\s+/gu, '$1')) expect.fail(point.toString(16))
+    }
+  })
+})
 
 describe('a cut', () => {
   test('is never longer than its bound, and is well-formed wherever anything was left out', () => {

@@ -25,7 +25,7 @@ async function turnsDuring(work: Promise<void>): Promise<number> {
 describe('texts are prepared for a script', () => {
   test('in steps between which others have their turn', async () => {
     const protocol = protocolNamed('talk', { prepare: () => Array<number>(40).fill(25_000) })
-    expect(await turnsDuring(prepared(protocol, {}))).toBeGreaterThanOrEqual(15)
+    expect(await turnsDuring(prepared(protocol, {}))).toBeGreaterThanOrEqual(35)
   })
 
   test('or not at all, where its protocol prepares nothing or its subject is another’s', async () => {
@@ -39,7 +39,7 @@ describe('texts are prepared for a script', () => {
     await expect(prepared(failing, {})).resolves.toBeUndefined()
   })
 
-  test('of a whole giant thread, so that its script cleans none of them', async () => {
+  test('of a whole giant thread, so that its script neither cleans nor reads any of them', async () => {
     const { enabled: _, ...settings } = loadSettings({}).protocols.rumor as { enabled: boolean }
     const made = () =>
       rumor.make({
@@ -54,7 +54,6 @@ describe('texts are prepared for a script', () => {
     const first = (protocol: typeof warm) => total(counted(() => protocol.script(subject, null).next()))
     const characters = 50 * text.length
     expect(first(cold)).toBeGreaterThan(10 * characters)
-    // What is left is told from the ends of the texts.
-    expect(first(warm)).toBeLessThan(5 * characters)
+    expect(first(warm)).toBeLessThan(characters)
   })
 })

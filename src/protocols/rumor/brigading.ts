@@ -32,7 +32,7 @@ export function utterancesOf(
   comments: readonly Comment[],
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
 ): Utterance[] {
-  return foldNearIdentical ? sameWords(comments) : comments.map((comment) => ({ comments: [comment], words: [] }))
+  return foldNearIdentical ? sameWords(comments) : comments.map((comment) => ({ comments: [comment] }))
 }
 
 /** How many comments count. */

@@ -4,6 +4,7 @@ import type { ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { rumorCarry, withoutComments } from './carry.ts'
+import { readAhead } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
@@ -48,6 +49,7 @@ export const rumor = {
       *prepare(subject) {
         for (const { text } of snapshot.parse(subject).comments) {
           fence.unread('comment', text)
+          if (settings.foldNearIdentical) readAhead(text)
           yield text.length
         }
       },

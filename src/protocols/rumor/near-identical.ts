@@ -18,8 +18,6 @@ const MOST_COMPARED = 32
 /** Comments that say the same, the shortest text first, then in order of time, then id: the first represents them all. */
 export interface Utterance {
   readonly comments: readonly Comment[]
-  /** Its words, without decoration if it is long; empty if it is short. */
-  readonly words: readonly string[]
 }
 
 /**
@@ -30,7 +28,7 @@ export interface Utterance {
  * not true" once the text is long enough.
  */
 export function sameWords(comments: readonly Comment[]): Utterance[] {
-  const byKey = new Map<string, { comments: Comment[]; words: readonly string[] }>()
+  const byKey = new Map<string, { comments: Comment[] }>()
   const byText = new Map<string, { comments: Comment[] }>()
   for (const comment of [...comments].sort(byTimeThenId)) {
     const copy = byText.get(comment.text)
@@ -38,8 +36,8 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
       copy.comments.push(comment)
       continue
     }
-    const { key, words } = read(comment.text)
-    const known = byKey.get(key) ?? { comments: [], words }
+    const key = readings.of(comment.text)
+    const known = byKey.get(key) ?? { comments: [] }
     known.comments.push(comment)
     byKey.set(key, known)
     byText.set(comment.text, known)
@@ -61,7 +59,7 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   // A misspelling keeps the first letter, so near-identical texts have the same initials.
   const byInitials = new Map<number, readonly { words: readonly string[]; group: Group }[]>()
   for (const utterance of utterances) {
-    const { keys, words } = undisguised(utterance.comments[0]?.text ?? '')
+    const { keys, words } = disguises.of(utterance.comments[0]?.text ?? '')
     const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
     const seen = words.length < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
     const same = keys.flatMap((key) => byDisguised.get(key) ?? [])
@@ -143,25 +141,55 @@ function isMisspelling(a: string, b: string): boolean {
 /** Scripts whose letters spell sounds. Digits belong to none of them, and in other scripts each sign is a word. */
 const ALPHABETIC = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]+$/u
 
-interface Reading {
-  /** Equal for texts that differ in nothing that matters. */
-  readonly key: string
-  /** Its words, without decoration if it is long. */
-  readonly words: readonly string[]
+/** Reads a text for both ways of grouping, so that it need not be read when all are grouped at once. */
+export function readAhead(text: string): void {
+  if (text.length <= KEPT_FROM) return
+  readings.of(text)
+  disguises.of(text)
 }
 
-function read(text: string): Reading {
+/** Texts up to this length, in characters, are read about as fast as they are found. */
+const KEPT_FROM = 500
+/** Texts whose readings are kept, the latest ones: those of eight threads that hold as many comments as a thread may. */
+const KEPT = 4_000
+
+/** Makes something of a text, and keeps what it made of the latest longer ones, under what `keyOf` says of them. */
+function remembering<Made>(keyOf: (text: string) => string, make: (text: string) => Made): { of(text: string): Made } {
+  const made = new Map<string, Made>()
+  return {
+    of(text) {
+      if (text.length <= KEPT_FROM) return make(text)
+      const key = keyOf(text)
+      const known = made.get(key)
+      if (known !== undefined) return known
+      const fresh = make(text)
+      made.set(key, fresh)
+      const [oldest] = made.keys()
+      if (made.size > KEPT && oldest !== undefined) made.delete(oldest)
+      return fresh
+    },
+  }
+}
+
+const readings = remembering((text) => hash('sha256', text, 'base64url'), read)
+// Of a longer text only its ends are read for it.
+const disguises = remembering(
+  (text) => (text.length <= MOST_READ ? text : `${text.slice(0, MOST_READ / 2)}\0${text.slice(-MOST_READ / 2)}`),
+  undisguised,
+)
+
+/** Equal for texts that differ in nothing that matters. */
+function read(text: string): string {
   if (text.length > MOST_READ) return readEnds(text)
   const plain = plainly(text)
   const words = wordsOf(bare(plain))
-  if (words.length >= DECORATED_WORDS) return { key: words.join(' '), words }
-  return { key: shortKey(plain), words: [] }
+  return words.length >= DECORATED_WORDS ? words.join(' ') : shortKey(plain)
 }
 
 /** A longer text's words are those of its beginning and its end. */
-function readEnds(text: string): Reading {
+function readEnds(text: string): string {
   const half = MOST_READ / 2
   const between = hash('sha256', text.slice(half, -half), 'base64url')
   const words = [text.slice(0, half), text.slice(-half)].flatMap((end) => wordsOf(bare(plainly(end))))
-  return { key: `long ${between} ${words.join(' ')}`, words }
+  return `long ${hash('sha256', `${between} ${words.join(' ')}`, 'base64url')}`
 }
