@@ -5,7 +5,7 @@ import { type CallRecord, openCallLog } from './call-log.ts'
 import { chatCall, embeddingCall } from './calls.ts'
 import { type DialectName, dialectOf } from './dialects/all.ts'
 import type { Dialect } from './dialects/dialect.ts'
-import { noPromptCache } from './dialects/prompt-cache.ts'
+import { promptCache } from './dialects/prompt-cache.ts'
 import { checkAccess, Refused } from './dialects/request.ts'
 import { type Behaviour, type BehaviourChange, behaviour, behaviourChange } from './faults.ts'
 import { BadRequest, bodyOf, ClientGone, parsed, sendError, sendJson } from './http.ts'
@@ -46,7 +46,7 @@ const WHAT = 'the understudy: no language model, it answers from word lists'
 export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<Understudy> {
   const { port = 0, logFile, say, dialect: named, thoughts = THOUGHTS, ...initial } = options
   const dialect = named === undefined ? null : dialectOf(named)
-  const speaking = dialect === null ? null : { dialect, thoughts, cache: noPromptCache() }
+  const speaking = dialect === null ? null : { dialect, thoughts, cache: promptCache(dialect.cache) }
   const base = dialect?.base ?? '/v1'
   let current = behaviour.parse(initial)
   const log = openCallLog(logFile, Date.now)

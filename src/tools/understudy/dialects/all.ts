@@ -1,10 +1,11 @@
 import type { Dialect } from './dialect.ts'
+import { gateways } from './gateways.ts'
 import { hosted } from './hosted.ts'
 import { local } from './local.ts'
 import { openai } from './openai.ts'
 
 /** Every dialect by its name. */
-export const DIALECTS = { ...openai, ...local, ...hosted } satisfies Readonly<Record<string, Dialect>>
+export const DIALECTS = { ...openai, ...local, ...hosted, ...gateways } satisfies Readonly<Record<string, Dialect>>
 
 export type DialectName = keyof typeof DIALECTS
 

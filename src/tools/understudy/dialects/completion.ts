@@ -49,7 +49,7 @@ export function completionIn(
 
   const counted = {
     prompt: question.promptTokens,
-    ...cache.read(seen, question.promptTokens),
+    ...cache.read(seen),
     completion: thought + tokens(text.length),
     thoughts: thought,
   }

@@ -33,8 +33,10 @@ export type Dialect = {
   /** Where the answer stands. */
   readonly answer: 'content' | 'parts' | 'tool-call'
   /** Sends events of a stream though none were asked for. */
-  readonly streams?: true
+  readonly streams?: boolean
   readonly usage: UsageForm
+  /** How it keeps the beginnings of prompts. */
+  readonly cache: 'automatic' | 'breakpoints' | null
   /** What it names of the tier that a call was served on; null: nothing. */
   readonly tiers: readonly string[] | null
   /** Fields of its response that it leaves out. */

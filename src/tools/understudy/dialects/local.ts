@@ -15,6 +15,7 @@ const vllm: Dialect = {
   thinking: { efforts: [], usual: 'medium', where: 'reasoning' },
   answer: 'content',
   usage: 'vllm',
+  cache: null,
   tiers: null,
   embeddings: false,
   models: [{ id: 'Qwen/Qwen3-32B' }],
@@ -42,4 +43,38 @@ const ollama: Dialect = {
   models: [{ id: 'qwen3:8b' }, { id: 'nomic-embed-text:latest' }],
 }
 
-export const local = { vllm, ollama }
+const llamaCpp: Dialect = {
+  ...vllm,
+  what: 'llama.cpp',
+  errors: 'llama-cpp',
+  roles: {},
+  images: 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+  thinking: { efforts: [], usual: 'medium', where: 'reasoning_content' },
+  usage: 'totals',
+  models: [{ id: 'gpt-oss-20b.gguf' }],
+}
+
+const lmStudio: Dialect = {
+  ...vllm,
+  what: 'LM Studio',
+  refuses: [
+    {
+      parameter: 'response_format.type',
+      values: ['json_object'],
+      says: "'response_format.type' must be 'json_schema' or 'text'",
+      named: false,
+    },
+  ],
+  errors: 'lm-studio',
+  ignores: ['max_completion_tokens', 'logprobs', 'top_logprobs', 'service_tier', 'prompt_cache_key'],
+  longest: ['max_tokens'],
+  roles: {},
+  images: null,
+  logprobs: false,
+  thinking: { efforts: [], usual: 'medium', where: '<think>' },
+  usage: 'totals',
+  embeddings: true,
+  models: [{ id: 'qwen/qwen3-14b' }],
+}
+
+export const local = { vllm, ollama, 'llama-cpp': llamaCpp, 'lm-studio': lmStudio }

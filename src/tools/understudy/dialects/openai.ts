@@ -24,6 +24,7 @@ const before: Dialect = {
   thinking: null,
   answer: 'content',
   usage: 'openai',
+  cache: 'automatic',
   tiers: ['default', 'priority'],
   embeddings: true,
   models: [
@@ -57,8 +58,8 @@ const since: Dialect = {
       parameter: 'logprobs',
       values: [true],
       unless: { reasoning_effort: ['none'] },
-      says: "Unsupported parameter: 'logprobs' is not supported with this model.",
-      code: 'unsupported_parameter',
+      says: 'You are not allowed to request logprobs from this model.',
+      status: 403,
     },
     {
       parameter: 'reasoning_effort',
@@ -70,6 +71,7 @@ const since: Dialect = {
   longest: ['max_completion_tokens'],
   thinking: { efforts: ['none', ...THINKS], usual: 'medium', where: 'hidden' },
   usage: 'openai-writes',
+  cache: 'breakpoints',
   tiers: ['default', 'flex', 'priority'],
   models: [
     { id: 'gpt-6-luna', shutdown_date: null },
@@ -80,4 +82,12 @@ const since: Dialect = {
   ],
 }
 
-export const openai = { 'openai-before': before, 'openai-since': since }
+const azure: Dialect = {
+  ...since,
+  what: 'Azure OpenAI, a deployment of GPT-6.1',
+  base: '/openai/deployments/understudy',
+  key: 'api-key',
+  query: ['api-version'],
+}
+
+export const openai = { 'openai-before': before, 'openai-since': since, azure }

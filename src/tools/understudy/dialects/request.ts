@@ -3,7 +3,7 @@ import { BadRequest } from '../http.ts'
 import { isSchema } from '../json-schema.ts'
 import type { ChatRequest } from '../question.ts'
 import type { Dialect, Refusal } from './dialect.ts'
-import { ERROR_FORMS, type Fault } from './error-forms.ts'
+import { ERROR_FORMS, type RequestFault } from './error-forms.ts'
 
 /** A request that a dialect refuses, in that dialect's words. */
 export class Refused extends BadRequest {
@@ -13,7 +13,7 @@ export class Refused extends BadRequest {
 
   constructor(
     dialect: Dialect,
-    { parameter, named = true, ...fault }: Pick<Fault, 'status' | 'message' | 'code'> & Naming,
+    { parameter, named = true, ...fault }: Pick<RequestFault, 'status' | 'message' | 'code'> & Naming,
   ) {
     super(fault.status, fault.message)
     this.parameter = parameter
