@@ -57,6 +57,8 @@ export interface Calibrated {
   readonly lost: number
   /** Candidates that halving stopped. */
   readonly stopped: number
+  /** Candidates in all, of which the best was chosen. */
+  readonly tried: number
 }
 
 /**
@@ -119,7 +121,7 @@ export async function calibrate(
     if (!gained) break
     course.push(first)
   }
-  return { best: course.at(-1) as Candidate, course, ...tally }
+  return { best: course.at(-1) as Candidate, course, ...tally, tried: seen.size }
 }
 
 type Fresh = Pick<Candidate, 'steps' | 'from'>

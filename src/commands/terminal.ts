@@ -9,12 +9,31 @@ export interface Terminal {
   out(line: string): void
   /** One line for a person, on standard error. */
   say(line: string): void
-  /** A line that the next one replaces; printed only if standard error is a terminal. */
+  /**
+   * A line that the next one replaces. Where standard error is no terminal, which has nothing to replace it, the newest is
+   * printed every half minute.
+   */
   progress(line: string): void
 }
 
+const LONGEST_LOGGED = 300
+/** How often a log is told how far a command is, in ms. */
+const LOGGED_EVERY_MS = 30_000
+
 export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Terminal {
   let progressing = false
+  let newest: string | null = null
+  let logging = false
+  /** Keeps a line for the log; it is printed once, when its time has come. */
+  const log = (line: string) => {
+    newest = line
+    if (logging) return
+    logging = true
+    setInterval(() => {
+      if (newest !== null) error.write(`${printable(newest, LONGEST_LOGGED)}\n`)
+      newest = null
+    }, LOGGED_EVERY_MS).unref()
+  }
   const clear = () => {
     if (progressing) error.write('\r\u001b[K')
     progressing = false
@@ -29,7 +48,7 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
       error.write(`${printableJson(line)}\n`)
     },
     progress(line) {
-      if (!error.isTTY) return
+      if (!error.isTTY) return log(line)
       clear()
       error.write(printable(line, (error.columns ?? 80) - 1))
       progressing = true

@@ -72,11 +72,14 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
 
   async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
     const answers = recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`)
-    const asked = new Set<string>()
+    const asked = new Map<string, Set<string>>()
     const noting: Model = {
-      complete(request) {
-        asked.add(request.model)
-        return answers.complete(request)
+      async complete(request) {
+        const by = asked.get(request.model) ?? new Set()
+        asked.set(request.model, by)
+        const reply = await answers.complete(request)
+        by.add(reply.model)
+        return reply
       },
     }
     const judging = {
@@ -112,7 +115,10 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       throw new OperatorError(
         `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to go on.`,
       )
-    return { ...judged, unpriced: [...asked].filter((name) => entryOf(settings.models.prices, name) === undefined) }
+    return {
+      ...{ ...judged, asked },
+      unpriced: [...asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
+    }
   }
 
   async function judgedCell(row: RowPlan, set: DataSet, before: readonly Cell[]): Promise<Cell> {
@@ -126,6 +132,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const outcomes: Outcome[] = []
     const refused = new Set<string>()
     const models = new Set<string>()
+    const answered = new Map<string, Set<string>>()
     const unpriced = new Set<string>()
     let comments = 0
     for (let repeat = 1; repeat <= (row.repeats ?? 1); repeat++) {
@@ -133,6 +140,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
       for (const why of judged.refused) refused.add(why)
       for (const named of judged.models) models.add(named)
+      for (const [asked, by] of judged.asked) answered.set(asked, new Set([...by, ...(answered.get(asked) ?? [])]))
       for (const named of judged.unpriced) unpriced.add(named)
       comments += judged.comments
     }
@@ -143,6 +151,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
         ...input,
         outcomes,
         models: [...models].sort(),
+        answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
         unpriced: [...unpriced].sort(),
         refused: refused.size,
         comments,

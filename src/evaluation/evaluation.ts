@@ -1,6 +1,6 @@
 import type { Format } from './formats.ts'
 import type { GoldItem } from './gold-item.ts'
-import { NO_VERDICT, type Outcome } from './outcomes.ts'
+import { isWithoutExamples, NO_VERDICT, type Outcome } from './outcomes.ts'
 import type { AspectMeasure, Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
@@ -39,6 +39,9 @@ export interface Counts {
   /** Items of shelves that were passed over because they are the judged item, or nearly its text. */
   readonly heldOutOwn: number
   readonly heldOutNearDuplicates: number
+  /** Judgings that were to be shown examples; and those of them that were shown none. */
+  readonly wantedExamples: number
+  readonly withoutExamples: number
 }
 
 /** One row of a table on one data set. */
@@ -62,6 +65,8 @@ export interface Cell {
   readonly paper: Readonly<Partial<Record<Measure, number>>>
   /** The models that answered, as their endpoints name them. */
   readonly models: readonly string[]
+  /** Of each model that was asked and answered, as the settings or the preset name it: by which names its endpoint did. */
+  readonly answered: readonly { readonly asked: string; readonly by: readonly string[] }[]
   /** The models that were asked and that the settings have no price for, as they name them: in `costUsd` these are free. */
   readonly unpriced: readonly string[]
   readonly outcomes: readonly Outcome[]
@@ -94,6 +99,7 @@ export interface CellInput {
   readonly paper?: Cell['paper']
   readonly outcomes: readonly Outcome[]
   readonly models: readonly string[]
+  readonly answered?: Cell['answered']
   readonly unpriced?: readonly string[]
   readonly refused: number
   readonly comments: number
@@ -101,12 +107,12 @@ export interface CellInput {
 
 /** Scores a cell. Labels are the protocol's; none where it gives scores instead. */
 export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
-  const { row, data, draws, outcomes, models, unpriced = [], paper = {} } = input
+  const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {} } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
   const mean = (of: (usage: Outcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
-    ...{ row: row.name, data: data.name, why: null, draws, paper, models, unpriced, outcomes },
+    ...{ row: row.name, data: data.name, why: null, draws, paper, models, answered, unpriced, outcomes },
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
@@ -124,7 +130,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
 export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
   return {
     ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
-    ...{ paper, models: [], unpriced: [], outcomes: [] },
+    ...{ paper, models: [], answered: [], unpriced: [], outcomes: [] },
     counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
     perItem: { calls: 0, tokens: 0, costUsd: 0 },
   }
@@ -148,6 +154,8 @@ function countsOf({
     noVerdict: outcomes.filter(({ degraded }) => degraded.includes(NO_VERDICT)).length,
     heldOutOwn: sum(({ heldOut }) => heldOut.own),
     heldOutNearDuplicates: sum(({ heldOut }) => heldOut.nearDuplicates),
+    wantedExamples: outcomes.filter(({ shelves }) => shelves.searched > 0).length,
+    withoutExamples: outcomes.filter(isWithoutExamples).length,
   }
 }
 

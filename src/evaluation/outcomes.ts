@@ -31,6 +31,8 @@ export interface Outcome {
   readonly comments: CommentCounts
   /** Items of shelves that were passed over because they are this item, or nearly its text. */
   readonly heldOut: { readonly own: number; readonly nearDuplicates: number }
+  /** Shelves that were to give examples; and those of them that gave none, each with the reason. */
+  readonly shelves: { readonly searched: number; readonly bare: Readonly<Record<string, string>> }
 }
 
 /** An item's outcome, from its verdict and the whole argument. Calls that failed count for nothing: no answer was paid for. */
@@ -55,6 +57,7 @@ export function outcomeOf(
     },
     comments: counts,
     heldOut: heldOutOf(transcript),
+    shelves: shelvesOf(transcript),
   }
 }
 
@@ -97,6 +100,26 @@ function heldOutOf({ turns }: Transcript): Outcome['heldOut'] {
   }
 }
 
+function shelvesOf({ turns }: Transcript): Outcome['shelves'] {
+  const looked = turns.filter(({ role }) => role === 'library')
+  const shelves = looked.flatMap(({ answer }) => {
+    const read = found.safeParse(answer)
+    return read.success ? read.data.shelves : []
+  })
+  const bare = shelves.flatMap(({ shelf, neighbours, problem }): [string, string][] =>
+    neighbours.length > 0 ? [] : [[shelf, problem ?? `the shelf "${shelf}" gave none`]],
+  )
+  const failed = looked.flatMap(({ failed }): [string, string][] =>
+    failed === undefined ? [] : [['(every shelf)', `the search failed: ${failed.code}`]],
+  )
+  return { searched: shelves.length + failed.length, bare: Object.fromEntries([...bare, ...failed]) }
+}
+
+/** Whether examples were wanted, and no shelf gave any. */
+export function isWithoutExamples({ shelves: { searched, bare } }: Pick<Outcome, 'shelves'>): boolean {
+  return searched > 0 && Object.keys(bare).length >= searched
+}
+
 /** What `degraded` says of an item that got no verdict. */
 export const NO_VERDICT = 'no verdict'
 
@@ -111,6 +134,7 @@ export function unjudged({ id, unit, slices, label, annotations, ratings }: Gold
     degraded: [NO_VERDICT],
     comments: noComments(),
     heldOut: { own: 0, nearDuplicates: 0 },
+    shelves: { searched: 0, bare: {} },
   }
 }
 

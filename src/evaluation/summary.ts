@@ -1,4 +1,5 @@
 import type { Cell, DataSet } from './evaluation.ts'
+import { whatIsMissing } from './missing.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { seededRandom } from './statistics/random.ts'
@@ -20,29 +21,36 @@ export function pText(pValue: number): string {
 }
 
 /**
- * What the numbers say and what they can't, a sentence each: first whether the debate earns its cost, for each data set;
- * then what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows
- * stand in the paper's order, it is the dearest.
+ * What the numbers say and what they can't, a sentence each. In a paper's table the first says which model stood in for which;
+ * else the first says whether the debate earns its cost. The second says what the judges lacked. Then come the other data sets,
+ * what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows stand
+ * in the paper's order, it is the dearest.
  */
 export function summaryOf(
   cells: readonly Cell[],
   data: readonly DataSet[],
   seed: string,
-  { paper = false } = {},
+  { paper = null }: { paper?: { readonly stoodIn: string | null } | null } = {},
 ): string[] {
   const sets = Map.groupBy(cells, (cell) => cell.data)
   const many = sets.size > 1
   const verdicts = [...sets].flatMap(([name, of]) => {
-    const says = debateAgainst(of, seed, paper)
+    const says = debateAgainst(of, seed, paper !== null)
     return says === null ? [] : [many ? `${name}: ${says}` : says]
   })
+  const [first, ...others] = paper === null ? verdicts : [paper.stoodIn ?? PAPERS_OWN, ...verdicts]
+  const missing = whatIsMissing(cells)
   return [
-    ...verdicts,
+    ...(first === undefined ? [] : [first]),
+    ...(missing === null ? [] : [missing]),
+    ...others,
     ...whoAnswered(cells),
     ...data.flatMap((set) => aboutSample(set, sets.get(set.name) ?? [])),
     ...withoutPrice(cells),
   ]
 }
+
+const PAPERS_OWN = 'The paper’s own models answered.'
 
 /** Self-consistency draws as many whole answers as the debate has tokens for; by so much its cost may come out higher. */
 const AS_DEAR = 1.1

@@ -29,6 +29,20 @@ describe('a calibration', () => {
     expect(claimed).toBeLessThanOrEqual(3)
   }, 120_000)
 
+  it('claims no gain for steps that follow nobody, though those of before run against the raters', async () => {
+    let [claimed, beaten] = [0, 0]
+    for (let seed = 1; seed <= 20; seed++) {
+      const { gain } = await gainOf(null, `noise ${seed}`, { shipped: 'against' })
+      expect(gain.before.spearman).toBeLessThan(0.1)
+      expect(gain.before.items).toBe(gain.now.items)
+      if ((gain.change.interval?.low ?? 0) > 0) beaten++
+      if (gain.claimed) claimed++
+    }
+    tell(`noise, against the raters before: beaten in ${beaten} of 20 seeds, gain claimed in ${claimed}`)
+    expect(beaten).toBeGreaterThan(2)
+    expect(claimed).toBeLessThanOrEqual(1)
+  }, 120_000)
+
   it('asks the published size: 10 drafts over 300 items, 10 refinements of the best 3, some 12,040 questions', async () => {
     const items = planted(300, TRAITS[3] as string, 'size')
     const asking = standInAsking('size')
@@ -252,8 +266,8 @@ describe('a calibration', () => {
   it('stops hopeless candidates early where halving is on, and still finds the rule', async () => {
     const rule = TRAITS[5] as string
     const varied = { ...SIZES, fewShot: [4], trials: 16 }
-    const whole = await gainOf(rule, '5', varied)
-    const halved = await gainOf(rule, '5', { ...varied, halving: true })
+    const whole = await gainOf(rule, '5', { sizes: varied })
+    const halved = await gainOf(rule, '5', { sizes: { ...varied, halving: true } })
     expect(whole.calibrated.stopped).toBe(0)
     expect(halved.calibrated.stopped).toBeGreaterThan(3)
     expect(halved.gain.claimed).toBe(true)

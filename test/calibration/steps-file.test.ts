@@ -16,6 +16,7 @@ it('says in its comment where the steps come from and how well they do, and noth
     before: { ...agreement, spearman: 0.4 },
     now: { ...agreement, items: 60 },
     change: { value: 0.3, interval: null, why: null },
+    follows: { value: 0.7, interval: null, why: null, pValue: 0.001 },
     claimed: true,
   }
   const provenance = {
@@ -29,7 +30,7 @@ it('says in its comment where the steps come from and how well they do, and noth
     },
     ...{ date: '2026-01-01T00:00:00.000Z', version: '1.2.3' },
   }
-  const text = stepsFile(provenance, { best, course: [best], repeated: 0, lost: 0, stopped: 0 }, gain)
+  const text = stepsFile(provenance, { best, course: [best], repeated: 0, lost: 0, stopped: 0, tried: 1 }, gain)
   expect(text).toBe(`<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).
 aspect: relevance
 scale: 1 to 5

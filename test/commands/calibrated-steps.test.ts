@@ -56,7 +56,7 @@ describe('a team’s own aspect', () => {
     const { code, out, said } = await gavel([...args, '--few-shot', '16', '--trials', '6', '--iterations', '1'])
     expect(code, said).toBe(0)
     expect(out).toMatch(
-      /On \d+ unseen items: ρ -?0\.\d+ before \(without steps\), 0\.\d+ now \(\+\d\.\d+ \[0\.\d+, \d\.\d+\]\)\./,
+      /On the same \d+ unseen items: ρ -?0\.\d+ before \(without steps\), 0\.\d+ now \(p < 0\.001\), difference \+\d\.\d+ \[0\.\d+, \d\.\d+\]\./,
     )
     expect(out).toContain('Written: .gavel/steps/warmth.md')
     expect(said).toContain('set protocols.counterspeech.steps to calibrated and stepsFor to .gavel/steps.')

@@ -91,7 +91,10 @@ describe('a row of Auto-CSEval', () => {
       writeFileSync(join(steps, `${aspect}.md`), file)
     }
     const settings = loadSettings({ GAVEL_PROTOCOLS_COUNTERSPEECH_STEPS_FOR: steps })
-    const [part] = paperTable(settings, 'cseval-table-1', [{ file: 'f', format: 'gavel' }]).parts
+    const [part] = paperTable(settings, 'cseval-table-1', [{ file: 'f', format: 'gavel' }], {
+      standIns: { of: new Map() },
+      only: undefined,
+    }).parts
     const whyOf = (row: string) => {
       const how = part?.rows.find(({ name }) => name === row)?.how
       return how?.by === 'nothing' ? how.why : how?.by

@@ -6,6 +6,7 @@ import type { Evaluation } from '../../src/evaluation/evaluation.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { commandIn } from '../support/command-in.ts'
+import { startOneModel } from '../support/one-model.ts'
 import { tell } from '../support/pipeline.ts'
 
 const SEED = process.env.EVAL_SEED ?? String(Date.now())
@@ -216,5 +217,52 @@ describe('gavel eval', () => {
     const none = await gavelEval([...HATE, '--replay', folder])
     expect(none.code).toBe(1)
     expect(none.said).toContain('holds no answers')
+  }, 60_000)
+})
+
+describe('a paper’s table on an endpoint with one model', () => {
+  const KODOLI = fileOf('kodoli.jsonl', [
+    { text: '또 잘난 척하시네', label: 'LIKELY' },
+    { text: '내일 비가 온대요', label: 'NOT' },
+  ])
+  const TABLE = ['--preset', 'predict-table-2', '--data', KODOLI, '--format', 'kodoli', '--size', '2', '--balanced']
+
+  it('is judged by that model, in the rows that are wanted, and says first for whom it stood in and second what was missing', async () => {
+    const mine = await startOneModel('mine')
+    try {
+      const how = [...TABLE, '--models', 'mine', '--only', 'Round 1', '--only', 'majority voting', '--json']
+      const { code, out, said } = await commandIn(folder, ['eval', ...how], mine.settings)
+      expect(code, said).toBe(0)
+      const { summary, table, title } = JSON.parse(out) as Evaluation
+      expect(summary[0]).toBe('Not the paper’s models: mine stood in for gpt-3.5-turbo-0125.')
+      expect(summary[1]).toMatch(
+        /^Missing: 2 of 2 items without examples, because of 5 shelves: .*; 20 of 20 verdicts \(100 %\) are degraded/,
+      )
+      expect(title).toContain('2 of 2 items without examples')
+      const judged = table.filter(({ why }) => why === null)
+      expect(judged.map(({ row }) => row)).toEqual(['Majority voting', 'Round 1'])
+      expect(new Set(mine.asked)).toEqual(new Set(['mine']))
+    } finally {
+      await mine.close()
+    }
+  }, 60_000)
+
+  it('asks nothing where the endpoint lacks a model, and says what would help', async () => {
+    const mine = await startOneModel('mine')
+    try {
+      const own = await commandIn(folder, ['eval', ...TABLE], mine.settings)
+      expect(own.code).toBe(1)
+      expect(own.said).toContain(
+        "Nothing was asked: the endpoint has no model gpt-3.5-turbo-0125. Say what stands in: --model PAPER'S=YOURS for one of gpt-3.5-turbo-0125, or --models YOURS for all; or judge other rows: --only ROW.",
+      )
+      expect(mine.asked).toEqual(['gpt-3.5-turbo-0125'])
+      const misnamed = await commandIn(folder, ['eval', ...TABLE, '--model', 'gpt-4=mine'], mine.settings)
+      expect(misnamed.said).toContain('predict-table-2 names no model gpt-4, but: gpt-3.5-turbo-0125.')
+      const noRow = await commandIn(folder, ['eval', ...TABLE, '--only', 'Round 3'], mine.settings)
+      expect(noRow.said).toContain('No row is called Round 3, but: In-dataset; Majority voting; Round 1; ')
+      expect(mine.asked).toHaveLength(1)
+    } finally {
+      await mine.close()
+    }
   }, 60_000)
 })

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { printable, printableJson, table, terminal } from '../../src/commands/terminal.ts'
 import { verdictLine } from '../../src/commands/verdict-line.ts'
 import { noComments, type Verdict } from '../../src/domain/verdict.ts'
@@ -75,4 +75,24 @@ it('no text drives a terminal, and every JSON says the same', async () => {
       expect(JSON.parse(await spoken((io) => io.out(json)))).toBe(JSON.parse(json))
     }),
   )
+})
+
+describe('a command’s progress', () => {
+  it('is printed every half minute where standard error is no terminal: the newest line, and none twice', async () => {
+    vi.useFakeTimers()
+    try {
+      const said = await spoken((io) => {
+        io.progress('1 of 9')
+        vi.advanceTimersByTime(29_000)
+        io.progress('4 of 9\u001b[31m')
+        vi.advanceTimersByTime(1_000)
+        io.progress('5 of 9')
+        vi.advanceTimersByTime(30_000)
+        vi.advanceTimersByTime(90_000)
+      })
+      expect(said).toBe('4 of 9 [31m\n5 of 9\n')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
 })

@@ -24,6 +24,7 @@ function outcome(id: number, gold: string | null, label: string | null, over: Pa
     usage: { calls: 1, tokens: 100, costUsd: 0 },
     comments: noComments(),
     heldOut: { own: 0, nearDuplicates: 0 },
+    shelves: { searched: 0, bare: {} },
     ...over,
   }
 }

@@ -24,7 +24,7 @@ function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, o
       return {
         ...{ id: `p${at}`, unit: `p${at}`, slices: {}, gold, label: at < right ? gold : null, scores: {} },
         ...{ confidence: null, usage: { calls, tokens, costUsd: 0 }, rationale: '', degraded: [] },
-        ...{ comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 } },
+        ...{ comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 }, shelves: { searched: 0, bare: {} } },
         ...(nth === 0 ? {} : { repeat: nth + 1 }),
       }
     }),
@@ -65,7 +65,9 @@ describe('the first sentence of the summary', () => {
 
   it('is about the dearest row of a paper’s table, whichever comes first', () => {
     const cells = [row('base agent', {}), row('two rounds', { right: 38, tokens: 5_000 })]
-    expect(firstOf(cells, { paper: true })).toMatch(/^The dearest row pays: two rounds .* base agent/)
+    const said = summaryOf(cells, [data], '1', { paper: { stoodIn: null } })
+    expect(said[0]).toBe('The paper’s own models answered.')
+    expect(said[1]).toMatch(/^The dearest row pays: two rounds .* base agent/)
   })
 
   it('says where it can’t tell, instead of nothing', () => {
@@ -85,6 +87,30 @@ describe('the summary', () => {
     expect(summaryOf(cells, [data], '1')).toContain(
       'The settings have no price for local-7b (models.prices): in all costs here they count as free.',
     )
+  })
+
+  it('says in its second sentence what the judges lacked, each item once', () => {
+    const bare = (row: Cell, shelves: number) => ({
+      ...row,
+      outcomes: row.outcomes.map((outcome) => ({
+        ...outcome,
+        ...{ degraded: ['no examples: the shelf "a" is missing'] },
+        shelves: {
+          searched: 2,
+          bare: { a: 'the shelf "a" is missing', ...(shelves > 1 && { b: 'the shelf "b" is empty' }) },
+        },
+      })),
+    })
+    const cells = [row('hate', { right: 38, tokens: 5_000 }), row('zero-shot', {})]
+    expect(summaryOf(cells, [data], '1').join(' ')).not.toContain('Missing')
+    const none = cells.map((cell) => bare(cell, 2))
+    expect(summaryOf(none, [data], '1', { paper: { stoodIn: 'Mine stood in.' } }).slice(0, 2)).toEqual([
+      'Mine stood in.',
+      'Missing: 40 of 40 items without examples, because of 2 shelves: the shelf "a" is missing, the shelf "b" is empty; 80 of 80 verdicts (100 %) are degraded, most often “no examples: the shelf "a" is missing” 80.',
+    ])
+    const some = summaryOf([bare(cells[0] as Cell, 1), ...cells.slice(1)], [data], '1')
+    expect(some[0]).toMatch(/^The debate pays/)
+    expect(some[1]).toMatch(/^Missing: 40 of 40 items with examples of some shelves alone, because of 1 shelf: /)
   })
 
   it('has p-values that never read as zero', () => {

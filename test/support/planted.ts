@@ -73,8 +73,21 @@ export const SIZES: CalibrationSizes = {
 }
 const SHIPPED = 'The shipped steps name nothing that the ratings follow.'
 
-/** Calibrates on ratings that follow this rule, or none, and tells the gain on the unseen part. */
-export async function gainOf(rule: string | null, seed: string, sizes = SIZES) {
+/** Scores that run against the ratings, at a ρ of about −0.3. */
+function against(items: readonly RatedItem[], seed: string): Map<string, number> {
+  const random = seededRandom(`against ${seed}`)
+  return new Map(items.map(({ id, rating }) => [id, random.unit() < 0.3 ? 6 - rating : 1 + random.below(5)]))
+}
+
+/**
+ * Calibrates on ratings that follow this rule, or none, and tells the gain on the unseen part: over steps that the ratings do
+ * not follow, or that run against them.
+ */
+export async function gainOf(
+  rule: string | null,
+  seed: string,
+  { sizes = SIZES, shipped = 'unrelated' }: { sizes?: CalibrationSizes; shipped?: 'unrelated' | 'against' } = {},
+) {
   const parts = partsOf(planted(240, rule, seed), { seed, paper: false })
   const asking = standInAsking(seed)
   const calibrated = await calibrate(parts, sizes, asking, seed)
@@ -84,7 +97,12 @@ export async function gainOf(rule: string | null, seed: string, sizes = SIZES) {
   return {
     calibrated,
     parts,
-    gain: gainOn(parts.test, await scoresBy(SHIPPED), await scoresBy(calibrated.best.steps), seed),
+    gain: gainOn(
+      parts.test,
+      shipped === 'against' ? against(parts.test, seed) : await scoresBy(SHIPPED),
+      await scoresBy(calibrated.best.steps),
+      seed,
+    ),
   }
 }
 

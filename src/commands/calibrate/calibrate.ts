@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { Option } from 'commander'
 import type { Settings } from '../../../config/schema.ts'
-import type { Gain } from '../../calibration/gain.ts'
+import { type Gain, isNoChance } from '../../calibration/gain.ts'
 import { type Parts, partsOf } from '../../calibration/parts.ts'
 import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
 import { calibrationOf } from '../../composition/calibration.ts'
@@ -10,6 +10,7 @@ import { entryOf } from '../../domain/entry-of.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { faultIn } from '../../evaluation/file-message.ts'
 import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
+import { pText } from '../../evaluation/summary.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Command } from '../command.ts'
@@ -100,15 +101,14 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     terminal.out(`Scored by ${scorers.map(({ name, scores }) => `${printable(name, 80)} (${scores})`).join(', ')}.`)
     if (gain !== null)
       terminal.out(
-        `On ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before (${BEFORE[result.before]}), ${told(gain.now.spearman)} now${changeOf(gain)}.`,
+        `On the same ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before (${BEFORE[result.before]}), ${told(gain.now.spearman)} now (${pOf(gain)}), difference ${changeOf(gain)}.`,
       )
     if (refused !== null) {
       terminal.out(refused)
       return
     }
     if (file === null) {
-      const where = gain === null ? 'on all ratings' : 'on unseen items'
-      terminal.out(`No gain ${where}: the steps of ${options.aspect} stay as they are.`)
+      terminal.out(`No gain ${whyNone(gain)}: the steps of ${options.aspect} stay as they are.`)
       return
     }
     for (const step of steps.split('\n')) terminal.out(`  ${printable(step, 1_100)}`)
@@ -158,10 +158,27 @@ function told(value: number | null): string {
   return value === null ? '–' : value.toFixed(3)
 }
 
-function changeOf({ change }: Gain): string {
-  const { value, interval, why } = change
-  if (value === null || interval === null) return ` (${why})`
-  return ` (${value > 0 ? '+' : ''}${value.toFixed(3)} [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}])`
+function changeOf({ change: { value, interval, why } }: Gain): string {
+  if (value === null) return `– (${why})`
+  const signed = `${value > 0 ? '+' : ''}${value.toFixed(3)}`
+  return interval === null
+    ? `${signed} (${why})`
+    : `${signed} [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}]`
+}
+
+function pOf({ follows: { pValue } }: Gain): string {
+  if (pValue === null) return 'no p-value'
+  const told = pText(pValue)
+  return told.startsWith('<') ? `p ${told}` : `p = ${told}`
+}
+
+/** Where no gain was found, and, where the new steps beat those of before and follow nobody, that. */
+function whyNone(gain: Gain | null): string {
+  if (gain === null) return 'on all ratings'
+  const beats = (gain.change.interval?.low ?? 0) > 0
+  return beats && !isNoChance(gain.follows)
+    ? 'on unseen items, for the new steps are not shown to follow the raters'
+    : 'on unseen items'
 }
 
 function planOf(

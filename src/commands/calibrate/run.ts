@@ -5,7 +5,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { openAiModel } from '../../adapters/openai/model.ts'
 import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
 import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
-import { type Gain, gainOn } from '../../calibration/gain.ts'
+import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
 import type { Parts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
 import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
@@ -76,6 +76,8 @@ export interface CalibrationResult {
     readonly repeated: number
     readonly lost: number
     readonly stopped: number
+    /** Candidates of which the best was chosen. */
+    readonly tried: number
     readonly unreadable: number
     readonly gain: Gain | null
     /** The models that scored, most scores first. */
@@ -197,17 +199,22 @@ async function gainBy(
   return gainOn(test, before, now, seed)
 }
 
-/** With `--paper` there is no unseen part: whether the best follow all ratings better than the steps of before, and at all. */
+/**
+ * With `--paper` there is no unseen part: whether the best follow all ratings better than the steps of before, and by more than
+ * the best of so many candidates would by chance.
+ */
 async function isBetterOnAll(
   asking: Pick<ReturnType<typeof askingFor>, 'score'>,
   { stepsNow }: Calibration,
   { selection }: Parts,
-  { best: { agreement } }: Calibrated,
+  { best: { agreement, scores: given }, tried }: Calibrated,
 ): Promise<boolean> {
   const scores = await Promise.all(
     selection.map(async (item) => [item.id, await asking.score(stepsNow, item)] as const),
   )
-  return byAgreement(agreement, agreementOf(selection, new Map(scores))) < 0 && (agreement.spearman ?? 0) > 0
+  return (
+    byAgreement(agreement, agreementOf(selection, new Map(scores))) < 0 && isNoChance(rhoOf(selection, given), tried)
+  )
 }
 
 async function written(

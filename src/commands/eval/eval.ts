@@ -5,6 +5,7 @@ import { OperatorError } from '../../domain/errors.ts'
 import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { FORMATS } from '../../evaluation/formats.ts'
 import { makeFolder } from '../../evaluation/make-folder.ts'
+import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import type { Command, Invocation } from '../command.ts'
 import { printable } from '../terminal.ts'
 import { type Compared, comparedWith, readBaseline } from './compared.ts'
@@ -44,10 +45,14 @@ export const command: Command<EvalOptions, Evaluated> = {
     const { options, terminal, misused } = invocation
     const given = givenData(options, misused)
     checkTogether(options, misused)
-    const settings =
-      options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf)
+    const settings = askedAs(
+      options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf),
+      options,
+    )
     const table =
-      options.preset === undefined ? ownTableOf(settings, options, given) : paperTable(settings, options.preset, given)
+      options.preset === undefined
+        ? ownTableOf(settings, options, given)
+        : paperTable(settings, options.preset, given, { standIns: standInsOf(options), only: options.only })
     const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
     const folder = options.report ?? options.out
     // Nothing is paid for what could not be compared or written in the end.
@@ -83,6 +88,8 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
   const { protocol, preset, data = [], out, replay, whatIf, yes = false, maxCost } = options
   if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
   if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
+  if (preset === undefined && options.model !== undefined)
+    misused("--model stands in for a paper's model, with --preset; with --protocol the settings name the models")
   if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
   if (out !== undefined && replay !== undefined)
     misused('--out asks what is missing and --replay never asks: give one of them')
@@ -93,13 +100,24 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
     misused('--replay asks nothing, so --max-cost limits nothing')
 }
 
+/** The settings, with `--models` in every role. */
+function askedAs(settings: Settings, { models }: EvalOptions): Settings {
+  if (models === undefined) return settings
+  return { ...settings, models: { ...settings.models, roles: { default: [models] } } }
+}
+
+function standInsOf({ model = [], models }: EvalOptions): StandIns {
+  const of = new Map(model.map(({ paper, asked }) => [paper, asked]))
+  return models === undefined ? { of } : { of, all: models }
+}
+
 function ownTableOf(
   settings: Settings,
-  { protocol = '', rows = 'baselines' }: EvalOptions,
+  { protocol = '', rows = 'baselines', only }: EvalOptions,
   given: readonly GivenData[],
 ): PlannedTable {
   const kind = kindNamed(protocol)
-  return ownTable(protocol, protocolOf(settings, kind), given, rows)
+  return ownTable(protocol, protocolOf(settings, kind), given, { beside: rows, only })
 }
 
 async function dataSetsOf(

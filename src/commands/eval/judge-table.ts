@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../../config/schema.ts'
 import { openAiModel } from '../../adapters/openai/model.ts'
+import { missingModels } from '../../composition/asked-models.ts'
 import { evaluate } from '../../composition/evaluation.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
+import { itemsWithoutExamples } from '../../evaluation/missing.ts'
+import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { openRecording, type Recording } from '../../evaluation/recordings.ts'
 import { summaryOf } from '../../evaluation/summary.ts'
 import type { Model } from '../../ports/model.ts'
@@ -40,9 +43,11 @@ export async function judgeTable(
     )
   const asking = (folder: string) =>
     withModel(settings, terminal, (reachable) =>
-      withRecordingIn(folder, false, terminal, (recording) =>
-        judge(recording, openAiModel(reachable.openai), reachable),
-      ),
+      withRecordingIn(folder, false, terminal, async (recording) => {
+        const model = openAiModel(reachable.openai)
+        await checkModels(model, table, options, signal)
+        return judge(recording, model, reachable)
+      }),
     )
   const cells = await (async () => {
     const { replay, whatIf, yes = false, out } = options
@@ -58,21 +63,50 @@ export async function judgeTable(
     return asking(replay)
   })()
   if (cells === null) return null
-  const [first] = [...cells, ...table.absent]
+  const { preset, standIns } = table
+  const stoodIn = preset === null ? null : whoStoodIn(cells, preset, standIns)
+  const named = preset === null ? cells : namedByAnswers(cells, preset, standIns)
+  const without = itemsWithoutExamples(cells)
+  const [first] = [...named, ...table.absent]
   if (first === undefined) throw new OperatorError('There is nothing to judge: no data was given.')
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
     ...{
       schema: 1,
-      title: `${table.title}${guards}`,
+      title: `${table.title}${without === null ? '' : `: ${without}`}${guards}`,
       protocol: table.kind.name,
       seed,
-      preset: table.preset?.name ?? null,
+      preset: preset?.name ?? null,
     },
     data: sets.map(({ items, file: _, ...set }) => ({ ...set, items: items.length })),
-    ...{ metrics: metricsOf(first), counts: first.counts, table: [...cells, ...table.absent] },
-    summary: summaryOf(cells, sets, seed, { paper: table.preset !== null }),
+    ...{ metrics: metricsOf(first), counts: first.counts, table: [...named, ...table.absent] },
+    summary: summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }),
   }
+}
+
+/**
+ * Throws an `OperatorError` where the endpoint lacks a model that the table's rows ask: it would be found out only by the rows
+ * that ask it, after the others are paid.
+ */
+async function checkModels(
+  model: Model,
+  { preset, parts }: PlannedTable,
+  { models }: EvalOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const ofRows = parts.flatMap(({ rows }) =>
+    rows.flatMap(({ how, models: asked = {} }) => (how.by === 'nothing' ? [] : Object.values(asked))),
+  )
+  const names = [...new Set([...ofRows, ...(models === undefined ? [] : [models])])]
+  const missing = await missingModels(model, names, signal)
+  const [first] = missing
+  if (first === undefined) return
+  const what = `Nothing was asked: the endpoint has no model ${missing.join(', ')}.`
+  throw new OperatorError(
+    preset === null
+      ? `${what} Check --models, and OPENAI_BASE_URL.`
+      : `${what} Say what stands in: --model PAPER'S=YOURS for one of ${paperModelsOf(preset).join(', ')}, or --models YOURS for all; or judge other rows: --only ROW.`,
+  )
 }
 
 async function withRecordingIn<Result>(

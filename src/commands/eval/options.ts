@@ -1,4 +1,4 @@
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { FORMATS, type Format } from '../../evaluation/formats.ts'
 import { notNegative, positive, positiveWhole } from '../options.ts'
 import { BESIDE, type Beside } from './rows.ts'
@@ -6,6 +6,9 @@ import { BESIDE, type Beside } from './rows.ts'
 export interface EvalOptions {
   readonly protocol?: string
   readonly preset?: string
+  readonly model?: readonly StandIn[]
+  readonly models?: string
+  readonly only?: readonly string[]
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
   readonly rows?: Beside
@@ -26,12 +29,31 @@ export interface EvalOptions {
   readonly keepNearDuplicates?: boolean
 }
 
+/** What stands in for a paper's model. */
+export interface StandIn {
+  readonly paper: string
+  readonly asked: string
+}
+
+function standIn(text: string): StandIn {
+  const [, paper, asked] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
+  if (paper === undefined || asked === undefined)
+    throw new InvalidArgumentError("must be PAPER'S=YOURS, as gpt-4=openai/gpt-4o")
+  return { paper: paper.trim(), asked: asked.trim() }
+}
+
 const several = <Value>(value: Value, before: readonly Value[] = []) => [...before, value]
 
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--protocol <name>', 'protocol to evaluate, as the settings have it'),
   new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/evaluation.md)"),
+  new Option(
+    '--model <paper=yours>',
+    "with --preset: the model that stands in for one of the paper's, as your settings name it; may be given several times",
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
+  new Option('--models <name>', 'the model that answers in every role and row, but for what --model says'),
+  new Option('--only <row>', 'judge this row alone; may be given several times').argParser(several<string>),
   new Option('--data <file>', 'a labelled file; may be given several times').argParser(several<string>),
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),

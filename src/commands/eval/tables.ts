@@ -7,6 +7,7 @@ import { type Cell, emptyCell } from '../../evaluation/evaluation.ts'
 import type { Format } from '../../evaluation/formats.ts'
 import { presetNamed } from '../../evaluation/presets/all.ts'
 import { type PresetData, type PresetTable, rowsOn } from '../../evaluation/presets/preset.ts'
+import { paperModelsOf, type StandIns, withStandIns } from '../../evaluation/presets/stand-ins.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
@@ -33,38 +34,75 @@ export interface PlannedTable {
   readonly kind: ProtocolKind
   readonly preset: PresetTable | null
   readonly parts: readonly Planned[]
+  /** Which models are asked in the place of the paper's. */
+  readonly standIns: StandIns
   /** Of data sets of the paper that were not given. */
   readonly absent: readonly Cell[]
   paper(row: string, data: string): Cell['paper']
 }
 
-/** The protocol as it is set, with what stands beside it. Throws an `OperatorError` for a name that is no protocol's. */
-export function ownTable(protocol: string, judges: Judges, given: readonly GivenData[], beside: Beside): PlannedTable {
+/** Which rows are judged: all where none is named. */
+export type Only = readonly string[] | undefined
+
+/**
+ * The protocol as it is set, with what stands beside it. Throws an `OperatorError` for a name that is no protocol's, and for one
+ * that is no row's.
+ */
+export function ownTable(
+  protocol: string,
+  judges: Judges,
+  given: readonly GivenData[],
+  { beside, only }: { beside: Beside; only: Only },
+): PlannedTable {
   const kind = kindNamed(protocol)
-  const rows = rowsBeside(kind, judges, beside)
+  const rows = onlyOf(rowsBeside(kind, judges, beside), only)
+  const standIns = { of: new Map<string, string>() }
   return {
-    ...{ title: `${protocol}: how good its verdicts are`, kind, preset: null, absent: [], paper: () => ({}) },
+    ...{ title: `${protocol}: how good its verdicts are`, kind, preset: null, absent: [], paper: () => ({}), standIns },
     parts: given.map((one) => ({ given: one, rows })),
   }
 }
 
-/** A paper's table over the files that are given, in the order of its data sets; what is not given is named. */
-export function paperTable(settings: Settings, name: string, given: readonly GivenData[]): PlannedTable {
-  const preset = presetNamed(name)
+/** The rows of these names, in the table's order. */
+function onlyOf<Row extends { readonly name: string }>(rows: readonly Row[], only: Only): readonly Row[] {
+  if (only === undefined) return rows
+  const wanted = only.map((name) => name.trim().toLowerCase())
+  const unknown = only.find((_, at) => !rows.some((row) => row.name.toLowerCase() === wanted[at]))
+  if (unknown !== undefined)
+    throw new OperatorError(`No row is called ${unknown}, but: ${rows.map((row) => row.name).join('; ')}.`)
+  return rows.filter((row) => wanted.includes(row.name.toLowerCase()))
+}
+
+/**
+ * A paper's table over the files that are given, in the order of its data sets; what is not given is named. Throws an
+ * `OperatorError` for a name that is no preset's, no row's, or no model's of the paper.
+ */
+export function paperTable(
+  settings: Settings,
+  name: string,
+  given: readonly GivenData[],
+  { standIns, only }: { standIns: StandIns; only: Only },
+): PlannedTable {
+  const whole = presetNamed(name)
+  const named = paperModelsOf(whole)
+  const foreign = [...standIns.of.keys()].find((model) => !named.includes(model))
+  if (foreign !== undefined) throw new OperatorError(`${name} names no model ${foreign}, but: ${named.join(', ')}.`)
+  const preset = { ...whole, rows: onlyOf(whole.rows, only) }
   const kind = kindNamed(preset.protocol)
   const known = given.map((one) => ({ one, data: preset.data.find(({ formats }) => formats.includes(one.format)) }))
   const absent = preset.data.filter((data) => !known.some((part) => part.data === data))
   const paper = (row: string, data: string) =>
     entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
   return {
-    ...{ title: preset.of, kind, preset, paper },
+    ...{ title: preset.of, kind, preset, paper, standIns },
     parts: known.map(({ one, data }) => ({
       given: one,
       ...(data === undefined ? {} : { name: data.name }),
       ...(data?.sample === undefined ? {} : { sample: data.sample }),
-      rows: rowsOn(preset, data?.name ?? null).map((row, at) =>
-        preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, row) : row,
-      ),
+      rows: rowsOn(preset, data?.name ?? null).map((row, at) => {
+        const asked = withStandIns(row, standIns)
+        return preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, asked) : asked
+      }),
     })),
     absent: absent.flatMap((data) =>
       preset.rows.map((row) => emptyCell(row.name, data.name, notGiven(row, data), paper(row.name, data.name))),

@@ -114,12 +114,22 @@ const table3: PresetTable = {
       { supporter: false },
       figures([0.93, 0.87, 0.9], [0.83, 0.83, 0.83], [0.9, 0.7, 0.79]),
     ),
-    debated('All GPT-4o', { models: 'all-large' }, figures([0.93, 0.89, 0.91], [0.94, 0.62, 0.75], [0.82, 0.85, 0.84])),
-    debated(
-      'All GPT-4o-mini',
-      { models: 'all-small' },
-      figures([0.91, 0.92, 0.92], [0.75, 0.95, 0.84], [0.76, 0.86, 0.81]),
-    ),
+    {
+      ...debated(
+        'All GPT-4o',
+        { models: 'all-large' },
+        figures([0.93, 0.89, 0.91], [0.94, 0.62, 0.75], [0.82, 0.85, 0.84]),
+      ),
+      calledBy: { name: 'GPT-4o', model: MODELS.arbiter },
+    },
+    {
+      ...debated(
+        'All GPT-4o-mini',
+        { models: 'all-small' },
+        figures([0.91, 0.92, 0.92], [0.75, 0.95, 0.84], [0.76, 0.86, 0.81]),
+      ),
+      calledBy: { name: 'GPT-4o-mini', model: SMALL },
+    },
     debated('w/o Loose Debater', { loose: false }, figures([0.91, 0.92, 0.92], [0.94, 0.65, 0.77], [0.77, 0.9, 0.83])),
     debated('w/o Strict Debater', { strict: false }, figures([0.95, 0.86, 0.9], [0.9, 0.76, 0.82], [0.86, 0.8, 0.83])),
     debated(

@@ -12,12 +12,13 @@ const SWITCHES = { preset: 'paper', aspects: ASPECTS, temperature: 0 }
 const DATA_NOTE =
   'CSEval has 7,926 replies to 2,223 hateful statements; give a file of them, or of your own, as JSON Lines with ratings of the four aspects.'
 const MODELS_NOTE =
-  'The paper names GPT-4 as gpt-4, and of Llama 3 and Mistral neither size nor version; give your endpoint’s names as models.roles and leave out what you can’t serve.'
+  'The paper names GPT-4 as gpt-4, and of Llama 3 and Mistral neither size nor version; say what your endpoint calls them with --model, or take other rows with --only.'
 const STEPS_NOTE =
   'A row of Auto-CSEval needs steps that were calibrated for its model: gavel calibrate, then protocols.counterspeech.stepsFor.'
 const TRIALS_NOTE =
   'A trial is a random sample of 100, 600, 1,100 … items under seed 1, 2 or 3: 39 trials on the paper’s test set, fewer on fewer items.'
 
+/** As the endpoint names them: the paper gives neither sizes nor versions. */
 const BASES = { Llama3: 'llama-3', Mistral: 'mistral', 'GPT-4': 'gpt-4' } as const
 type Base = keyof typeof BASES
 const VARIANTS = {
@@ -30,8 +31,10 @@ type Variant = keyof typeof VARIANTS
 function judged(name: string, base: Base, variant: Variant, figures: Figures[string]): PresetRow {
   const { switches, ...needs } = VARIANTS[variant]
   const model = BASES[base]
+  const called = /^(LLama-3|Llama3|Mistral|GPT-4)/.exec(name)?.[0]
   return {
     ...{ name, ...needs, how: { by: 'protocol', switches }, models: { scorer: model, 'steps-writer': model } },
+    ...(called === undefined ? {} : { calledBy: { name: called, model } }),
     figures: { [CSEVAL]: figures },
   }
 }

@@ -75,6 +75,8 @@ export interface PresetRow extends RowPlan {
    * on any other.
    */
   readonly switchesOn?: Readonly<Record<string, Switches>>
+  /** The part of its name that is a model’s, and that model: where another answers, the row is not called so. */
+  readonly calledBy?: { readonly name: string; readonly model: string }
   /** What must be there for a row to be the paper's: evaluation steps that were calibrated, for each aspect. */
   readonly needs?: 'calibrated-steps'
 }
@@ -86,7 +88,7 @@ export type Figures = Readonly<Record<string, Readonly<Partial<Record<Measure, n
  * switches are complete: the table's, over them its own, over these what it adds on that data set.
  */
 export function rowsOn(table: PresetTable, data: string | null): RowPlan[] {
-  return table.rows.map(({ figures: _, switchesOn, needs: __, ...plan }) => ({
+  return table.rows.map(({ figures: _, switchesOn, needs: __, calledBy: ___, ...plan }) => ({
     ...plan,
     how: judgingOn(plan.how, table.switches, switchesOn, data),
   }))

@@ -18,7 +18,9 @@ const SWITCHES = {
 
 const SCORER = 'glm-3-turbo'
 const GPT = { scorer: SCORER, debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' }
+const BY_GPT = { name: 'GPT3.5', model: GPT.debater }
 const QWEN = { scorer: SCORER, debater: 'Qwen1.5-7b-chat', judge: 'Qwen1.5-7b-chat' }
+const BY_QWEN = { name: 'Qwen1.5', model: QWEN.debater }
 
 const K_NOTE = 'The paper gives no k; 20 on each side fits its ablation, which halves 40 comments.'
 const MODELS_NOTE =
@@ -84,16 +86,24 @@ const table1: PresetTable = {
       name: 'Qwen1.5',
       how: { by: 'protocol', switches: { decide: 'vanilla' } },
       models: QWEN,
+      calledBy: BY_QWEN,
       figures: figures([0.565, 0.565, 0.58, 0.549], [0.698, 0.67, 0.762, 0.578]),
     },
     {
       name: 'Qwen1.5 + S2MAD',
       how: { by: 'protocol', switches: {} },
       models: QWEN,
+      calledBy: BY_QWEN,
       figures: figures([0.645, 0.645, 0.634, 0.655], [0.737, 0.757, 0.765, 0.748]),
     },
-    debated('GPT3.5', { decide: 'vanilla' }, figures([0.643, 0.567, 0.749, 0.384], [0.762, 0.682, 0.843, 0.52])),
-    debated('GPT3.5 + S2MAD', {}, figures([0.765, 0.737, 0.827, 0.647], [0.81, 0.764, 0.869, 0.658])),
+    {
+      ...debated('GPT3.5', { decide: 'vanilla' }, figures([0.643, 0.567, 0.749, 0.384], [0.762, 0.682, 0.843, 0.52])),
+      calledBy: BY_GPT,
+    },
+    {
+      ...debated('GPT3.5 + S2MAD', {}, figures([0.765, 0.737, 0.827, 0.647], [0.81, 0.764, 0.869, 0.658])),
+      calledBy: BY_GPT,
+    },
   ],
   notes: [
     K_NOTE,

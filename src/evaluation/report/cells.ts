@@ -22,10 +22,10 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
   const line = (cell: Cell, aspect: string | null, at: number) => {
     const named = measures.map((measure) => (aspect === null ? measure : `${measure}:${aspect}`) as Measure)
     return [
-      cell.draws === null ? cell.row : `${cell.row} (${cell.draws} draws)`,
+      nameOf(cell),
       ...(many ? [cell.data] : []),
       ...(aspect === null ? [] : [aspect]),
-      cell.why === null ? String(cell.counts.items) : at === 0 ? `– (${cell.why})` : '–',
+      cell.why === null ? scoredIn(cell, aspect) : at === 0 ? `– (${cell.why})` : '–',
       ...named.map((measure) => estimateIn(cell, measure, table)),
       ...(preset === null ? [] : named.map((measure) => paperFigure(cell, measure, preset))),
       ...(cell.why === null ? costsOf(cell) : ['', '', '', '']),
@@ -38,6 +38,26 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
     ],
     rows: table.flatMap((cell) => (aspects ?? [null]).map((aspect, at) => line(cell, aspect, at))),
   }
+}
+
+/** A row's name, with what tells it from the row of this name that it is not. */
+function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: Cell): string {
+  const said = [
+    ...(draws === null ? [] : [`${draws} draws`]),
+    ...(withoutExamples === 0
+      ? []
+      : [`without examples${withoutExamples === wantedExamples ? '' : `: ${withoutExamples} of ${wantedExamples}`}`]),
+  ]
+  return said.length === 0 ? row : `${row} (${said.join(', ')})`
+}
+
+/** The items that a line's figures rest on: of ratings those that got a score. */
+function scoredIn({ counts, labels, aspects }: Cell, aspect: string | null): string {
+  if (labels !== null || aspects.length === 0) return String(counts.items)
+  const of = aspects.filter((one) => aspect === null || aspect === 'mean' || one.aspect === aspect)
+  const scored = of.map(({ items }) => items)
+  const [least, most] = [Math.min(...scored), Math.max(...scored)]
+  return of.length === 0 ? '0' : least === most ? String(least) : `${least} to ${most}`
 }
 
 function ownMeasures(table: readonly Cell[]): Measure[] {

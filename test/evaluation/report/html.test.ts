@@ -28,6 +28,7 @@ function outcomes(over: (at: number) => Partial<Outcome>): Outcome[] {
         degraded: [],
         comments: noComments(),
         heldOut: { own: 0, nearDuplicates: 0 },
+        shelves: { searched: 0, bare: {} },
       },
       ...over(at),
     }
