@@ -264,6 +264,7 @@ const allSettings = z.strictObject({
     pressedAtDue: count,
     concurrency: count,
     deadline: duration,
+    mostHeld: duration,
     maxTakeovers: count,
     handBack: duration,
     reconcileAfter: wait,

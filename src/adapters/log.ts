@@ -20,6 +20,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',
+  'model:away': 'warn',
+  'model:answers': 'warn',
   error: 'error',
   'service:started': 'info',
   'key:unset': 'warn',

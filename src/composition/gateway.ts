@@ -26,11 +26,14 @@ export function gatewayOf(
     /** Used instead of the model that the settings name. */
     model?: Model | undefined
     loadImage?: LoadImage | undefined
+    /** Whether asks that no model of their chain answers are held: in a service. */
+    holds?: boolean
   },
 ): Gateway {
   const { stores, secret, clock, report } = parts
   const { model = openAiModel(settings.openai), loadImage = imageLoader(imageSettings(settings)) } = parts
-  return gateway({ model, loadImage, ...stores, settings: gatewaySettings(settings, secret), clock, report })
+  const own = gatewaySettings(settings, secret, parts.holds)
+  return gateway({ model, loadImage, ...stores, settings: own, clock, report })
 }
 
 /** The gateway's stores in memory, for one process that judges by itself. */
@@ -42,12 +45,12 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
   }
 }
 
-export function gatewaySettings(settings: Settings, secret: string): GatewaySettings {
+export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
   const { models, memo, limits, budgets, breaker } = settings
   const { coolDown, maxCoolDown, ...breaking } = breaker
   const { slots, roles, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
-    ...{ slots, roles, onFiltered, prices, latencyTolerance, imageTokens },
+    ...{ slots, roles, onFiltered, prices, latencyTolerance, imageTokens, holds },
     callTimeoutMs: models.callTimeout,
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
@@ -79,7 +82,7 @@ export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
     ...{ verdict, tenants },
     tenant: { ...tenant, perMs: tenantPer },
     total: { ...total, perMs: totalPer },
-    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline,
+    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline + cases.mostHeld,
   }
 }
 

@@ -11,7 +11,7 @@ import { streamTime } from '../threads/stream-clock.ts'
 import { closable } from './closable.ts'
 import { memoryGatewayStores } from './gateway.ts'
 import { intakesOf, readLimits } from './intakes.ts'
-import { stagesOf } from './judging.ts'
+import { holdingSettings, stagesOf } from './judging.ts'
 import type { KafkaClient } from './kafka.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis } from './redis.ts'
@@ -48,6 +48,7 @@ export function inspectionParts(
       ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
       cases: {
         cases,
+        holding: holdingSettings(settings),
         protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
         waits: desk.waits,
       },
@@ -64,6 +65,9 @@ export function casesParts(settings: Settings) {
     const { protocols } = protocolsOf(settings, secret)
     const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
     const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-    return { cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes }
+    return {
+      ...{ cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes },
+      holding: holdingSettings(settings),
+    }
   })
 }

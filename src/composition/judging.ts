@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import type { DeadlineSettings } from '../engine/deadline.ts'
 import { type JudgeSettings, judge } from '../engine/judge.ts'
 import type { OpenedCases } from '../engine/opened-cases.ts'
 import { reconciler } from '../engine/reconcile.ts'
@@ -20,6 +21,7 @@ interface JudgingParts {
   readonly clock: Clock
   readonly report: Report
   readonly opened?: Pick<OpenedCases, 'use'>
+  readonly holding?: DeadlineSettings
 }
 
 /** How a case's worker processes its jobs. */
@@ -39,7 +41,7 @@ export function startJudging(
   parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
 ): void {
   const { protocols, cases, queues, clock, report, loops } = parts
-  const work = judgeOf(settings, parts)
+  const work = judgeOf(settings, { ...parts, holding: holdingSettings(settings) })
   queues.work(work)
   const { reconcileAfter } = settings.cases
   const everyMs = Math.max(500, reconcileAfter / 3)
@@ -48,6 +50,11 @@ export function startJudging(
   const worked = protocols.map(({ name }) => name)
   const unworked = { protocols: worked, cases, queues, clock, report, settings: judgeSettings(settings) }
   loops.start('unworked cases', everyMs, unworkedCases(unworked))
+}
+
+/** Of a service; commands that judge a file hold nothing. */
+export function holdingSettings({ cases }: Settings): DeadlineSettings {
+  return { caseDeadlineMs: cases.deadline, mostHeldMs: cases.mostHeld }
 }
 
 function judgeSettings({ cases }: Settings): JudgeSettings {

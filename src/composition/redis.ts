@@ -28,7 +28,7 @@ export function keepTimes({ threads }: Settings) {
 
 /** For as long as the store may hold what was made of something that a case was shown: its journal, and answers in the memo. */
 function keepShown({ cases, memo }: Settings): number {
-  return MOST_DEADLINES * cases.deadline + Math.max(cases.keepJournal, memo.keep)
+  return MOST_DEADLINES * cases.deadline + cases.mostHeld + Math.max(cases.keepJournal, memo.keep)
 }
 
 /**

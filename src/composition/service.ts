@@ -124,7 +124,7 @@ async function assemble(
   listen(metrics.listen)
   const stores = redisGatewayStores(settings, redis)
   const library = keep(libraryOf(settings, clock, erasures))
-  const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })
 
   if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))

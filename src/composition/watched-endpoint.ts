@@ -1,4 +1,5 @@
-import { OperatorError, PermanentError, RetryLaterError, type ToMend } from '../domain/errors.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { REMEDIES } from '../domain/remedies.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Model } from '../ports/model.ts'
 
@@ -44,7 +45,7 @@ export function watchedEndpoint(
     silent = { calls: (silent?.calls ?? 0) + 1, since: silent?.since ?? clock() }
     const most = answered ? ANSWERED_BEFORE : NEVER_ANSWERED
     if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
-      giveUp(`The model does not answer: ${error.message}`, 'Check OPENAI_BASE_URL, and that the server runs.')
+      giveUp(`The model does not answer: ${error.message}`, REMEDIES.unreachable)
   }
 
   return {
@@ -73,13 +74,6 @@ export function watchedEndpoint(
     },
     dead: () => dead,
   }
-}
-
-const REMEDIES: Readonly<Record<ToMend, string>> = {
-  quota: 'Add credit to the account, raise its limit, or name another model in models.roles.',
-  key: 'Check OPENAI_API_KEY, and that it belongs to OPENAI_BASE_URL.',
-  permission: 'Check what the key may do, or name another model in models.roles.',
-  model: 'Check OPENAI_BASE_URL, and name a model of this endpoint in models.roles.',
 }
 
 /** A URL without user and password. */

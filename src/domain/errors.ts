@@ -6,6 +6,7 @@ export const FAILURE_CODES = [
   'refused',
   'content-filter',
   'rejected',
+  'operator',
   'unavailable',
   'timeout',
   'rate-limited',
@@ -25,6 +26,10 @@ export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 /** What the operator has to mend before an endpoint answers. */
 export const TO_MEND = ['quota', 'key', 'permission', 'model'] as const
 export type ToMend = (typeof TO_MEND)[number]
+
+/** Why a model is left alone: the operator has something to mend, or it does not answer. */
+export const AWAY_REASONS = [...TO_MEND, 'unreachable'] as const
+export type AwayReason = (typeof AWAY_REASONS)[number]
 
 /** Trying again never helps. */
 export class PermanentError extends Error {
@@ -64,15 +69,18 @@ export class RetryLaterError extends Error {
    * a limit, the breaker, a question already in flight, a stop).
    */
   readonly costsAttempt: boolean
+  /** Set if the ask is held until a model of its chain answers again, by why none does: that does not count towards its case's deadline. */
+  readonly awaits: AwayReason | undefined
   constructor(
     code: FailureCode,
     message: string,
-    wait: { delayMs?: number; costsAttempt?: boolean; cause?: unknown } = {},
+    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: AwayReason; cause?: unknown } = {},
   ) {
     super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
     this.code = code
     this.delayMs = wait.delayMs
     this.costsAttempt = wait.costsAttempt ?? true
+    this.awaits = wait.awaits
   }
 }
 

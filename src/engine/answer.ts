@@ -1,6 +1,6 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
-import { RetryLaterError } from '../domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { noUsage } from '../domain/verdict.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
 import type { CaseStore } from '../ports/cases.ts'
@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { AskOutcome, Report } from '../ports/report.ts'
+import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
 import { type Located, locator } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
@@ -18,6 +19,7 @@ import { isLeftToOthers } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 type Open = Extract<Located, { at: 'open' }>
+type Asking = Open & { readonly attempt: Attempt; readonly calls: Call[]; readonly deadline: number }
 
 /** The question is not asked: its case has ended or restarted, or another worker has answered it. */
 class Closed extends Error {}
@@ -30,6 +32,23 @@ function withheld(): RetryLaterError {
   })
 }
 const WITHHELD_MS = 500
+
+/** A lookup is held, too, where the account or the key of the embedder's endpoint is refused. */
+function awaitEmbedder(error: unknown): never {
+  if (!(error instanceof PermanentError) || error.mend === undefined) throw error
+  const delayMs = LOOKUP_MS * (1 + Math.random())
+  throw new RetryLaterError('operator', error.message, {
+    delayMs,
+    costsAttempt: false,
+    awaits: error.mend,
+    cause: error,
+  })
+}
+const LOOKUP_MS = 15_000
+
+function isHeld(error: unknown): boolean {
+  return error instanceof RetryLaterError && error.awaits !== undefined
+}
 
 /** A second attempt at an ask that this process is answering at the moment is made after this time, in ms. */
 const ANSWERING_MS = 1_000
@@ -47,11 +66,12 @@ export function answerer(deps: {
   library: Pick<Library, 'find' | 'embedder'>
   scripts: WaitingScripts
   pace: Pick<Pacing, 'during'>
+  deadlines: Deadlines
   clock: Clock
   report: Report
   settings: { readonly maxTakeovers: number; readonly handBackMs: number }
 }): Work['answer'] {
-  const { protocols, cases, gateway, library, scripts, pace, clock, report, settings } = deps
+  const { protocols, cases, gateway, library, scripts, pace, deadlines, clock, report, settings } = deps
   const locate = locator(deps)
 
   async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
@@ -67,7 +87,7 @@ export function answerer(deps: {
 
   /** The answer or failure of a model or the library. Adds each call to `calls` when it ends, even if this throws. */
   function settle(
-    { asked, record, isOpen, wasShown, attempt, calls }: Open & { attempt: Attempt; calls: Call[] },
+    { asked, record, isOpen, wasShown, attempt, calls, deadline }: Asking,
     { protocol, caseId, run, key }: StagedAsk,
   ): Promise<Settled> {
     const { signal } = attempt
@@ -77,7 +97,10 @@ export function answerer(deps: {
       if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
     }
     const { lookup } = asked.ask
-    if (lookup !== undefined) return mayAsk().then(() => look(lookup, record, signal))
+    if (lookup !== undefined) {
+      const looked = mayAsk().then(() => look(lookup, record, signal))
+      return deadlines.extend ? looked.catch(awaitEmbedder) : looked
+    }
     return gateway.ask(asked.ask, {
       mayAsk,
       protocol,
@@ -88,7 +111,7 @@ export function answerer(deps: {
       last: attempt.last,
       remember: asked.ask.shared === true || protocols.get(protocol)?.faithful !== true,
       signal,
-      deadline: record.deadline,
+      deadline,
       calls,
     })
   }
@@ -150,15 +173,18 @@ export function answerer(deps: {
       // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
       return { end: 'done', advance: outcome !== 'stale' && answers >= answersInRound }
     }
+    let deadline = record.deadline
     try {
-      return await write(await pace.during(() => settle({ ...located, attempt, calls }, staged)))
+      deadline = await deadlines.of(record)
+      return await write(await pace.during(() => settle({ ...located, attempt, calls, deadline }, staged)))
     } catch (error) {
       if (error instanceof Closed) {
         // Read from the store, it is found as it stands.
         scripts.forget(caseId)
         return answerLocated(staged, attempt, startedAt, await locate(staged))
       }
-      const failure = failedAttempt(error, attempt, { deadline: located.record.deadline, now: clock() })
+      if (isHeld(error)) deadline = await deadlines.hold(record)
+      const failure = failedAttempt(error, attempt, { deadline, now: clock() })
       if (failure.next === 'throw') throw error
       if (failure.next === 'fail') return write(failure.settled)
       await cases.loseCalls(caseId, callsFor(calls, key))

@@ -9,6 +9,8 @@ const FAULT_OF: Readonly<Record<FailureCode, Fault>> = {
   refused: 'evidence',
   'content-filter': 'evidence',
   rejected: 'model',
+  // The account, the key or the settings are refused: the operator's matter, and so ours.
+  operator: 'ours',
   unavailable: 'model',
   timeout: 'model',
   'rate-limited': 'model',

@@ -10,6 +10,7 @@ import type { Report } from '../ports/report.ts'
 import { answerer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
 import { hasWaited } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
 import type { OpenedCases } from './opened-cases.ts'
@@ -43,6 +44,8 @@ interface JudgeParts {
   readonly settings: JudgeSettings
   /** What this process has opened and need not read again. */
   readonly opened?: Pick<OpenedCases, 'use'>
+  /** Set in a service, where asks that no model of their chain answers are held. */
+  readonly holding?: DeadlineSettings
 }
 
 /**
@@ -53,7 +56,13 @@ interface JudgeParts {
 export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
   const scripts = waitingScripts(parts.clock)
   const deps = { ...parts, scripts, pace: pacing(scripts, parts.clock) }
-  return { advance: advancer(deps), answer: answerer(deps), pending: pendingAsks(deps) }
+  const { holding } = parts
+  const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
+  return {
+    advance: advancer(deps),
+    answer: answerer({ ...deps, deadlines: caseDeadlines }),
+    pending: pendingAsks(deps),
+  }
 }
 
 const DONE: Advance = { next: 'done' }

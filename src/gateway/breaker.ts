@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../domain/errors.ts'
+import type { AwayReason, CallOutcome, ToMend } from '../domain/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { BreakerState } from '../ports/report.ts'
 
@@ -25,6 +25,15 @@ export interface BreakerChange {
   readonly to: BreakerState
   /** Set if `to` is `open`: the time until the first probe, in ms. */
   readonly coolDownMs?: number
+  /** Why the model is, or was, left alone, and since when, in ms since 1970. */
+  readonly away: Away
+}
+
+/** Why a model is left alone; `why`: what its last failed call said. */
+export interface Away {
+  readonly reason: AwayReason
+  readonly why: string
+  readonly since: number
 }
 
 /** Permission to make one call to a model. */
@@ -34,6 +43,15 @@ export interface Pass {
 
 /** How the call for which a pass was given ended; `not-made`: there was no call. */
 export type PassEnd = CallOutcome | 'not-made'
+
+/** What is known of a call that failed. */
+export interface PassFailure {
+  readonly caseId?: string | undefined
+  /** What the operator has to mend before the model answers; set only if the model may be left alone for it. */
+  readonly mend?: ToMend | undefined
+  /** What the call said, for the log; never what was sent or received. */
+  readonly why?: string | undefined
+}
 
 export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
 
@@ -57,11 +75,14 @@ export interface Breaker {
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one case once only, as long as others are answered: it is the question's
-   * doing, and one subject's questions must not keep all others from the model.
+   * doing, and one subject's questions must not keep all others from the model. A model that says a few times in a row
+   * that the operator has to mend something is left alone, but for a probe now and then.
    */
-  note(pass: Pass, end: PassEnd, caseId?: string): void
+  note(pass: Pass, end: PassEnd, failure?: PassFailure): void
   /** Every model's state as of now. */
   states(): ReadonlyMap<string, BreakerState>
+  /** Why this model is left alone; null if it is not. */
+  away(model: string): Away | null
 }
 
 /**
@@ -104,27 +125,41 @@ type State =
       /** Calls that have failed since one worked, infinite before one has, and of which cases they were. */
       inARow: number
       readonly failedCases: Set<string>
+      /** Calls since one was answered that were refused for something that the operator has to mend. */
+      refusals: number
     }
-  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number }
-  | { readonly is: 'half-open'; readonly out: Set<Pass>; worked: number; readonly coolDownMs: number }
+  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number; readonly away: Away }
+  | {
+      readonly is: 'half-open'
+      readonly out: Set<Pass>
+      worked: number
+      readonly coolDownMs: number
+      readonly away: Away
+    }
 
 export function breaker(deps: {
   settings: BreakerSettings
   clock: Clock
   changed?: (change: BreakerChange) => void
+  /** From 0 to 1, so that processes do not probe together. */
+  random?: () => number
 }): Breaker {
-  const { settings, clock, changed } = deps
+  const { settings, clock, changed, random = Math.random } = deps
   const states = new Map<string, State>()
 
-  function enter(model: string, from: State, to: State): State {
+  function enter(model: string, from: State, to: State, away: Away): State {
     states.set(model, to)
-    const coolDown = to.is === 'open' ? { coolDownMs: to.coolDownMs } : {}
-    changed?.({ model, from: from.is, to: to.is, ...coolDown })
+    const coolDown = to.is === 'open' ? { coolDownMs: to.until - clock() } : {}
+    changed?.({ model, from: from.is, to: to.is, ...coolDown, away })
     return to
   }
 
-  function open(model: string, from: State, coolDownMs: number): void {
-    enter(model, from, { is: 'open', until: clock() + coolDownMs, coolDownMs })
+  /** `coolDownMs` is for a model that does not answer; one that refuses is probed at an even pace. */
+  function open(model: string, from: State, coolDownMs: number, { mend, why = '' }: PassFailure): void {
+    const now = clock()
+    const away = { reason: mend ?? 'unreachable', why, since: from.is === 'closed' ? now : from.away.since } as const
+    const wait = mend === undefined ? coolDownMs : PROBE_MS.least + random() * (PROBE_MS.most - PROBE_MS.least)
+    enter(model, from, { is: 'open', until: now + wait, coolDownMs, away }, away)
   }
 
   /** The current state: an open one whose time has passed is half-open. */
@@ -136,7 +171,8 @@ export function breaker(deps: {
       return fresh
     }
     if (state.is !== 'open' || now < state.until) return state
-    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs: state.coolDownMs })
+    const { coolDownMs, away } = state
+    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
   }
 
   /** How long it must not be called, in ms; 0 if it may be. */
@@ -147,8 +183,13 @@ export function breaker(deps: {
       case 'open':
         return state.until - now
       case 'half-open':
-        return state.out.size < settings.probes ? 0 : settings.coolDownMs
+        return state.out.size < probesOf(state) ? 0 : settings.coolDownMs
     }
+  }
+
+  /** At once. Of a model that refuses, one until it has answered. */
+  function probesOf({ away, worked }: Extract<State, { is: 'half-open' }>): number {
+    return away.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
   }
 
   function allow(model: string, now = clock()): Allowed {
@@ -186,13 +227,20 @@ export function breaker(deps: {
 
     preferred: (chain, attempt) => preferred(chain, attempt),
 
-    note(pass, end, caseId) {
+    note(pass, end, failure = {}) {
       const { model } = pass
+      const { caseId, mend } = failure
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
+      if (mend !== undefined) {
+        if (state.is === 'half-open') open(model, state, settings.coolDownMs, failure)
+        else if (++state.refusals >= REFUSALS[mend]) open(model, state, settings.coolDownMs, failure)
+        return
+      }
       const failed = FAILED.has(end)
       if (!failed && !WORKED.has(end)) return
       if (state.is === 'closed') {
+        if (!failed) state.refusals = 0
         if (!failed) state.failedCases.clear()
         else if (caseId !== undefined && state.failedCases.size < 2) state.failedCases.add(caseId)
         const mostInARow = state.failedCases.size < 2 ? ALONE_FAILS : OTHERS_WORK
@@ -203,18 +251,23 @@ export function breaker(deps: {
         if (failed && caseId !== undefined) blame(state.blamed, caseId)
         state.failures.push(failed)
         if (state.failures.length > settings.window) state.failures.shift()
-        if (failed && tooMany(state.failures, settings)) open(model, state, settings.coolDownMs)
+        if (failed && tooMany(state.failures, settings)) open(model, state, settings.coolDownMs, failure)
       } else if (failed) {
-        open(model, state, Math.min(2 * state.coolDownMs, settings.maxCoolDownMs))
+        open(model, state, Math.min(2 * state.coolDownMs, settings.maxCoolDownMs), failure)
       } else {
         state.worked++
-        if (state.worked >= settings.successes) enter(model, state, closed())
+        if (state.worked >= settings.successes) enter(model, state, closed(), state.away)
       }
     },
 
     states() {
       const now = clock()
       return new Map([...states.keys()].map((model) => [model, stateOf(model, now).is]))
+    },
+
+    away(model) {
+      const state = states.get(model)
+      return state === undefined || state.is === 'closed' ? null : state.away
     },
   }
 }
@@ -227,8 +280,17 @@ function closed(): State {
     blamed: new Set(),
     inARow: Number.POSITIVE_INFINITY,
     failedCases: new Set(),
+    refusals: 0,
   }
 }
+
+/**
+ * After so many refusals in a row a model is left alone. What an account or a key is refused for is no question's doing; a
+ * permission may be refused to one kind of question, or be a filter's word for something else.
+ */
+const REFUSALS: Readonly<Record<ToMend, number>> = { quota: 3, key: 3, model: 3, permission: 10 }
+/** A model that refuses is tried again after a time between these, in ms. */
+const PROBE_MS = { least: 10_000, most: 30_000 }
 
 /** With fewer failed calls in a row than this, a model is taken to answer others… */
 const OTHERS_WORK = 10

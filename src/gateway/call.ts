@@ -23,6 +23,8 @@ export interface CallSettings extends ReservationSettings {
   readonly prices: Readonly<Record<string, Price>>
   /** Most tokens that one image can count as. */
   readonly imageTokens: number
+  /** Whether an ask that no model of its chain answers is held until one does; otherwise each fails with its name at once. */
+  readonly holds: boolean
 }
 
 /** The result of one call. */
@@ -107,13 +109,17 @@ export function modelCalls(deps: {
           return { reply, reading: whole, ms: flight.elapsedMs }
         } catch (thrown) {
           const error = flight.errorOf(thrown)
-          const outcome = error instanceof RetryLaterError || error instanceof PermanentError ? error.code : 'error'
+          const refusal = error instanceof PermanentError ? error : undefined
+          const outcome = outcomeOf(error)
           counted = !FREE.has(outcome) || outcome === 'rate-limited'
           if (FREE.has(outcome)) spent = NOTHING
-          // A missing model opens its breaker only if another can be asked; otherwise each ask must fail with its name
-          // at once.
-          const absent = context.others && error instanceof PermanentError && error.elsewhere === 'model'
-          flight.ended(outcome, { absent, ...(error instanceof PermanentError ? { filtered: error.filtered } : {}) })
+          // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must
+          // fail with its name at once.
+          const mend = context.others || settings.holds ? refusal?.mend : undefined
+          flight.ended(outcome, {
+            failure: { mend, why: error instanceof Error ? error.message : '' },
+            ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
+          })
           throw error
         }
       } finally {
@@ -133,10 +139,16 @@ export function modelCalls(deps: {
   }
 }
 
+function outcomeOf(error: unknown): CallOutcome {
+  if (error instanceof PermanentError) return error.mend === undefined ? error.code : 'operator'
+  return error instanceof RetryLaterError ? error.code : 'error'
+}
+
 /** Endpoints bill answers, not errors. */
 const FREE: ReadonlySet<CallOutcome> = new Set<CallOutcome>([
   'rate-limited',
   'rejected',
+  'operator',
   'unavailable',
   'content-filter',
 ])

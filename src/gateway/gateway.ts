@@ -12,10 +12,12 @@ import type { ModelCapacity, Report } from '../ports/report.ts'
 import { askModel } from './ask-model.ts'
 import type { Remembered } from './batch.ts'
 import { type BreakerSettings, breaker } from './breaker.ts'
+import { breakerReport } from './breaker-report.ts'
 import { type CallSettings, modelCalls } from './call.ts'
 import type { AskContext } from './context.ts'
 import { avoided, chainOf, fallbackChain, type OnFiltered, payInTurn, type Roles } from './fallback.ts'
 import { withFormat } from './format.ts'
+import { holding } from './held.ts'
 import { type ImageCache, type ImageCacheSettings, type ImageOwner, imageCache } from './image-cache.ts'
 import { askOnce, type MemoSettings } from './memo.ts'
 import { modelSlots, type SlotSettings } from './model-slots.ts'
@@ -75,8 +77,9 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const breakers = breaker({
     settings: settings.breaker,
     clock,
-    changed: ({ model, to }) => report('breaker:changed', { model, to }),
+    changed: breakerReport(report, clock),
   })
+  const hold = settings.holds ? holding({ breakers, clock }) : null
   const slots = modelSlots(settings, clock)
   const calls = modelCalls({ ...deps, breakers })
   const { onFiltered } = settings
@@ -123,11 +126,15 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
 
   return {
     async ask(ask, context) {
+      const began = clock()
+      const chain = chainOf(settings.roles, context.protocol, ask.role)
       try {
         const settled = await settle(ask, context)
         images.forget(context.askId)
+        if (!settled.memo) hold?.answered(chain, context, began)
         return settled
-      } catch (error) {
+      } catch (thrown) {
+        const error = hold === null || chain.length === 0 ? thrown : hold.errorFor(thrown, chain, context)
         if (error instanceof RetryLaterError) images.release(context.askId)
         else images.forget(context.askId)
         throw error

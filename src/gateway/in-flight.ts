@@ -5,7 +5,7 @@ import type { Filtered } from '../domain/filtered.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ModelReply } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import type { Breaker, Pass } from './breaker.ts'
+import type { Breaker, Pass, PassFailure } from './breaker.ts'
 import type { CallContext } from './context.ts'
 import { chargeOf, type Price } from './cost.ts'
 import type { Guards } from './model-slots.ts'
@@ -20,12 +20,16 @@ export interface CallInFlight {
   /** The error to throw for what the call threw: the cut-off, if it was cut off. */
   errorOf(thrown: unknown): unknown
   /**
-   * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `absent`:
-   * the model does not exist, which the breaker counts as unavailable. `filtered`: what a filter found.
+   * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `failure`:
+   * what the breaker is told of a failed call. `filtered`: what a filter found.
    */
   ended(
     outcome: CallOutcome,
-    how?: { readonly reply?: ModelReply; readonly absent?: boolean; readonly filtered?: readonly Filtered[] },
+    how?: {
+      readonly reply?: ModelReply
+      readonly failure?: Pick<PassFailure, 'mend' | 'why'>
+      readonly filtered?: readonly Filtered[]
+    },
   ): void
 }
 
@@ -62,18 +66,14 @@ export function callsInFlight(deps: {
         return clock() - started
       },
       errorOf: (thrown) => (context.signal.aborted ? thrown : (tooLong ?? thrown)),
-      ended(outcome, { reply, absent = false, filtered = reply?.filtered ?? [] } = {}) {
+      ended(outcome, { reply, failure, filtered = reply?.filtered ?? [] } = {}) {
         const ms = clock() - started
         context.signal.removeEventListener('abort', stop)
         unwatch(reply === undefined ? undefined : ms)
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
-        breakers.note(
-          pass,
-          byDeadline ? 'deadline' : absent ? 'unavailable' : outcome,
-          absent ? undefined : context.caseId,
-        )
+        breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
         const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))
         context.calls.push({
           ...{ id, outcome },

@@ -1,6 +1,7 @@
 import { type JournalEntry, usageOf } from '../domain/case.ts'
 import { addUsage, noUsage, type Usage } from '../domain/verdict.ts'
 import { groupsOf } from '../engine/ask-groups.ts'
+import { type DeadlineSettings, extendedDeadline } from '../engine/deadline.ts'
 import { type KeyedAsk, type ReplayState, replay, scriptOf } from '../engine/replay.ts'
 import type { Protocol } from '../engine/script.ts'
 import { otherVersion } from '../engine/versions.ts'
@@ -16,6 +17,7 @@ export interface ShownCase {
   /** `decided`: its verdict waits for Kafka. */
   readonly state: 'open' | 'decided'
   readonly openedAt: number
+  /** With the time for which its asks were held. */
   readonly deadline: number
   /** How often a worker took it over; once for each round where nobody died. */
   readonly takeovers: number
@@ -56,7 +58,8 @@ export type ShownWait = AskWait & {
 }
 
 export interface CaseParts {
-  readonly cases: Pick<CaseStore, 'unpublished'>
+  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil'>
+  readonly holding: DeadlineSettings
   readonly protocols: ReadonlyMap<string, Protocol>
   /** What asks wait for, by the jobs that hold them. */
   readonly waits: (groups: readonly AskGroup[]) => Promise<AskWait[]>
@@ -73,9 +76,10 @@ export async function inspectCases(parts: CaseParts, ids: readonly string[]): Pr
   return shown.flat()
 }
 
-async function shownCase({ protocols, waits }: CaseParts, found: UnpublishedCase): Promise<ShownCase> {
+async function shownCase({ cases, holding, protocols, waits }: CaseParts, found: UnpublishedCase): Promise<ShownCase> {
   const { record, epoch, journal, lostCalls, concluded } = found
-  const { id, protocol, revision, final, openedAt, deadline } = record
+  const { id, protocol, revision, final, openedAt } = record
+  const deadline = extendedDeadline(record, await cases.unansweredUntil(protocol), holding)
   const { state, note } = concluded ? { state: null, note: null } : stateOf(protocols.get(protocol), found)
   const groups = state?.at === 'round' ? groupsOf(found, state) : []
   const open = new Map(state?.at === 'round' ? state.open.map((one) => [one.key, one]) : [])

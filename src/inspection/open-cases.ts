@@ -26,7 +26,7 @@ export interface CaseFilter {
 }
 
 export type OpenCasesParts = CaseParts & {
-  readonly cases: Pick<CaseStore, 'unpublished' | 'openIds'>
+  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil' | 'openIds'>
   readonly desk: Pick<JobDesk, 'stranded'>
   readonly clock: () => number
 }

@@ -133,6 +133,13 @@ export interface CaseStore {
    * Taking a case while it is unworked does not count.
    */
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
+  /**
+   * Notes that asks of the protocol are held at this time, ms since 1970: no model of their chain answers. An earlier time
+   * than the noted one changes nothing.
+   */
+  noteUnanswered(protocol: string, at: number): Promise<void>
+  /** When asks of the protocol were last held; null if none ever was. */
+  unansweredUntil(protocol: string): Promise<number | null>
   /** The number of open cases, without unworked ones. */
   countOpen(): Promise<number>
   /** The ids of the same cases. */

@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../domain/errors.ts'
+import type { AwayReason, CallOutcome } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
 import type { Verdict } from '../domain/verdict.ts'
@@ -200,8 +200,12 @@ export interface Events {
   'call:limited': Ids & { scope: LimitKind; waitMs: number }
   /** A budget had no room for a call. */
   'budget:refused': Ids & { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
-  /** A model's circuit breaker changed its state. */
-  'breaker:changed': { model: string; to: BreakerState }
+  /** A model's circuit breaker changed its state; and why the model is, or was, left alone. */
+  'breaker:changed': { model: string; to: BreakerState; reason: AwayReason }
+  /** This process leaves a model alone, or does so for another reason; `why`: what its last failed call said. */
+  'model:away': { model: string; reason: AwayReason; why: string; advice: string }
+  /** A model that was left alone answers again. */
+  'model:answers': { model: string; reason: AwayReason; afterSeconds: number }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   /**

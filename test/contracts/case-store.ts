@@ -190,6 +190,15 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(await stores.cases.idle(100_000, 10)).toEqual([])
     })
 
+    it('knows until when asks of a protocol were held: the latest that anybody noted', async () => {
+      const { cases } = stores
+      expect(await cases.unansweredUntil('rumor')).toBeNull()
+      await cases.noteUnanswered('rumor', T0 + 2_000)
+      await cases.noteUnanswered('rumor', T0 + 1_000)
+      await cases.noteUnanswered('hate', T0)
+      expect([await cases.unansweredUntil('rumor'), await cases.unansweredUntil('hate')]).toEqual([T0 + 2_000, T0])
+    })
+
     describe('sets the cases of protocols that nobody works on apart', () => {
       const p1 = thread('p1')
       const two = async () => {

@@ -6,6 +6,7 @@ import { type Ask, lookup } from '../../src/domain/ask.ts'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/domain/verdict.ts'
+import type { DeadlineSettings } from '../../src/engine/deadline.ts'
 import { type JudgeSettings, judge } from '../../src/engine/judge.ts'
 import { type OpenedCases, openedCases } from '../../src/engine/opened-cases.ts'
 import { reconciler } from '../../src/engine/reconcile.ts'
@@ -116,17 +117,24 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
     },
   }
   const worker = (
-    over: { protocol?: Protocol; cases?: CaseStore; settings?: Partial<JudgeSettings>; opened?: OpenedCases } = {},
+    over: {
+      protocol?: Protocol
+      cases?: CaseStore
+      settings?: Partial<JudgeSettings>
+      opened?: OpenedCases
+      holding?: DeadlineSettings
+    } = {},
   ) =>
     judge({
       ...(over.opened === undefined ? {} : { opened: over.opened }),
+      ...(over.holding === undefined ? {} : { holding: over.holding }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
       gateway: gateway({
         model,
         loadImage: noImages,
         ...memoryParts(() => clock.now),
-        settings: GATEWAY,
+        settings: { ...GATEWAY, holds: over.holding !== undefined },
         clock: () => clock.now,
         report,
       }),
@@ -787,6 +795,60 @@ describe('what goes wrong on the way', () => {
     })
   })
 
+  describe('where the operator has to mend something', () => {
+    const CASE = { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 }
+    const TIMES = { openedAt: T0, deadline: T0 + CASE.caseDeadlineMs }
+    const refusal = () => new PermanentError('rejected', 'status 429: no quota', { mend: 'quota' })
+
+    test('a service holds the ask past its case’s deadline, and once that is mended it is answered, in any process', async () => {
+      const mended = { is: false }
+      const model: Model = (request) => (mended.is ? echo(request) : refusal())
+      const { worker, id, clock, published, cases, requests } = await caseOf({ model }, TIMES)
+      const holding = worker({ holding: CASE })
+      const asks = await asksOf(holding, id)
+      for (let minute = 0; minute < 30; minute++) {
+        clock.now += 60_000
+        for (const staged of asks)
+          expect(await holding.answer(staged, attempt({ last: true, heldMs: 60_000 * minute }))).toMatchObject({
+            end: 'held',
+            why: expect.stringContaining('operator'),
+          })
+      }
+      mended.is = true
+      clock.now += 60_000
+      await workOff(worker({ holding: CASE }), id)
+      const { verdict: decided } = await only(published)
+      expect(decided).toMatchObject({ label: 'good', degraded: [], usage: { calls: requests.length } })
+      // The model was left alone, but for a probe a minute.
+      expect(requests.length).toBeLessThan(2 + 31 + 3)
+      expect(await cases.unansweredUntil('talk')).toBeGreaterThanOrEqual(T0 + 30 * 60_000)
+    })
+
+    test('it is held no longer than the settings say, and then it is the operator’s fault', async () => {
+      const { worker, id, clock, published } = await caseOf({ model: refusal }, TIMES)
+      const holding = worker({ holding: { ...CASE, mostHeldMs: 1_200_000 } })
+      const asks = await asksOf(holding, id)
+      const ends = []
+      for (let minute = 0; minute < 40; minute++) {
+        clock.now += 60_000
+        ends.push((await holding.answer(asks[0] as StagedAsk, attempt())).end)
+      }
+      expect(ends.indexOf('done')).toBe(29)
+      for (const staged of asks.slice(1)) await holding.answer(staged, attempt())
+      await workOff(holding, id)
+      const { verdict: decided } = await only(published)
+      expect(decided).toMatchObject({ label: null, degraded: ['word failed: deadline'], faults: ['ours'] })
+    })
+
+    test('a command ends the ask at once', async () => {
+      const { worker, id, cases } = await caseOf({ model: refusal })
+      const work = worker()
+      const [first] = await asksOf(work, id)
+      expect(await work.answer(first as StagedAsk, attempt())).toMatchObject({ end: 'done' })
+      expect((await cases.peek(id))?.journal.get('0.0')).toMatchObject({ failed: { code: 'rejected' } })
+    })
+  })
+
   test('an attempt that is stopped is held for somebody else, and its call is not forgotten', async () => {
     const stopping = new AbortController()
     const { worker, id, cases } = await caseOf({
@@ -1052,6 +1114,21 @@ describe('a look into the library', () => {
     const { verdict: decided, transcript: argued } = await only(published)
     expect(decided.timing).toMatchObject({ modelMs: 0, overheadMs: 10_000 })
     expect(argued.turns).toMatchObject([{ ms: 10_000 }])
+  })
+
+  test('is held in a service where the embedder’s account is refused, and has failed in a command', async () => {
+    const library: Pick<Library, 'find' | 'embedder'> = {
+      embedder: 'e',
+      find: async () => {
+        throw new PermanentError('rejected', 'embeddings: status 401', { mend: 'key' })
+      },
+    }
+    const { worker, id } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    const holding = worker({ holding: { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 } })
+    const [staged] = await asksOf(holding, id)
+    if (staged === undefined) throw new Error('nothing was asked')
+    expect(await holding.answer(staged, attempt({ last: true }))).toMatchObject({ end: 'held' })
+    expect(await worker().answer(staged, attempt())).toEqual({ end: 'done', advance: true })
   })
 
   test('is tried again where that may help, and then has failed', async () => {

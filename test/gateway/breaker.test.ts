@@ -27,6 +27,7 @@ function setUp(settings: Partial<BreakerSettings> = {}) {
     settings: { ...SETTINGS, ...settings },
     clock: () => now,
     changed: (change) => changes.push(change),
+    random: () => 0.5,
   })
   const leave = (model: string): Pass => {
     const allowed = breakers.allow(model)
@@ -110,10 +111,11 @@ describe('the breaker', () => {
     expect(state('a')).toBe('half-open')
     call('a', 'unreadable')
     expect(state('a')).toBe('closed')
+    const away = { reason: 'unreachable', why: '', since: 1_000_000 }
     expect(changes).toEqual([
-      { model: 'a', from: 'closed', to: 'open', coolDownMs: 1_000 },
-      { model: 'a', from: 'open', to: 'half-open' },
-      { model: 'a', from: 'half-open', to: 'closed' },
+      { model: 'a', from: 'closed', to: 'open', coolDownMs: 1_000, away },
+      { model: 'a', from: 'open', to: 'half-open', away },
+      { model: 'a', from: 'half-open', to: 'closed', away },
     ])
   })
 
@@ -366,9 +368,75 @@ describe('the breaker, whatever happens in whatever order', () => {
   }
 })
 
+describe('a model that says that the operator has to mend something', () => {
+  const PROBE_MS = 20_000
+
+  test.each(['quota', 'key', 'model'] as const)('is left alone at the third time in a row (%s)', (mend) => {
+    const { leave, note, state, away, now, allow } = setUp()
+    const refused = () => note(leave('a'), 'operator', { mend, why: 'status 429' })
+    refused()
+    refused()
+    note(leave('a'), 'answered')
+    refused()
+    refused()
+    expect(state('a')).toBe('closed')
+    expect(away('a')).toBeNull()
+    refused()
+    expect(state('a')).toBe('open')
+    expect(away('a')).toEqual({ reason: mend, why: 'status 429', since: now() })
+    expect(allow('a')).toEqual({ ok: false, retryInMs: PROBE_MS })
+  })
+
+  test('is not for a permission that some questions may lack, until all do', () => {
+    const { leave, note, state } = setUp()
+    for (let n = 0; n < 9; n++) note(leave('a'), 'operator', { mend: 'permission' })
+    expect(state('a')).toBe('closed')
+    note(leave('a'), 'operator', { mend: 'permission' })
+    expect(state('a')).toBe('open')
+  })
+
+  test('is asked by one probe at a time, at an even pace however long it lasts, and then by more', () => {
+    const { leave, note, pass, allow, call, state, changes, now } = setUp()
+    const since = now()
+    for (let n = 0; n < 3; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    for (let n = 0; n < 20; n++) {
+      pass(PROBE_MS)
+      const probe = leave('a')
+      expect(allow('a')).toMatchObject({ ok: false })
+      note(probe, 'operator', { mend: 'quota' })
+    }
+    expect(changes.flatMap(({ coolDownMs }) => coolDownMs ?? [])).toEqual(Array(21).fill(PROBE_MS))
+    pass(PROBE_MS)
+    call('a', 'answered')
+    const [one, two] = [leave('a'), leave('a')]
+    note(one, 'answered')
+    note(two, 'answered')
+    expect(state('a')).toBe('closed')
+    expect(changes.at(-1)).toMatchObject({ to: 'closed', away: { reason: 'quota', since } })
+  })
+
+  test('is named by its last reason', () => {
+    const { trip, pass, leave, note, away, now } = setUp()
+    const since = now()
+    trip('a')
+    pass(1_000)
+    note(leave('a'), 'operator', { mend: 'key', why: 'status 401' })
+    expect(away('a')).toEqual({ reason: 'key', why: 'status 401', since })
+    pass(PROBE_MS)
+    note(leave('a'), 'unavailable', { why: 'status 503' })
+    expect(away('a')).toEqual({ reason: 'unreachable', why: 'status 503', since })
+  })
+
+  test('and others are not: each refusal is its model’s', () => {
+    const { leave, note, picked } = setUp()
+    for (let n = 0; n < 3; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    expect(picked(['a', 'b'], 1)).toBe('b')
+  })
+})
+
 describe('one subject’s questions', () => {
   const asked = (breakers: ReturnType<typeof setUp>, caseId: string, ...ends: PassEnd[]) => {
-    for (const end of ends) breakers.note(breakers.leave('a'), end, caseId)
+    for (const end of ends) breakers.note(breakers.leave('a'), end, { caseId })
   }
 
   test('keep nobody else from a model by the errors that they bring about', () => {

@@ -556,7 +556,7 @@ describe('a model that does not answer', () => {
   test('is left alone after a while, and the next of the chain is asked', async () => {
     const { put, requests, told } = setUp([gone(), gone(), gone(), gone(), reply({ model: 'large-2026' })], over)
     for (let call = 0; call < 4; call++) await expect(put()).rejects.toMatchObject({ code: 'unavailable' })
-    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'open' })
+    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'open', reason: 'unreachable' })
     expect((await put()).model).toBe('large-2026')
     expect(requests.at(-1)?.model).toBe('large')
   })
@@ -593,16 +593,20 @@ describe('a model that does not answer', () => {
     for (let call = 0; call < 4; call++) await expect(put()).rejects.toThrow()
     pass(1_100)
     for (let call = 0; call < 4; call++) await put()
-    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'closed' })
+    expect(told).toContainEqual({ name: 'breaker:changed', model: 'small', to: 'closed', reason: 'unreachable' })
   })
 })
 
 describe('another model of the chain is asked at once', () => {
-  const elsewhere = (what: 'question' | 'model') => new PermanentError('rejected', 'status 404', { elsewhere: what })
+  const elsewhere = (what: 'question' | 'model') =>
+    new PermanentError('rejected', 'status 404', {
+      elsewhere: what,
+      ...(what === 'model' ? { mend: 'model' as const } : {}),
+    })
   const wait = (delayMs: number) => new RetryLaterError('rate-limited', 'status 429', { delayMs, costsAttempt: false })
 
   test.each([
-    ['the first is not there', elsewhere('model'), 'rejected'],
+    ['the first is not there', elsewhere('model'), 'operator'],
     ['the question is too long for the first', elsewhere('question'), 'rejected'],
     ['the first is to be left alone for long', wait(60_000), 'rate-limited'],
   ])('where %s', async (_, error, outcome) => {
@@ -689,14 +693,15 @@ describe('another model of the chain is asked at once', () => {
   })
 
   test('and one that is not there is then left alone, but for one that this question was too long for', async () => {
-    const over = { breaker: { ...GATEWAY.breaker, window: 4, minCalls: 2, failureShare: 0.5 } }
     const askedFirst = async (what: 'question' | 'model') => {
-      const { put, requests } = setUp([elsewhere(what), reply(), elsewhere(what), reply(), reply(), reply()], over)
-      for (let n = 0; n < 3; n++) await put().catch(() => {})
+      const thrice = [elsewhere(what), reply(), elsewhere(what), reply(), elsewhere(what), reply()]
+      const { put, requests } = setUp([...thrice, reply(), reply()])
+      for (let n = 0; n < 4; n++) await put().catch(() => {})
       return requests.map(({ model }) => model)
     }
-    expect(await askedFirst('model')).toEqual(['small', 'large', 'small', 'large', 'large'])
-    expect(await askedFirst('question')).toEqual(['small', 'large', 'small', 'large', 'small'])
+    const thrice = ['small', 'large', 'small', 'large', 'small', 'large']
+    expect(await askedFirst('model')).toEqual([...thrice, 'large'])
+    expect(await askedFirst('question')).toEqual([...thrice, 'small'])
   })
 })
 

@@ -81,6 +81,7 @@ export const GATEWAY: GatewaySettings = {
   minTimeoutMs: null,
   roles: { default: ['m'] },
   onFiltered: 'stop',
+  holds: false,
   prices: {},
   limits: { models: {}, tenants: {} },
   latencyTolerance: null,

@@ -35,7 +35,7 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
     const body: OpenAI.EmbeddingCreateParams = { model, input: texts.map(readPart), encoding_format: 'float' }
     const read = await post(body, { signal, timeoutMs: TIMEOUT_MS }).catch((error: unknown) => {
       if (error instanceof PermanentError)
-        throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error })
+        throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error, mend: error.mend })
       throw error
     })
     const { success, data } = answer.safeParse(read)

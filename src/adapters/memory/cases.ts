@@ -25,6 +25,7 @@ export function memoryCases(
     const kept = cases.get(id)
     return kept?.status === 'open' ? kept : null
   }
+  const unanswered = new Map<string, number>()
   const isWorked = ({ status, unworked }: KeptCase) => status === 'open' && !unworked
 
   function takeOver(kept: KeptCase): TakenCase {
@@ -120,6 +121,10 @@ export function memoryCases(
         .slice(skip, skip + limit)
         .map(([id]) => id)
     },
+    async noteUnanswered(protocol, at) {
+      unanswered.set(protocol, Math.max(at, unanswered.get(protocol) ?? 0))
+    },
+    unansweredUntil: async (protocol) => unanswered.get(protocol) ?? null,
     countOpen: async () => [...cases.values()].filter(isWorked).length,
     openIds: async () => [...cases.values()].filter(isWorked).map(({ record }) => record.id),
     async partitionByProtocol(worked) {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
+import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
 import { FILTER_CATEGORIES, filterCategories } from '../../domain/filtered.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { LIMIT_KINDS } from '../../ports/limits.ts'
@@ -48,6 +48,12 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles
     labelNames: ['role', 'model'],
     registers,
   })
+  const roleAway = new Gauge({
+    name: 'gavel_role_away',
+    help: 'Whether this process has a model for a chain of models.roles: 0 it has, 1 it tries one, 2 it leaves all alone; by why the first of them is left alone.',
+    labelNames: ['role', 'reason'],
+    registers,
+  })
   const modelSlots = new Gauge({
     name: 'gavel_model_slots',
     help: 'Asks that have a model slot of this process (busy), asks that wait for one, and all slots. Sum over replicas.',
@@ -85,6 +91,16 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
   for (const [role, chain] of Object.entries(roles)) for (const model of chain) roleModel.set({ role, model }, 1)
 
+  const away = new Map<string, { readonly is: number; readonly reason: AwayReason }>()
+  const noteAway = () => {
+    for (const [role, chain] of Object.entries(roles)) {
+      const is = Math.min(...chain.map((model) => away.get(model)?.is ?? 0))
+      const first = is === 0 ? undefined : away.get(chain[0] ?? '')?.reason
+      for (const reason of AWAY_REASONS) roleAway.set({ role, reason }, reason === first ? is : 0)
+    }
+  }
+  noteAway()
+
   return {
     'capacity:used': ({ limits, budgets }) => {
       for (const [gauge, all] of [[limitUsed, limits] as const, [budgetUsed, budgets] as const]) {
@@ -101,7 +117,11 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles
     },
     'call:limited': ({ scope }) => limited.inc({ scope }),
     'budget:refused': ({ scope, unit, why }) => refusals.inc({ scope, unit, why }),
-    'breaker:changed': ({ model, to }) => breakerState.set({ model }, BREAKER[to]),
+    'breaker:changed': ({ model, to, reason }) => {
+      breakerState.set({ model }, BREAKER[to])
+      away.set(model, { is: BREAKER[to], reason })
+      noteAway()
+    },
     'slots:counted': ({ busy, waiting, all, models: asked }) => {
       modelSlots.set({ state: 'busy' }, busy)
       modelSlots.set({ state: 'waiting' }, waiting)

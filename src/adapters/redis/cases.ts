@@ -67,6 +67,10 @@ const answer = script('cases/answer', {
     'answered[]',
   ],
 })
+const noteUnanswered = script('cases/note-unanswered', {
+  keys: ['unanswered', 'incarnation'],
+  args: ['protocol', 'at', 'incarnationId'],
+})
 const loseCalls = script('cases/lose-calls', { keys: ['case', 'lost'], args: ['calls[]'] })
 const conclude = script('cases/conclude', {
   keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation', 'owners'],
@@ -202,6 +206,14 @@ export function redisCases(
       return (await conclude(client, { ...touched, ...end, ...token() })) === 1
     },
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
+    async noteUnanswered(protocol, at) {
+      const { unanswered, incarnation } = keys
+      await noteUnanswered(client, { unanswered, incarnation, protocol, at, incarnationId: token().incarnationId })
+    },
+    async unansweredUntil(protocol) {
+      const at = await client.hget(keys.unanswered, protocol)
+      return at === null ? null : Number(at)
+    },
     countOpen: () => client.zcard(keys.open),
     openIds: () => client.zrange(keys.open, '0', '-1'),
     async partitionByProtocol(worked) {

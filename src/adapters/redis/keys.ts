@@ -20,6 +20,8 @@ export interface Keys {
   readonly open: string
   /** Sorted set like `open`: cases of protocols that no process works on; they take no places. */
   readonly unworked: string
+  /** Hash: when asks of each protocol were last held, as no model of their chain answered, ms. */
+  readonly unanswered: string
   /** Stream: outbox entries that wait for Kafka. */
   readonly outbox: string
   /**
@@ -109,6 +111,7 @@ export function keysUnder(prefix: string): Keys {
     due: `${root}:due`,
     open: `${root}:open`,
     unworked: `${root}:unworked`,
+    unanswered: `${root}:unanswered`,
     outbox: `${root}:outbox`,
     erased: `${root}:outbox/erased`,
     deletedOwners: `${root}:erasures/owners`,

@@ -83,7 +83,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
       ['reserve', 'settle'],
     ),
     budgets: timed('budgets', redisBudgets(redis, keys.under, budgetSettings(settings)), ['reserve', 'settle']),
-    settings: gatewaySettings(settings, 'bench'),
+    settings: gatewaySettings(settings, 'bench', true),
     clock: Date.now,
     report,
   })

@@ -1,0 +1,70 @@
+import type { CaseRecord } from '../domain/case.ts'
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+
+/** How long a case may take, and for how long its asks may be held besides, in ms. */
+export interface DeadlineSettings {
+  readonly caseDeadlineMs: number
+  readonly mostHeldMs: number
+}
+
+type Timed = Pick<CaseRecord, 'protocol' | 'openedAt' | 'deadline'>
+
+/**
+ * A case's deadline, where asks of its protocol were last held then, in ms since 1970: as if it had been opened at that
+ * time, but no later than `mostHeldMs` after its opening. So what was held has all its time again when a model answers.
+ */
+export function extendedDeadline(
+  { openedAt, deadline }: Omit<Timed, 'protocol'>,
+  unansweredUntil: number | null,
+  { caseDeadlineMs, mostHeldMs }: DeadlineSettings,
+): number {
+  if (unansweredUntil === null || unansweredUntil <= openedAt) return deadline
+  return Math.max(deadline, Math.min(unansweredUntil, openedAt + mostHeldMs) + caseDeadlineMs)
+}
+
+/** A process notes this often that asks of a protocol are held, in ms. */
+const NOTE_MS = 1_000
+/** Only within this of a case's own deadline is it looked up whether its asks were held, in ms. */
+const NEAR_MS = 120_000
+
+/** The deadlines of cases, in ms since 1970. */
+export interface Deadlines {
+  /** Whether time for which asks are held is added to them. */
+  readonly extend: boolean
+  of(record: Timed): Promise<number>
+  /** Notes that an ask of this case is held now, and returns the deadline that follows. */
+  hold(record: Timed): Promise<number>
+}
+
+/** Where nothing is held. */
+export const FIXED_DEADLINES: Deadlines = {
+  extend: false,
+  of: async ({ deadline }) => deadline,
+  hold: async ({ deadline }) => deadline,
+}
+
+/** The deadlines of cases whose asks may be held, in any process. */
+export function deadlines(deps: {
+  cases: Pick<CaseStore, 'noteUnanswered' | 'unansweredUntil'>
+  clock: Clock
+  settings: DeadlineSettings
+}): Deadlines {
+  const { cases, clock, settings } = deps
+  const noted = new Map<string, number>()
+  return {
+    extend: true,
+    async of(record) {
+      if (clock() < record.deadline - NEAR_MS) return record.deadline
+      return extendedDeadline(record, await cases.unansweredUntil(record.protocol), settings)
+    },
+    async hold(record) {
+      const now = clock()
+      if (now - (noted.get(record.protocol) ?? 0) >= NOTE_MS) {
+        await cases.noteUnanswered(record.protocol, now)
+        noted.set(record.protocol, now)
+      }
+      return extendedDeadline(record, now, settings)
+    },
+  }
+}

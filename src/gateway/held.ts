@@ -1,0 +1,92 @@
+import { type AwayReason, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Breaker } from './breaker.ts'
+import type { AskContext } from './context.ts'
+import { ModelAvoided } from './deferred.ts'
+
+/** Holds asks that no model of their chain answers. */
+export interface Holding {
+  /** Notes that a model of the chain answered an ask of this case, which began then, in ms since 1970. */
+  answered(chain: readonly string[], context: Pick<AskContext, 'caseId' | 'askId'>, beganAt: number): void
+  /** The error to throw for this one: the same, or one by which the ask is held. */
+  errorFor(error: unknown, chain: readonly string[], context: Pick<AskContext, 'caseId' | 'askId' | 'last'>): unknown
+}
+
+/** An ask that the breaker has not stopped yet is tried again after this, in ms. */
+const SOON_MS = 1_000
+/** Held asks come back within this after the model may be called again, in ms: not all at once. */
+const SPREAD_MS = 30_000
+/** Refused so often for what might be its own doing, while others are answered, an ask has failed. */
+const MOST_REFUSALS = 3
+/** Asks whose failures are remembered; the oldest go first. */
+const MOST_REMEMBERED = 10_000
+
+/**
+ * Tells an ask that fails by its own doing from a model that answers nobody, and holds the latter, at no attempt's cost:
+ * where the breakers block every model of the chain; where the account or the key is refused; where a permission or the
+ * model is, or the last attempt got no answer, unless the chain has answered another case that asked later.
+ */
+export function holding(deps: {
+  breakers: Pick<Breaker, 'preferred' | 'away'>
+  clock: Clock
+  random?: () => number
+}): Holding {
+  const { breakers, clock, random = Math.random } = deps
+  /** By ask: when it first failed, in ms since 1970, and how often it was refused. */
+  const failing = new Map<string, { readonly since: number; refusals: number }>()
+  /** By chain: the last case that was answered and the last other one, and when they asked. */
+  const answers = new Map<string, readonly { readonly caseId: string; readonly beganAt: number }[]>()
+
+  function failureOf(askId: string) {
+    const known = failing.get(askId) ?? { since: clock(), refusals: 0 }
+    failing.set(askId, known)
+    for (const oldest of failing.keys()) {
+      if (failing.size <= MOST_REMEMBERED) break
+      failing.delete(oldest)
+    }
+    return known
+  }
+
+  function othersAnswered(chain: readonly string[], caseId: string, since: number): boolean {
+    return (answers.get(chain.join()) ?? []).some((one) => one.caseId !== caseId && one.beganAt > since)
+  }
+
+  function hold(reason: AwayReason, why: string, chain: readonly string[], cause: unknown): RetryLaterError {
+    const { retryInMs } = breakers.preferred(chain, 1)
+    const delayMs = retryInMs === 0 ? SOON_MS * (1 + random()) : retryInMs + random() * Math.min(SPREAD_MS, retryInMs)
+    return new RetryLaterError(reason === 'unreachable' ? 'unavailable' : 'operator', why, {
+      ...{ delayMs, costsAttempt: false, awaits: reason, cause },
+    })
+  }
+
+  return {
+    answered(chain, { caseId, askId }, beganAt) {
+      failing.delete(askId)
+      const key = chain.join()
+      const before = (answers.get(key) ?? []).filter((one) => one.caseId !== caseId)
+      answers.set(key, [{ caseId, beganAt }, ...before].slice(0, 2))
+    },
+
+    errorFor(error, chain, { caseId, askId, last }) {
+      if (error instanceof ModelAvoided) {
+        const away = breakers.away(breakers.preferred(chain, 1).model)
+        const why = away === null || away.why === '' ? error.message : `${error.message}: ${away.why}`
+        return hold(away?.reason ?? 'unreachable', why, chain, error)
+      }
+      if (error instanceof PermanentError && error.mend !== undefined) {
+        const failure = failureOf(askId)
+        failure.refusals++
+        const mayBeItsOwn = error.mend === 'permission' || error.mend === 'model'
+        const isItsOwn =
+          mayBeItsOwn && failure.refusals >= MOST_REFUSALS && othersAnswered(chain, caseId, failure.since)
+        return isItsOwn ? error : hold(error.mend, error.message, chain, error)
+      }
+      const isSilence = error instanceof RetryLaterError && (error.code === 'unavailable' || error.code === 'timeout')
+      if (!isSilence || !error.costsAttempt) return error
+      const { since } = failureOf(askId)
+      const isBlocked = breakers.preferred(chain, 1).retryInMs > 0
+      if (!isBlocked && (!last || othersAnswered(chain, caseId, since))) return error
+      return hold('unreachable', error.message, chain, error)
+    },
+  }
+}

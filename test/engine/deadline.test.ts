@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { deadlines, extendedDeadline } from '../../src/engine/deadline.ts'
+
+const SETTINGS = { caseDeadlineMs: 600, mostHeldMs: 3_600 }
+const CASE = { protocol: 'rumor', openedAt: 10_000, deadline: 10_600 }
+
+test.each([
+  ['nothing was ever held', null, 10_600],
+  ['something was held before it opened', 9_999, 10_600],
+  ['it was held for a while', 12_000, 12_600],
+  ['it was held for as long as may be', 13_600, 14_200],
+  ['it was held for longer', 50_000, 14_200],
+])('a case’s deadline, where %s', (_, unansweredUntil, deadline) => {
+  expect(extendedDeadline(CASE, unansweredUntil, SETTINGS)).toBe(deadline)
+})
+
+test('a hold takes no time from a case that has more for another reason', () => {
+  expect(extendedDeadline({ ...CASE, deadline: 20_000 }, 12_000, SETTINGS)).toBe(20_000)
+})
+
+test('a hold that one process notes is the others’ as well, but another protocol’s is not', async () => {
+  let now = 12_000
+  const { cases } = memoryStores(() => now)
+  const one = deadlines({ cases, clock: () => now, settings: SETTINGS })
+  const other = deadlines({ cases, clock: () => now, settings: SETTINGS })
+  expect(await other.of(CASE)).toBe(10_600)
+  expect(await one.hold(CASE)).toBe(12_600)
+  expect(await other.of(CASE)).toBe(12_600)
+  expect(await other.of({ ...CASE, protocol: 'hate' })).toBe(10_600)
+  now += 500
+  expect(await one.hold(CASE)).toBe(13_100)
+})

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { type AwayReason, PermanentError, RetryLaterError, TO_MEND, type ToMend } from '../../src/domain/errors.ts'
+import { type Breaker, breaker } from '../../src/gateway/breaker.ts'
+import { ModelAvoided } from '../../src/gateway/deferred.ts'
+import { holding } from '../../src/gateway/held.ts'
+import { GATEWAY } from '../support/parts.ts'
+
+const CHAIN = ['small', 'large']
+
+function setUp() {
+  let now = 1_000_000
+  const breakers = breaker({ settings: GATEWAY.breaker, clock: () => now, random: () => 0 })
+  const held = holding({ breakers, clock: () => now, random: () => 0.5 })
+  const errorFor = (error: unknown, { caseId = 'c', last = false, chain = CHAIN } = {}) => {
+    now += 1_000
+    return held.errorFor(error, chain, { caseId, askId: `${caseId}/0/0.0`, last })
+  }
+  const answered = (caseId: string, beganAt = now) =>
+    held.answered(CHAIN, { caseId, askId: `${caseId}/0/0.0` }, beganAt)
+  const refuse = (model: string, mend: ToMend) => {
+    for (let n = 0; n < 10 && breakers.away(model) === null; n++) leave(breakers, model, mend)
+  }
+  return { breakers, errorFor, answered, refuse, now: () => now, pass: (ms: number) => (now += ms) }
+}
+
+function leave(breakers: Breaker, model: string, mend: ToMend): void {
+  const allowed = breakers.allow(model)
+  if (allowed.ok) breakers.note(allowed.pass, 'operator', { mend, why: 'status 429' })
+}
+
+const refused = (mend: ToMend) => new PermanentError('rejected', `status 400: ${mend}`, { mend })
+const silent = (code: 'unavailable' | 'timeout' = 'unavailable') => new RetryLaterError(code, 'status 503')
+const heldFor = (reason: AwayReason) => ({ name: 'RetryLaterError', costsAttempt: false, awaits: reason })
+
+describe('an ask that no model of its chain answers', () => {
+  test.each(TO_MEND)('is held at no attempt’s cost, where the operator has to mend it (%s)', (mend) => {
+    const { errorFor } = setUp()
+    for (let n = 0; n < 20; n++)
+      expect(errorFor(refused(mend))).toMatchObject({ ...heldFor(mend), message: `status 400: ${mend}` })
+  })
+
+  test('comes back soon as long as the models may be called, and not all at once after that', () => {
+    const { errorFor, refuse } = setUp()
+    expect(errorFor(refused('quota'))).toMatchObject({ delayMs: 1_500 })
+    for (const model of CHAIN) refuse(model, 'quota')
+    // The probe comes after 10 s, less the second that has passed.
+    expect(errorFor(new ModelAvoided('unavailable', 'no model'))).toMatchObject({
+      ...heldFor('quota'),
+      message: 'no model: status 429',
+      delayMs: 9_000 * 1.5,
+    })
+  })
+
+  test('is held by a breaker that is open for silence, with that for a reason', () => {
+    const { errorFor } = setUp()
+    expect(errorFor(new ModelAvoided('unavailable', 'no model'))).toMatchObject(heldFor('unreachable'))
+  })
+
+  test('is held where the failed call was the one by which the last model was left alone', () => {
+    const { errorFor, refuse } = setUp()
+    refuse('large', 'key')
+    expect(errorFor(silent())).toMatchObject({ costsAttempt: true, awaits: undefined })
+    refuse('small', 'key')
+    expect(errorFor(silent())).toMatchObject(heldFor('unreachable'))
+  })
+})
+
+describe('an ask that may have failed by its own doing', () => {
+  test.each(['permission', 'model'] as const)('fails when others are answered that asked later (%s)', (mend) => {
+    const { errorFor, answered } = setUp()
+    for (let n = 0; n < 2; n++) {
+      expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+      answered('another')
+    }
+    const error = refused(mend)
+    expect(errorFor(error)).toBe(error)
+  })
+
+  test.each(['permission', 'model'] as const)(
+    'and not for its own answers, nor for those that were asked for before (%s)',
+    (mend) => {
+      const { errorFor, answered, now } = setUp()
+      const before = now()
+      for (let n = 0; n < 10; n++) {
+        expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+        answered('another', before)
+      }
+    },
+  )
+
+  test.each(['quota', 'key'] as const)('does not where no question can be the cause (%s)', (mend) => {
+    const { errorFor, answered } = setUp()
+    for (let n = 0; n < 10; n++) {
+      expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+      answered('another')
+    }
+  })
+
+  test.each(['unavailable', 'timeout'] as const)(
+    'costs attempts, and its last is held only while nobody else is answered (%s)',
+    (code) => {
+      const { errorFor, answered } = setUp()
+      expect(errorFor(silent(code))).toMatchObject({ costsAttempt: true })
+      expect(errorFor(silent(code), { last: true })).toMatchObject(heldFor('unreachable'))
+      answered('another')
+      const error = silent(code)
+      expect(errorFor(error, { last: true })).toBe(error)
+    },
+  )
+
+  test('begins anew when it has been answered', () => {
+    const { errorFor, answered } = setUp()
+    errorFor(silent())
+    answered('another')
+    answered('c')
+    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+  })
+})
+
+test.each([
+  ['a refused question', new PermanentError('rejected', 'status 400')],
+  ['a filtered one', new PermanentError('content-filter', 'status 400')],
+  ['a wait that the endpoint imposed', new RetryLaterError('unavailable', 'wait', { delayMs: 5, costsAttempt: false })],
+  ['a load', new RetryLaterError('rate-limited', 'status 429')],
+  ['a stop', new RetryLaterError('aborted', 'stopped', { costsAttempt: false })],
+  ['an unexpected error', new Error('bug')],
+])('%s is left as it is', (_, error) => {
+  const { errorFor } = setUp()
+  expect(errorFor(error, { last: true })).toBe(error)
+})
