@@ -79,6 +79,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'restores revisions and threads from the topics, after Redis was emptied or failed over',
     load: () => import('./recover.ts'),
   },
+  {
+    path: 'judge-again',
+    description: 'has the services judge again what ended without a label, at a rate, the price first',
+    load: () => import('./judge-again.ts'),
+  },
 
   { path: 'library', description: 'shelves of labelled examples and precedents' },
   {

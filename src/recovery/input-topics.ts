@@ -31,7 +31,9 @@ export function takenUpTo({ committed }: GroupProgress, topic: string, partition
 
 /** Reads what was accepted, topic by topic, and parses each batch as its topic's intake does. */
 export async function eachBatch(
-  run: Run,
+  run: Pick<Run, 'intakes' | 'history' | 'clock' | 'signal' | 'told'> & {
+    readonly settings: Pick<Run['settings'], 'limits'>
+  },
   accepted: Accepted,
   what: string,
   take: (batch: ReadBatch, intake: TopicIntake) => Promise<void>,

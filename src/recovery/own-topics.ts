@@ -13,24 +13,27 @@ import type { Run } from './run.ts'
  * verdict has cost on average.
  */
 export async function readPublished(run: Run): Promise<Published> {
-  const { topics, protocols, told } = run
-  const found = publishedRevisions(protocols)
-  await everyRecord(run, topics.verdicts, (json, record) => {
-    const read = verdict.safeParse(json)
-    if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
-  })
-  await everyRecord(run, topics.transcripts, (json) => {
+  const found = await readVerdicts(run)
+  await everyRecord(run, run.topics.transcripts, (json) => {
     const read = SEEN_OF_TRANSCRIPT.safeParse(json)
     if (read.success) found.see(read.data)
   })
   return found
+}
 
-  function everyRecord(run: Run, topic: string, take: (json: unknown, record: Incoming) => void): Promise<void> {
-    return eachRecord(run, topic, (records) => {
-      for (const record of records) take(jsonOf(record), record)
-      told(topic, records.length)
-    })
-  }
+/** The same without what they saw, which their transcripts tell: most of the reading. */
+export async function readVerdicts(run: Reading) {
+  const found = publishedRevisions(run.protocols)
+  await everyRecord(run, run.topics.verdicts, (json, record) => {
+    const read = verdict.safeParse(json)
+    if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
+  })
+  return found
+}
+
+/** What it takes to read what was published. */
+type Reading = Pick<Run, 'history' | 'signal' | 'protocols' | 'told'> & {
+  readonly topics: Pick<Run['topics'], 'verdicts'>
 }
 
 export interface Published {
@@ -65,8 +68,19 @@ export async function holdsAllVerdicts({ history, topics }: Run): Promise<boolea
   return [...whole.values()].every(({ from }) => from === 0n)
 }
 
+function everyRecord(
+  run: Pick<Run, 'history' | 'signal' | 'told'>,
+  topic: string,
+  take: (json: unknown, record: Incoming) => void,
+): Promise<void> {
+  return eachRecord(run, topic, (records) => {
+    for (const record of records) take(jsonOf(record), record)
+    run.told(topic, records.length)
+  })
+}
+
 async function eachRecord(
-  { history, signal }: Run,
+  { history, signal }: Pick<Run, 'history' | 'signal'>,
   topic: string,
   take: (records: readonly Incoming[]) => void,
 ): Promise<void> {

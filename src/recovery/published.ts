@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../domain/thread.ts'
-import type { Transcript, Verdict } from '../domain/verdict.ts'
+import type { Fault, Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
@@ -16,12 +16,20 @@ export interface LastRevision {
   readonly decidedAt: number
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
+  /** Nothing was decided: why, in words and by whose fault, and how many comments it had; null of any other verdict. */
+  readonly undecided: Undecided | null
   /** Hash of its record. */
   readonly content: string
   /** It stands on the topic with two contents: the next revision has to settle which. */
   contested: boolean
   /** What it saw; null until its transcript has been read, and if it is contested. */
   seen: Seen | null
+}
+
+export interface Undecided {
+  readonly degraded: readonly string[]
+  readonly faults: readonly Fault[]
+  readonly comments: number
 }
 
 /** What a verdict saw, as hashes. `post` and `all` are null if the transcript was shortened. */
@@ -63,6 +71,11 @@ export function publishedRevisions(
   const subjects = new Map<string, PublishedSubject>()
   const byId = new Map<string, LastRevision>()
   const costs = new Map<string, { verdicts: number; usd: number }>()
+  const costsDecided = new Map<string, { verdicts: number; usd: number }>()
+  const add = (to: typeof costs, protocol: string, usd: number) => {
+    const cost = to.get(protocol) ?? { verdicts: 0, usd: 0 }
+    to.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usd })
+  }
 
   return {
     subjects,
@@ -71,11 +84,17 @@ export function publishedRevisions(
       const { verdicts, usd } = costs.get(protocol) ?? { verdicts: 1, usd: 0 }
       return usd / verdicts
     },
+    /** The same of those that decided something: what one costs that is judged in full. Null if there is none. */
+    meanCostDecided(protocol: string): number | null {
+      const cost = costsDecided.get(protocol)
+      return cost === undefined ? null : cost.usd / cost.verdicts
+    },
     /** `record`: the verdict as it stands on the topic. */
     take(verdict: Verdict, record = JSON.stringify(verdict)): void {
       const { tenant, subjectId, protocol, revision, usage } = verdict
-      const cost = costs.get(protocol) ?? { verdicts: 0, usd: 0 }
-      costs.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usage.costUsd })
+      add(costs, protocol, usage.costUsd)
+      const { decidedBy } = verdict
+      if (decidedBy !== 'none' && decidedBy !== 'deleted') add(costsDecided, protocol, usage.costUsd)
       const kind: SubjectKind = ofReplies.has(protocol) || verdict.id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
       const ref: ThreadRef = { tenant, postId: subjectId, kind }
       const key = subjectKey(ref)
@@ -100,6 +119,10 @@ export function publishedRevisions(
         openedAt: Date.parse(verdict.timing.openedAt),
         decidedAt: Date.parse(verdict.timing.decidedAt),
         ofThreads: ofThreads.has(protocol),
+        undecided:
+          decidedBy === 'none'
+            ? { degraded: verdict.degraded, faults: verdict.faults, comments: verdict.counts.accepted }
+            : null,
         ...{ content, contested: false, seen: null },
       }
       const idUpToNumber = verdict.id.slice(0, verdict.id.lastIndexOf('~r') + 2)

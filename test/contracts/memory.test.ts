@@ -1,6 +1,7 @@
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
+import { judgeAgainContract } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
 import { shownContract } from './shown.ts'
@@ -27,3 +28,4 @@ outboxContract('in memory', make)
 erasureContract('in memory', make)
 shownContract('in memory', make)
 streamMarksContract('in memory', make)
+judgeAgainContract('in memory', make)

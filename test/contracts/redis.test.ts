@@ -11,6 +11,7 @@ import { publisher } from '../../producers/publisher.ts'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { redisErasures } from '../../src/adapters/redis/erasures.ts'
+import { redisJudgeAgain } from '../../src/adapters/redis/judge-again.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOf } from '../../src/adapters/redis/lua.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
@@ -21,14 +22,16 @@ import { redisThreads } from '../../src/adapters/redis/threads.ts'
 import { knownDeletions } from '../../src/composition/redis.ts'
 import { RetryLaterError } from '../../src/domain/errors.ts'
 import { ownerOf } from '../../src/library/names.ts'
+import { StoreSuspended } from '../../src/ports/cases.ts'
 import type { Outgoing } from '../../src/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startProxy } from '../chaos/proxy.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
+import { asked, judgeAgainContract, remembered } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
-import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
+import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread, unsaid } from './samples.ts'
 import { shownContract } from './shown.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
@@ -208,6 +211,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     }),
     marks: redisMarks(client, keys),
     erasures: redisErasures(client, keys),
+    judgeAgain: redisJudgeAgain(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
     async pass(ms) {
       now += ms
       await sleep(ms)
@@ -245,6 +249,7 @@ caseStoreContract('in Redis', make)
 outboxContract('in Redis', make)
 erasureContract('in Redis', make)
 shownContract('in Redis', make)
+judgeAgainContract('in Redis', make)
 
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''
@@ -435,6 +440,64 @@ describe('in Redis', () => {
     expect(await client.exists(stores.keys.thread(memberOf(p1)))).toBe(0)
     await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
     expect(await openCase(stores, p1)).toMatchObject({ revision: 4, supersedes: 'rumor~p1~r3' })
+  })
+
+  describe('a thread that has expired, and is to be judged again', () => {
+    const known = (revision: number) => [{ protocol: 'rumor', revision, seen: 2, final: true }]
+    const again = (revision: number, readVersion: number | null) =>
+      stores.judgeAgain.revive(
+        remembered([said('c1')]),
+        { asked: [asked(revision)], known: known(revision), readVersion },
+        T0,
+      )
+    const revive = async (revision: number, readVersion: number | null) => {
+      await stores.judgeAgain.watch([p1])
+      return again(revision, readVersion)
+    }
+
+    it('comes back with the comments that went with it, though its post came again meanwhile', async () => {
+      await judgeOnce(stores, p1)
+      await forgetThread()
+      await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
+      expect(await stores.judgeAgain.ask(p1, [asked(1), asked(1, 'rumor', false)], T0)).toEqual(['forgotten', 'due'])
+      expect(await revive(1, 7)).toEqual(['changed'])
+      expect(await revive(1, 1)).toEqual(['due'])
+      const { expired, comments } = await readThread(stores, p1)
+      expect([expired, comments.map(({ id }) => id)]).toEqual([false, ['c1']])
+      expect(await openCase(stores, p1)).toMatchObject({ revision: 2 })
+      expect(await revive(1, 2)).toEqual(['changed'])
+    })
+
+    it.each([
+      ['forgotten', false],
+      ['known by its post alone', true],
+    ])('stays away if a comment was deleted since its messages were read (%s)', async (_, cameAgain) => {
+      await judgeOnce(stores, p1)
+      await forgetThread()
+      if (cameAgain) await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), ARRIVAL, RULES)
+      const version = cameAgain ? 1 : null
+      expect(await again(1, version)).toEqual(['changed'])
+      await stores.judgeAgain.watch([p1])
+      await stores.threads.putComments(p1, [unsaid('c1')], T0, RULES)
+      expect(await again(1, version)).toEqual(['changed'])
+      expect(await revive(1, version)).toEqual(['due'])
+      expect(await revive(1, 2)).toEqual(['changed'])
+    })
+
+    it('goes by the numbers that outlived it, whatever stands on the topic', async () => {
+      await judgeOnce(stores, p1)
+      await judgeOnce(stores, p1)
+      await forgetThread()
+      expect(await revive(1, null)).toEqual(['newer'])
+      expect(await client.exists(stores.keys.thread(memberOf(p1)))).toBe(0)
+      expect(await revive(2, null)).toEqual(['due'])
+    })
+
+    it('is not touched while data are lost', async () => {
+      await client.hset(stores.keys.incarnation, 'lost', 'emptied')
+      await expect(revive(1, null)).rejects.toThrow(StoreSuspended)
+      await expect(stores.judgeAgain.ask(p1, [asked(1)], T0)).rejects.toThrow(StoreSuspended)
+    })
   })
 
   describe('a subject that is over, in a recovery', () => {

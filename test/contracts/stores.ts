@@ -2,6 +2,7 @@ import type { CaseRecord } from '../../src/domain/case.ts'
 import type { ThreadRef } from '../../src/domain/thread.ts'
 import type { CaseStore, Outbox, TakenCase } from '../../src/ports/cases.ts'
 import type { Erasures } from '../../src/ports/erasures.ts'
+import type { JudgeAgainStore } from '../../src/ports/judge-again.ts'
 import type { StreamMarks, ThreadState, ThreadStore } from '../../src/ports/threads.ts'
 import { endOf, recordOf } from './samples.ts'
 
@@ -12,6 +13,7 @@ export interface Stores {
   readonly outbox: Outbox
   readonly marks: StreamMarks
   readonly erasures: Erasures
+  readonly judgeAgain: JudgeAgainStore
   /** Lets this much time pass, for the clock that was handed in and for the server's own. */
   pass(ms: number): Promise<void>
   /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */

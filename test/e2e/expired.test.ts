@@ -6,7 +6,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import { command, type JudgeAgainOptions } from '../../src/commands/judge-again.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
+import { perform } from '../support/commands.ts'
 import {
   environmentOn,
   eventually,
@@ -14,6 +16,8 @@ import {
   recordsOf,
   type Service,
   send,
+  settingsOf,
+  silent,
   startServers,
   startService,
   transcriptsOf,
@@ -24,9 +28,15 @@ const COMMENTS = 300
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-expired-'))
 let stack: Stack
+let environment: Record<string, string>
 let service: Service | undefined
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5 })
+  environment = environmentOn(stack, {
+    ...protocolsOn('rumor', 'hate'),
+    GAVEL_CLOCK_IDLE_AFTER: '1s',
+    GAVEL_THREADS_KEEP_AFTER_FINAL: '2s',
+  })
 })
 afterAll(async () => {
   await service?.kill('SIGKILL')
@@ -44,26 +54,21 @@ const comment = (at: number) => ({
   createdAt: new Date(Date.UTC(2025, 2, 1, 10, 1, 0, at)).toISOString(),
 })
 
+async function say(name: string, lines: readonly object[]): Promise<void> {
+  const file = join(folder, name)
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  await send(environment, file, 'gavel', { kind: 'flat-out' })
+}
+const lastOf = async (protocol: string, postId = 'p') =>
+  (await verdictsOf(environment)).filter((one) => one.protocol === protocol && one.subjectId === postId).at(-1)
+const threadKey = (postId: string) =>
+  keysUnder(environment.GAVEL_REDIS_PREFIX ?? '').thread(memberOf({ tenant: 'default', kind: 'post', postId }))
+
 it('an edit after a thread has expired is judged by who reads the post alone, and takes no verdict from its comments', {
   timeout: 120_000,
 }, async () => {
-  const environment = environmentOn(stack, {
-    ...protocolsOn('rumor', 'hate'),
-    GAVEL_CLOCK_IDLE_AFTER: '1s',
-    GAVEL_THREADS_KEEP_AFTER_FINAL: '2s',
-  })
-  const say = async (name: string, lines: readonly object[]) => {
-    const file = join(folder, name)
-    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
-    await send(environment, file, 'gavel', { kind: 'flat-out' })
-  }
-  const lastOf = async (protocol: string) =>
-    (await verdictsOf(environment)).filter((one) => one.protocol === protocol).at(-1)
-  const thread = keysUnder(environment.GAVEL_REDIS_PREFIX ?? '').thread(
-    memberOf({ tenant: 'default', kind: 'post', postId: 'p' }),
-  )
   const redis = new Redis(environment.REDIS_URL ?? '')
-  const isForgotten = async () => (await redis.exists(thread)) === 0
+  const isForgotten = async () => (await redis.exists(threadKey('p'))) === 0
   try {
     service = await startService(environment)
     await say('said', [post('The mast has fallen.'), ...Array.from({ length: COMMENTS }, (_, at) => comment(at))])
@@ -87,6 +92,40 @@ it('an edit after a thread has expired is judged by who reads the post alone, an
         ({ labels }) => labels.outcome === outcome && labels.topic?.endsWith(`.${topic}`),
       )?.value
     expect([count('posts', 'updated'), count('comments', 'late')]).toEqual([1, 1])
+  } finally {
+    redis.disconnect()
+  }
+})
+
+it('a verdict without a label whose thread has expired is judged again, with the comments that stand on the topics', {
+  timeout: 120_000,
+}, async () => {
+  const redis = new Redis(environment.REDIS_URL ?? '')
+  const isForgotten = async () => (await redis.exists(threadKey('q'))) === 0
+  const judgeAgain = (options: Partial<JudgeAgainOptions> = {}) =>
+    perform(
+      command,
+      settingsOf(environment),
+      [],
+      { rate: 100, protocol: 'rumor', ...options },
+      { terminal: silent, signal: new AbortController().signal },
+    )
+  try {
+    const image = { ...post(''), id: 'q', text: undefined, media: [{ kind: 'image', url: 'https://images.invalid/q' }] }
+    await say('image', [image, { ...comment(0), postId: 'q' }, { ...comment(1), postId: 'q' }])
+    await eventually(async () => (await lastOf('rumor', 'q'))?.id === 'rumor~q~r1' && (await isForgotten()), 60_000)
+    expect(await lastOf('rumor', 'q')).toMatchObject({ label: null, decidedBy: 'none', counts: { accepted: 2 } })
+    expect(await judgeAgain({ dryRun: true })).toMatchObject({ plan: { verdicts: 1 }, outcomes: {} })
+    expect(await judgeAgain({ reason: 'another' })).toMatchObject({ plan: { verdicts: 0 }, outcomes: {} })
+    expect(await judgeAgain()).toMatchObject({ plan: { verdicts: 1 }, outcomes: { due: 1 } })
+    await eventually(async () => (await lastOf('rumor', 'q'))?.id === 'rumor~q~r2', 30_000)
+    expect(await lastOf('rumor', 'q')).toMatchObject({ supersedes: 'rumor~q~r1', final: true, counts: { accepted: 2 } })
+    await eventually(isForgotten, 30_000)
+
+    // From its deletion on nothing brings it back.
+    await say('deleted', [{ ...post(''), id: 'q', text: undefined, deleted: true }])
+    await eventually(async () => (await lastOf('rumor', 'q'))?.decidedBy === 'deleted', 30_000)
+    expect(await judgeAgain()).toMatchObject({ plan: { verdicts: 0 }, outcomes: {} })
   } finally {
     redis.disconnect()
   }

@@ -1,10 +1,12 @@
 import type { CaseStore, Outbox } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Erasures } from '../../ports/erasures.ts'
+import type { JudgeAgainStore } from '../../ports/judge-again.ts'
 import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
 import { memoryErasures } from './erasures.ts'
+import { memoryJudgeAgain } from './judge-again.ts'
 import { memoryMarks } from './marks.ts'
 import { memoryOutbox, outboxEntries } from './outbox.ts'
 import { threadTable } from './thread-table.ts'
@@ -17,7 +19,14 @@ import { memoryThreads } from './threads.ts'
 export function memoryStores(
   clock: Clock,
   threads = threadTable(),
-): { threads: ThreadStore; cases: CaseStore; outbox: Outbox; marks: StreamMarks; erasures: Erasures } {
+): {
+  threads: ThreadStore
+  cases: CaseStore
+  outbox: Outbox
+  marks: StreamMarks
+  erasures: Erasures
+  judgeAgain: JudgeAgainStore
+} {
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
@@ -27,5 +36,6 @@ export function memoryStores(
     outbox: memoryOutbox(entries, cases, threads, erasures, clock),
     marks: memoryMarks(),
     erasures,
+    judgeAgain: memoryJudgeAgain(threads),
   }
 }

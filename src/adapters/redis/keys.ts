@@ -100,6 +100,8 @@ export interface Keys {
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
   revisions(member: string): string
+  /** String: a forgotten thread whose messages are being read, to judge it again; nothing was said or deleted in it since. */
+  watched(member: string): string
   /** Set: thread members of the replies to a post. */
   replies(member: string): string
 }
@@ -137,6 +139,7 @@ export function keysUnder(prefix: string): Keys {
     authors: (member) => `${root}:authors:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
+    watched: (member) => `${root}:judge-again/watched:${member}`,
     replies: (member) => `${root}:replies:${member}`,
   }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
+import type { Comment } from '../../domain/thread.ts'
 import { StoreSuspended } from '../../ports/cases.ts'
 import { type CommentChange, type Place, type ThreadStore, TOMBSTONES } from '../../ports/threads.ts'
 import { TOKEN } from './incarnation.ts'
@@ -21,7 +22,7 @@ const putPost = script('threads/put-post', {
   ],
 })
 const putComments = script('threads/put-comments', {
-  keys: [...THREAD, 'due', 'incarnation'],
+  keys: [...THREAD, 'due', 'incarnation', 'watched'],
   args: [
     'member',
     'now',
@@ -107,6 +108,7 @@ export function threadIntake({
           ...threadKeys(keys, member),
           due: keys.due,
           incarnation: keys.incarnation,
+          watched: keys.watched(member),
           member,
           now,
           window: rules.window,
@@ -160,12 +162,16 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number, withOri
     const { kind, id, createdAt } = change
     return { kind, id, createdAt, rank: rankOf(id), json: '', origin: '', place, author: '' }
   }
-  const { id, ...kept } = change.comment
+  const { id, createdAt } = change.comment
+  const origin = withOrigin ? JSON.stringify(change.origin()) : ''
+  return { kind: change.kind, id, createdAt, rank: rankOf(id), ...keptOf(change.comment), origin, place }
+}
+
+/** A comment as its thread keeps it, and the hash of its author, empty if it names none. */
+export function keptOf({ id: _, ...kept }: Comment): { json: string; author: string } {
   const author = kept.author === undefined ? '' : authorHash(kept.author)
-  // The scripts expect it at the beginning; it is empty if the comment names no author.
-  const json = JSON.stringify({ by: author, ...kept })
-  const from = withOrigin ? JSON.stringify(change.origin()) : ''
-  return { kind: change.kind, id, createdAt: kept.createdAt, rank: rankOf(id), json, origin: from, place, author }
+  // The scripts expect the hash at the beginning.
+  return { json: JSON.stringify({ by: author, ...kept }), author }
 }
 
 /** Short, and without the characters that separate the members of the set of authors. */
@@ -173,6 +179,7 @@ function authorHash(author: string): string {
   return hash('sha256', author, 'base64url').slice(0, 16)
 }
 
-function placeOf(place: Place | undefined): string {
+/** A message's position as its thread keeps it; empty if it is unknown. */
+export function placeOf(place: Place | undefined): string {
   return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
 }

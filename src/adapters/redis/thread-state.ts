@@ -3,7 +3,7 @@ import type { ThreadState } from '../../ports/threads.ts'
 
 const keptComment = comment.omit({ id: true })
 /** Stands in for the text of a deleted comment. */
-const TOMBSTONE = '{}'
+export const TOMBSTONE = '{}'
 
 /** A Redis hash. */
 export type Fields = Readonly<Record<string, string>>

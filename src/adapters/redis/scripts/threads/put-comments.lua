@@ -14,6 +14,7 @@
 --@key authors
 --@key revisions
 --@key incarnation
+--@key watched
 --@arg member
 --@arg now               wall time, ms
 --@arg window            ms after the post in which comments belong to its thread
@@ -49,6 +50,8 @@ local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
 local final, gone, unread, last_place = stored[4], stored[5], stored[6] or stored[7], stored[8]
 local expired = stored[9] or not (at or gone or unread) and is_forgotten(thread, revisions)
+-- Whoever has read its messages, to judge it again, lacks these.
+if expired then redis.call('DEL', watched) end
 if with_origins == '0' and not (at or gone or unread or expired) then return 'origins' end
 local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11]
 -- What this batch did: `again` if a comment changed after the final snapshot, `retracted` if one of that snapshot was deleted.

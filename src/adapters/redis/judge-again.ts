@@ -1,0 +1,109 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { StoreSuspended } from '../../ports/cases.ts'
+import type { JudgeAgainStore, JudgedAgain, RememberedThread } from '../../ports/judge-again.ts'
+import { type Keys, memberOf, threadKeys } from './keys.ts'
+import { script } from './script.ts'
+import { keptOf, placeOf } from './thread-intake.ts'
+import { TOMBSTONE } from './thread-state.ts'
+
+const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
+
+const askAgain = script('judge-again/ask', {
+  keys: ['thread', 'comments', 'sample', 'authors', 'due', 'incarnation'],
+  args: ['member', 'now', ...ASKED],
+})
+const reviveThread = script('judge-again/revive', {
+  keys: ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions', 'due', 'incarnation', 'watched'],
+  args: [
+    ...(['member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
+    ...(['fields[].name', 'fields[].value'] as const),
+    ...(['said[].id', 'said[].json', 'said[].rank', 'said[].author'] as const),
+    ...(['known[].protocol', 'known[].revision', 'known[].seen', 'known[].final'] as const),
+    ...ASKED,
+  ],
+})
+
+const outcomes = z.array(z.enum(['due', 'newer', 'deleted', 'forgotten', 'changed'] satisfies JudgedAgain[]))
+
+/** An unfinished run is gone on with for so long, in ms. */
+const KEEP_RUN_MS = 7 * 24 * 3_600_000
+/** Reading the topics, and bringing back what was read, takes less, in ms. */
+const KEEP_WATCH_MS = 3_600_000
+
+/** The steps of `gavel judge-again`. Throws `StoreSuspended` where data were lost that a recovery has to restore first. */
+export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }): JudgeAgainStore {
+  const run = (name: string) => keys.under(`judge-again:${name}`)
+  return {
+    async ask(ref, asked, now) {
+      const member = memberOf(ref)
+      const { thread, comments, sample, authors } = threadKeys(keys, member)
+      const touched = { thread, comments, sample, authors, due: keys.due, incarnation: keys.incarnation }
+      return outcomesIn(await askAgain(client, { ...touched, member, now, asked: asked.map(rowOf) }))
+    },
+    async watch(refs) {
+      await Promise.all(refs.map((ref) => client.set(keys.watched(memberOf(ref)), 1, 'PX', KEEP_WATCH_MS)))
+    },
+    async revive(thread, { asked, known, readVersion }, now) {
+      const member = memberOf(thread.ref)
+      return outcomesIn(
+        await reviveThread(client, {
+          ...threadKeys(keys, member),
+          due: keys.due,
+          incarnation: keys.incarnation,
+          watched: keys.watched(member),
+          member,
+          now,
+          keep: settings.keepTombstoneMs,
+          readVersion,
+          at: thread.post.createdAt,
+          version: thread.version,
+          fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
+          said: [...thread.comments].map(([id, comment]) => {
+            const kept = comment === null ? { json: TOMBSTONE, author: '' } : keptOf(comment)
+            return { id, rank: thread.ranks.get(id) ?? 0, ...kept }
+          }),
+          known: known.map(({ protocol, revision, seen, final }) => ({ protocol, revision, seen, final })),
+          asked: asked.map(rowOf),
+        }),
+      )
+    },
+    async begin(name, until) {
+      await client.set(run(name), until, 'PX', KEEP_RUN_MS, 'NX')
+      return Number((await client.get(run(name))) ?? until)
+    },
+    async finish(name) {
+      await client.del(run(name))
+    },
+  }
+}
+
+function rowOf({ protocol, revision, readsComments }: { protocol: string; revision: number; readsComments: boolean }) {
+  return { protocol, revision, readsComments }
+}
+
+function outcomesIn(reply: unknown): JudgedAgain[] {
+  if (reply === 'still') throw new StoreSuspended()
+  return outcomes.parse(reply)
+}
+
+/** The fields of a thread's hash; those that are null are absent. */
+function fieldsOf(thread: RememberedThread): Record<string, string | number> {
+  const { post, postOnly, rekeyed, sampledUnder, postPlace, commentPlace } = thread
+  return {
+    post: JSON.stringify(post),
+    at: post.createdAt,
+    postPlace: placeOf(postPlace),
+    v: thread.version,
+    pv: thread.postVersion,
+    n: thread.accepted,
+    stage: thread.countStage,
+    late: thread.late,
+    crowd: thread.overAuthor,
+    dels: thread.deletions,
+    ...(commentPlace === undefined ? {} : { commentPlace: placeOf(commentPlace) }),
+    ...(sampledUnder === null ? {} : { draw: sampledUnder }),
+    ...(rekeyed ? { redrawn: 1 } : {}),
+    ...(postOnly ? { solo: 1 } : {}),
+  }
+}

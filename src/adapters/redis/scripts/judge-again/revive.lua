@@ -1,0 +1,83 @@
+-- Puts a thread that was forgotten, or whose comments were, into the store again, as its messages have made it elsewhere, and
+-- makes it due for protocols that are to judge it again; returns an outcome for each, in order, or `still` if the data are not
+-- whole.
+--@include ask-again
+--@include due-now
+--@include revisions
+--@include authors
+--@key thread
+--@key comments
+--@key sample
+--@key authors
+--@key orphans
+--@key revisions
+--@key due
+--@key incarnation
+--@key watched
+--@arg member
+--@arg now               wall time, ms
+--@arg keep              how long numbers of revisions are kept, ms
+--@arg read_version      the thread's version as the caller read it; empty if there was none
+--@arg at                the post's createdAt, ms
+--@arg version           the thread's version
+--@arg fields[].name     of the thread's hash
+--@arg fields[].value
+--@arg said[].id
+--@arg said[].json
+--@arg said[].rank
+--@arg said[].author     hash; empty if it names none
+--@arg known[].protocol
+--@arg known[].revision
+--@arg known[].seen      the version that counts as seen by it
+--@arg known[].final
+--@arg asked[].protocol
+--@arg asked[].revision
+--@arg asked[].reads_comments
+if redis.call('HEXISTS', incarnation, 'lost') == 1 then return 'still' end
+local function all(outcome)
+  local outcomes = {}
+  for index = 1, #asked do outcomes[index] = outcome end
+  return outcomes
+end
+local gone, post, expired, now_version = unpack(redis.call('HMGET', thread, 'gone', 'post', 'expired', 'v'))
+if gone then return all('deleted') end
+if redis.call('DEL', watched) == 0 then return all('changed') end
+if (post and not expired) or (now_version or '') ~= read_version then return all('changed') end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  if string.match(field, '^open:') then return all('changed') end
+end
+-- Numbers that outlive the thread count as well: their verdicts may be on no topic any more.
+local last = {}
+local function note(protocol, number) last[protocol] = math.max(last[protocol] or 0, tonumber(number)) end
+local numbers = redis.call('HGETALL', revisions)
+for i = 1, #numbers, 2 do note(numbers[i], numbers[i + 1]) end
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  local protocol = string.match(field, '^rev:(.*)$')
+  if protocol then note(protocol, redis.call('HGET', thread, field)) end
+end
+for _, revision in ipairs(known) do note(revision.protocol, revision.revision) end
+local is_wanted = false
+for _, row in ipairs(asked) do is_wanted = is_wanted or last[row.protocol] == tonumber(row.revision) end
+if not is_wanted then return all('newer') end
+redis.call('DEL', thread, comments, sample, authors, orphans)
+not_due(due, member)
+for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
+local base = base_of(incarnation, tonumber(at), tonumber(now), tonumber(keep))
+if base then redis.call('HSET', thread, 'base', base) end
+local function set_revision(protocol, seen, final)
+  if last[protocol] == 0 then return end
+  redis.call('HSET', thread, 'rev:' .. protocol, last[protocol], 'seen:' .. protocol, seen, 'last:' .. protocol, final)
+end
+for protocol in pairs(last) do set_revision(protocol, version, '1') end
+for _, revision in ipairs(known) do set_revision(revision.protocol, revision.seen, revision.final) end
+for _, comment in ipairs(said) do
+  redis.call('HSET', comments, comment.id, comment.json)
+  redis.call('ZADD', sample, comment.rank, comment.id)
+  if comment.json ~= '{}' then
+    redis.call('ZADD', authors, 0, by_author(comment.author, comment.rank, comment.id))
+  end
+end
+local outcomes = {}
+for index, row in ipairs(asked) do outcomes[index] = ask_again(thread, row.protocol, row.revision, row.reads_comments) end
+due_now(thread, due, member, now)
+return outcomes

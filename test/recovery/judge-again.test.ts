@@ -1,0 +1,244 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { comments } from '../../consumers/comments.ts'
+import { topicIntake } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { threadTable } from '../../src/adapters/memory/thread-table.ts'
+import type { Verdict } from '../../src/domain/verdict.ts'
+import { router } from '../../src/engine/routes.ts'
+import type { ThreadStore } from '../../src/ports/threads.ts'
+import type { Incoming } from '../../src/ports/topic.ts'
+import { type AgainRun, judgeAgain } from '../../src/recovery/judge-again.ts'
+import type { AgainFilter, AgainPlan } from '../../src/recovery/undecided.ts'
+import { ARRIVAL, HOUR, MINUTE, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { judgeOnce, readThread } from '../contracts/stores.ts'
+import { protocolNamed } from '../support/parts.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+const NOW = T0 + 48 * HOUR
+const TOPICS = {
+  ...{ posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' },
+  ...{ verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead-letters' },
+}
+const EVERYTHING: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
+
+let topics: Map<string, Incoming[]>
+let stores: ReturnType<typeof memoryStores>
+let now: number
+let plans: AgainPlan[]
+let said: string[]
+
+beforeEach(() => {
+  topics = new Map(Object.values(TOPICS).map((topic) => [topic, []]))
+  stores = memoryStores(() => NOW)
+  now = NOW
+  plans = []
+  said = []
+})
+
+function put(topic: string, value: object): void {
+  const messages = topics.get(topic) ?? []
+  const place = { topic, partition: 0, offset: String(messages.length), key: 'k', headers: {}, timestamp: T0 }
+  topics.set(topic, [...messages, { ...place, value: Buffer.from(JSON.stringify(value)) }])
+}
+
+function verdictOn(postId: string, change: Partial<Verdict> = {}, decidedAt = T0 + HOUR): Verdict {
+  const { protocol = 'rumor', revision = 1, tenant = 'default' } = change
+  const scope = tenant === 'default' ? protocol : `${protocol}@${tenant}`
+  return aVerdict(new Date(decidedAt).toISOString(), {
+    id: `${scope}~${postId}~r${revision}`,
+    ...{ subjectId: postId, label: null, decidedBy: 'none', degraded: ['the model was away'], faults: ['model'] },
+    ...change,
+  })
+}
+
+/** A post whose verdict has no label, on the topics and, unless it is forgotten, in the store. */
+async function undecided(
+  postId: string,
+  { forgotten = false, ...change }: Partial<Verdict> & { forgotten?: boolean } = {},
+) {
+  const ref = thread(postId, change.tenant)
+  put('posts', { id: postId, tenant: ref.tenant, text: `what ${postId} says`, createdAt: new Date(T0).toISOString() })
+  put('comments', { id: 'c', postId, tenant: ref.tenant, text: 'so', createdAt: new Date(T0 + MINUTE).toISOString() })
+  put('verdicts', verdictOn(postId, change))
+  if (forgotten) return
+  await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+  await judgeOnce({ ...stores, pass: async () => {}, close: async () => {} }, ref, {
+    protocol: change.protocol ?? 'rumor',
+  })
+}
+
+function staging() {
+  const table = threadTable()
+  const { threads } = memoryStores(() => NOW, table)
+  const shared = { threads, rules: RULES, clock: () => NOW }
+  const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
+  const routes = router([protocolNamed('rumor')], {}, () => 0)
+  const erase: (ref: ReturnType<typeof thread>) => ReturnType<ThreadStore['deletePost']> = (ref) =>
+    threads.deletePost(ref, retractionOf(ref))
+  return {
+    intakes: new Map([
+      ['posts', topicIntake(posts({ ...shared, routes, checkpoints, erase }))],
+      ['comments', topicIntake(comments({ ...shared, erase: async () => {} }))],
+    ]),
+    remembered(ref: ReturnType<typeof thread>) {
+      const found = table.find(ref)
+      return found === null || found.post === null ? null : { ...found, post: found.post, postOnly: false }
+    },
+  }
+}
+
+function runOf(filter: Partial<AgainFilter> = {}, change: Partial<AgainRun> = {}): AgainRun {
+  return {
+    topics: TOPICS,
+    history: {
+      rangesOf: async (topic) => new Map([[0, { from: 0n, to: BigInt(topics.get(topic)?.length ?? 0) }]]),
+      async read(topic, _, take) {
+        const messages = topics.get(topic) ?? []
+        if (messages.length > 0) await take(messages)
+      },
+    },
+    protocols: [protocolNamed('rumor', { subject: 'thread' }), protocolNamed('hate', { subject: 'post' })],
+    clock: () => now,
+    threads: stores.threads,
+    store: stores.judgeAgain,
+    staging,
+    settings: { limits: { maxBytes: 1 << 20, maxAheadMs: MINUTE } },
+    dryRun: false,
+    signal: new AbortController().signal,
+    told: () => {},
+    say: (line) => void said.push(line),
+    filter: { ...EVERYTHING, ...filter },
+    rate: 1e6,
+    planned: (plan) => void plans.push(plan),
+    progress: () => {},
+    ...change,
+  }
+}
+const due = async () => (await stores.threads.due(0, 100)).map(({ postId }) => postId).sort()
+
+describe('judging again', () => {
+  it('asks for the last verdicts without a label, and for nothing that has one, was deleted, or is off', async () => {
+    await undecided('a')
+    await undecided('b')
+    await undecided('c')
+    put('verdicts', verdictOn('b', { label: 'rumor', decidedBy: 'judge', revision: 2 }))
+    put('verdicts', verdictOn('c', { decidedBy: 'deleted', degraded: ['deleted'], revision: 2 }))
+    put('verdicts', verdictOn('c', { protocol: 'hate' }))
+    put('verdicts', verdictOn('d', { protocol: 'gone' }))
+    // A protocol of scores: no label is no failure.
+    put('verdicts', verdictOn('e', { protocol: 'hate', decidedBy: 'scores' }))
+    const { outcomes, plan } = await judgeAgain(runOf())
+    expect(outcomes).toEqual({ due: 1 })
+    expect(plan).toMatchObject({ subjects: 1, verdicts: 1, off: 1 })
+    expect(await due()).toEqual(['a'])
+  })
+
+  it('changes nothing in a dry run, and prices by what was decided', async () => {
+    await undecided('a')
+    await undecided('b', { forgotten: true, degraded: ['no budget', 'the model was away'] })
+    await undecided('h', { protocol: 'hate' })
+    const usage = { ...verdictOn('x').usage, costUsd: 0.5 }
+    put('verdicts', verdictOn('x', { label: 'rumor', decidedBy: 'judge', usage }))
+    put(
+      'verdicts',
+      verdictOn('y', { label: null, decidedBy: 'deleted', degraded: ['deleted'], usage: { ...usage, costUsd: 9 } }),
+    )
+    const { plan, outcomes } = await judgeAgain(runOf({}, { dryRun: true }))
+    expect(outcomes).toEqual({})
+    expect(plan.byProtocol).toEqual([
+      { protocol: 'hate', verdicts: 1, costUsd: null },
+      { protocol: 'rumor', verdicts: 2, costUsd: 1 },
+    ])
+    expect(plan.byReason).toEqual([
+      { reason: 'the model was away', verdicts: 3 },
+      { reason: 'no budget', verdicts: 1 },
+    ])
+    expect(await due()).toEqual([])
+    expect(await stores.judgeAgain.begin('any', 7)).toBe(7)
+  })
+
+  it.each<[string, Partial<AgainFilter>, string[]]>([
+    ['a protocol', { protocol: 'hate' }, ['h']],
+    ['a tenant', { tenant: 'other' }, ['t']],
+    ['a fault', { fault: 'evidence' }, ['e']],
+    ['a part of a reason, in any case', { reason: 'SPENT' }, ['e']],
+    ['a beginning', { since: T0 + 2 * HOUR }, ['l']],
+    ['an end', { until: T0 + 90 * MINUTE, protocol: 'rumor', tenant: 'default', fault: 'model' }, ['a']],
+    ['a protocol that nobody has', { protocol: '__proto__' }, []],
+  ])('goes by %s', async (_, filter, wanted) => {
+    await undecided('a')
+    await undecided('h', { protocol: 'hate' })
+    await undecided('t', { tenant: 'other' })
+    await undecided('e', { faults: ['evidence'], degraded: ['it was Spent'] })
+    await undecided('l', { timing: verdictOn('l', {}, T0 + 3 * HOUR).timing })
+    await judgeAgain(runOf(filter))
+    expect(await due()).toEqual(wanted)
+  })
+
+  it('brings back from the topics what the store has forgotten, with its comments, and says what is nowhere', async () => {
+    await undecided('kept')
+    await undecided('old', { forgotten: true, revision: 4 })
+    put('verdicts', verdictOn('nowhere'))
+    await undecided('deleted', { forgotten: true })
+    put('posts', { id: 'deleted', deleted: true, createdAt: new Date(T0).toISOString() })
+    const { outcomes } = await judgeAgain(runOf())
+    expect(outcomes).toEqual({ due: 2, gone: 2 })
+    expect(await due()).toEqual(['kept', 'old'])
+    const back = await readThread({ ...stores, pass: async () => {}, close: async () => {} }, thread('old'))
+    expect(back.comments.map(({ id }) => id)).toEqual(['c'])
+    expect(back.revisions.get('rumor')).toMatchObject({ revision: 4, seen: -1 })
+  })
+
+  it('goes on after it was stopped, and leaves out what was decided since it began, without a label or with one', async () => {
+    for (const id of ['a', 'b', 'c']) await undecided(id)
+    const stop = new AbortController()
+    const ask: typeof stores.judgeAgain.ask = async (...given) => {
+      const outcomes = await stores.judgeAgain.ask(...given)
+      stop.abort()
+      return outcomes
+    }
+    const first = runOf({}, { signal: stop.signal, store: { ...stores.judgeAgain, ask } })
+    await expect(judgeAgain(first)).rejects.toThrow()
+    expect(await due()).toHaveLength(1)
+    const [judged = ''] = await due()
+    await judgeOnce({ ...stores, pass: async () => {}, close: async () => {} }, thread(judged), {})
+    now += HOUR
+    put('verdicts', verdictOn(judged, { revision: 2 }, now - MINUTE))
+    let isContinued = false
+    const planned: AgainRun['planned'] = (_, since) => {
+      isContinued = since.isContinued
+    }
+    expect((await judgeAgain(runOf({}, { planned }))).outcomes).toEqual({ due: 2 })
+    expect(isContinued).toBe(true)
+    expect(await due()).toEqual(['a', 'b', 'c'].filter((id) => id !== judged))
+    // That run has ended: the next one is a new one.
+    expect((await judgeAgain(runOf({}, { dryRun: true }))).plan.verdicts).toBe(3)
+  })
+
+  it('waits while many threads are due: live ones go first', async () => {
+    await undecided('a')
+    const counts = [500, 300, 10]
+    const threads = { ...stores.threads, countDue: async () => counts.shift() ?? 0 }
+    await judgeAgain(runOf({}, { threads }))
+    expect(counts).toEqual([])
+    expect(said).toEqual(['500 subjects are due: waiting until at most 200 are …'])
+  })
+
+  it('tries again for a thread that changes while its messages are read, and at last says so', async () => {
+    await undecided('a', { forgotten: true })
+    let watched = 0
+    const watch = async () => {
+      watched++
+    }
+    const revive: typeof stores.judgeAgain.revive = async (...given) =>
+      watched < 2 ? ['changed'] : stores.judgeAgain.revive(...given)
+    expect((await judgeAgain(runOf({}, { store: { ...stores.judgeAgain, watch, revive } }))).outcomes).toEqual({
+      due: 1,
+    })
+    await undecided('b', { forgotten: true })
+    const never: typeof stores.judgeAgain.revive = async () => ['changed']
+    const run = runOf({ since: null, tenant: 'default' }, { store: { ...stores.judgeAgain, revive: never } })
+    expect((await judgeAgain(run)).outcomes).toEqual({ due: 1, changed: 1 })
+  })
+})
