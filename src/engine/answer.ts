@@ -105,6 +105,7 @@ export function answerer(deps: {
       mayAsk,
       protocol,
       subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+      author: authorOf(record),
       caseId,
       askId: `${caseId}/${run}/${key}`,
       attempt: attempt.number,
@@ -217,4 +218,10 @@ function journalEntryOf(
     ...(shown === undefined ? {} : { shown: [...shown] }),
     ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
   }
+}
+
+/** The author of the post that is judged, where the protocol's subject has one. */
+function authorOf({ subject }: CaseRecord): string | undefined {
+  const { post } = (subject ?? {}) as { post?: { author?: unknown } }
+  return typeof post?.author === 'string' ? post.author : undefined
 }

@@ -27,6 +27,8 @@ export interface CallContext {
 export interface AskContext extends Omit<CallContext, 'tenant' | 'others'> {
   /** The subject whose content the question quotes. */
   readonly subject: ThreadRef
+  /** Who posted it, if that is said. */
+  readonly author?: string | undefined
   /** False if every question must reach a model, as in the papers. */
   readonly remember: boolean
 }

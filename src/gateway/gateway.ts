@@ -102,8 +102,9 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       await context.mayAsk?.()
       await calls.checkRoom(ask, model, messages, { ...context, tenant: subject.tenant, others: false })
     }
+    const author = context.author === undefined ? `post ${subject.postId}` : `by ${context.author}`
     await mayFetch()
-    return withImages(messages, images, { askId, tenant: subject.tenant, signal, mayFetch })
+    return withImages(messages, images, { askId, tenant: subject.tenant, author, signal, mayFetch })
   }
 
   async function settle(ask: Ask, context: AskContext): Promise<Settled> {

@@ -11,7 +11,7 @@ export interface ImageCacheSettings {
    * nothing more is fetched while those of asks that are being asked leave no room for it.
    */
   readonly maxBytes: number
-  /** Most fetches at a time, of all tenants; one tenant has half of them. */
+  /** Most fetches at a time, of all tenants; one tenant has half of them, and one of its authors half of that. */
   readonly fetches: number
   /** Longest image, in bytes. */
   readonly longest: number
@@ -21,6 +21,8 @@ export interface ImageCacheSettings {
 export interface ImageOwner {
   readonly askId: string
   readonly tenant: string
+  /** Who posted it, or where that is not said, the post. */
+  readonly author: string
   readonly signal: AbortSignal
   /** Rejects if the ask may not be asked now. Called again before a fetch that had to wait. */
   readonly mayFetch: () => Promise<void>
@@ -29,7 +31,8 @@ export interface ImageOwner {
 /**
  * The images of asks that have not ended: a deferred ask that is tried again finds its fetched images, in this process.
  * Each ask has its own: no ask is shown what another's URL returned earlier, or can tell that it was fetched. Slow hosts
- * hold up fetches alone, and of other tenants not half.
+ * hold up fetches alone, of other tenants not half, and of other authors of the tenant not half of its own. Hosts themselves
+ * have no bound: a platform's images may all be at one, and who means harm has many.
  */
 export interface ImageCache {
   /** Throws a `RetryLaterError`, at no attempt's cost, while fetches or images that wait leave no room. */
@@ -49,7 +52,8 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   let bytes = 0
   let arriving = 0
   const each = Math.ceil(settings.fetches / 2)
-  const fetches = fairSlots({ all: settings.fetches, each })
+  const ofPart = Math.ceil(each / 2)
+  const fetches = fairSlots({ all: settings.fetches, each, ofPart })
   const longest = Math.ceil((settings.longest * 4) / 3)
 
   function forget(askId: string): void {
@@ -75,7 +79,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   }
 
   return {
-    async load(url, { askId, tenant, signal, mayFetch }) {
+    async load(url, { askId, tenant, author, signal, mayFetch }) {
       // A data URL needs no fetch, and is stored with the case anyway.
       if (/^data:/i.test(url)) return loadImage(url, signal)
       evict()
@@ -84,9 +88,12 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
       byAsk.set(askId, own)
       const known = own.images.get(url)
       if (known !== undefined) return known
-      if (fetches.waiting(tenant) >= each)
+      const whose = { name: tenant, part: author }
+      const waiting = fetches.waiting(whose)
+      // Who waits here holds a place of the stage's workers.
+      if (waiting.ofPart >= ofPart || waiting.ofName >= settings.fetches)
         throw deferred('as many images as may be fetched at a time are being fetched')
-      return fetches.run(tenant, signal, async (waited) => {
+      return fetches.run(whose, signal, async (waited) => {
         if (waited) await mayFetch()
         if (!hasRoom(askId)) throw deferred('images of other asks take all of images.keepBytes')
         arriving += longest

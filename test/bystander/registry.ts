@@ -77,3 +77,87 @@ export const ANSWERS: readonly WorstCase[] = [
   { name: 'comments', make: repeated('{/*') },
   { name: 'thoughts', make: repeated('<think>') },
 ]
+
+const filled =
+  (before: string, piece: string, after = '') =>
+  (characters: number) =>
+    `${before}${repeated(piece)(Math.max(0, characters - before.length - after.length))}${after}`
+
+/** Addresses of images. */
+export const HOSTS: readonly WorstCase[] = [
+  { name: 'a host of many labels', make: filled('https://', 'a.') },
+  { name: 'a host of one label', make: filled('https://', 'a') },
+  { name: 'a host in another script', make: filled('https://', 'ä.') },
+  { name: 'a host that folds to more', make: filled('https://', '\ufdfa') },
+  { name: 'a host of escapes', make: filled('https://', '%61') },
+  { name: 'marks in a host', make: filled('https://a', MARKS) },
+  { name: 'an address in brackets', make: filled('https://[', '0:') },
+  { name: 'numbers for a host', make: filled('https://', '0.') },
+  { name: 'a path that goes up', make: filled('https://a.example/', '../') },
+  { name: 'credentials', make: filled('https://', 'a:', '@a.example/') },
+  { name: 'line ends in an address', make: filled('https://a.example/', '\n\t') },
+]
+
+/** Images that are in their message. */
+export const IMAGES: readonly WorstCase[] = [
+  { name: 'base64', make: filled('data:image/png;base64,', 'AAAA') },
+  { name: 'what is no base64', make: filled('data:image/png;base64,', '!?') },
+  { name: 'padding', make: filled('data:image/png;base64,', '=') },
+  { name: 'parameters', make: filled('data:image/png', ';base64') },
+  { name: 'no comma', make: filled('data:', 'a') },
+  { name: 'beginnings of a PNG', make: filled('data:image/png;base64,', 'iVBORw0KGgoA') },
+  { name: 'ends of a PNG that are none', make: filled('data:image/png;base64,iVBORw0KGgoA', 'SUVORK5C') },
+]
+
+/** What stands on a topic in the place of a message. */
+export const MESSAGES: readonly WorstCase[] = [
+  { name: 'lists in lists', make: (characters) => '['.repeat(characters / 2) + ']'.repeat(characters / 2) },
+  { name: 'objects in objects', make: filled('', '{"a":') },
+  { name: 'a list of lists', make: filled('[', '[],', '[]]') },
+  { name: 'many fields', make: (characters) => `{${numbered(characters, (nth) => `"a${nth}":0`)}}` },
+  { name: 'one field many times', make: filled('{', '"id":"a",', '"id":"a"}') },
+  { name: 'media that are none', make: filled('{"id":"a","createdAt":"2026-01-01T00:00:00Z","media":[', '0,', '0]}') },
+  {
+    name: 'media without anything',
+    make: filled('{"id":"a","createdAt":"2026-01-01T00:00:00Z","media":[', '{},', '{}]}'),
+  },
+  { name: 'a long number', make: filled('{"id":', '9', '}') },
+  { name: 'a long fraction', make: filled('{"id":0.', '9', 'e308}') },
+  { name: 'escapes', make: filled('{"id":"', '\\u0000', '"}') },
+  { name: 'a long id', make: filled('{"id":"', 'a', '"}') },
+  { name: 'a long time', make: filled('{"id":"a","text":"a","createdAt":"2026-01-01T00:00:00.', '0', 'Z"}') },
+  { name: 'quotes', make: filled('', '"') },
+  { name: 'white space before nothing', make: filled('', ' ') },
+]
+
+function numbered(characters: number, make: (nth: number) => string): string {
+  const made: string[] = []
+  for (let [nth, length] = [0, 0]; length < characters; nth++) {
+    const one = make(nth)
+    made.push(one)
+    length += one.length + 1
+  }
+  return made.join(',')
+}
+
+/** Files of settings, from whoever may write them. */
+export const SETTINGS: readonly WorstCase[] = [
+  { name: 'settings in a list of lists', make: filled('limits: [', '[],', '[]]\n') },
+  {
+    name: 'settings that nobody knows',
+    make: (characters) => numbered(characters, (nth) => `a${nth}: 0\n`).replaceAll(',', ''),
+  },
+  { name: 'a long name', make: filled('', 'a', ': 0\n') },
+  { name: 'aliases', make: filled('limits: {a: &a [0], b: [', '*a,', '*a]}\n') },
+  { name: 'anchors', make: (characters) => `limits: [${numbered(characters, (nth) => `&a${nth} 0`)}]\n` },
+  { name: 'comments', make: filled('', '# a\n') },
+  { name: 'a long text', make: filled('openai: {baseUrl: "', 'a', '"}\n') },
+  { name: 'escapes in a text', make: filled('openai: {baseUrl: "', '\\x41', '"}\n') },
+  { name: 'tags', make: filled('limits: [', '!!str a,', 'a]\n') },
+  { name: 'indents', make: (characters) => indented(Math.floor(Math.sqrt(2 * characters))) },
+]
+
+/** So many lines, each below the one before. */
+function indented(lines: number): string {
+  return Array.from({ length: lines }, (_, nth) => `${' '.repeat(nth)}a:\n`).join('')
+}

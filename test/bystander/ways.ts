@@ -1,21 +1,29 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
+import { loadSettings } from '../../config/load.ts'
 import { readMessage } from '../../consumers/read-message.ts'
+import { imageLoader } from '../../src/adapters/images.ts'
 import { cut } from '../../src/domain/cut.ts'
+import { entryOf } from '../../src/domain/entry-of.ts'
 import { describeError } from '../../src/domain/error-line.ts'
 import { fences } from '../../src/domain/fence.ts'
-import { commentMessage } from '../../src/domain/messages.ts'
+import { commentMessage, postMessage } from '../../src/domain/messages.ts'
 import { neutralized } from '../../src/domain/neutralized.ts'
 import { printable } from '../../src/domain/printable.ts'
+import { samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { Comment } from '../../src/domain/thread.ts'
 import { fitted } from '../../src/domain/transcript.ts'
 import { readAnswer } from '../../src/gateway/read-answer.ts'
 import { nearDuplicates, readingOf, textKey } from '../../src/library/same-text.ts'
 import { contentId } from '../../src/ports/library.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
-import { ANSWERS, ORDINARY, TEXTS, type WorstCase } from './registry.ts'
+import { ANSWERS, HOSTS, IMAGES, MESSAGES, ORDINARY, SETTINGS, TEXTS, type WorstCase } from './registry.ts'
 
 const saidBy = (texts: readonly string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
 const answer = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
+const FOLDER = mkdtempSync(join(tmpdir(), 'gavel-bystander-'))
 const limits = { maxBytes: 2 ** 22, maxAheadMs: 1 }
 
 /** Every way on which a stranger's text is read, and the most work for a character of it. */
@@ -51,3 +59,49 @@ export const WAYS: readonly { name: string; most: number; read: (text: string) =
 ]
 
 export const ALL: readonly WorstCase[] = [...ORDINARY, ...TEXTS, ...ANSWERS]
+
+const loader = imageLoader({ maxBytes: 2 ** 20, timeoutMs: 1, maxRedirects: 0, lookup: async () => [] })
+const load = (url: string) => void loader(url, AbortSignal.abort()).catch(() => undefined)
+const told = (name: string) =>
+  JSON.stringify({ id: 'i', postId: 'p', createdAt: '2026-01-01T00:00:00Z', text: 't', author: name })
+const taken = <Message extends Parameters<typeof readMessage>[1]>(json: string, schema: Message) =>
+  readMessage(
+    { topic: 'any', partition: 0, offset: '0', key: null, headers: {}, value: Buffer.from(json), timestamp: 0 },
+    schema,
+    limits,
+    0,
+  )
+
+/** Ways that other things than texts go, with theirs. */
+export const OTHER_WAYS: readonly {
+  name: string
+  most: number
+  cases: readonly WorstCase[]
+  read: (text: string) => unknown
+}[] = [
+  { name: 'an address of an image', most: 5, cases: HOSTS, read: load },
+  { name: 'an image in its message', most: 2, cases: IMAGES, read: load },
+  { name: 'a post', most: 40, cases: MESSAGES, read: (json) => taken(json, postMessage) },
+  { name: 'a comment', most: 40, cases: MESSAGES, read: (json) => taken(json, commentMessage) },
+  { name: 'an author', most: 2, cases: [...ORDINARY, ...TEXTS], read: (name) => taken(told(name), commentMessage) },
+  {
+    name: 'an id',
+    most: 3,
+    cases: [...ORDINARY, ...TEXTS],
+    read: (id) => [printable(id, 80), samplingRanks('key')('p', id), entryOf({}, id)],
+  },
+  {
+    name: 'a file of settings',
+    most: 20,
+    cases: SETTINGS,
+    read(yaml) {
+      const file = join(FOLDER, 'settings.yaml')
+      writeFileSync(file, yaml)
+      try {
+        return loadSettings({}, file)
+      } catch (error) {
+        return describeError(error)
+      }
+    },
+  },
+]

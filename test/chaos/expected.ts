@@ -39,6 +39,7 @@ interface Message {
   readonly tenant?: string
   readonly lang?: string
   readonly text?: string
+  readonly author?: string
   readonly createdAt: string
   readonly deleted?: true
 }
@@ -50,6 +51,8 @@ interface Thread {
   gone: boolean
   readonly comments: Map<string, string | null>
   readonly unsure: Set<string>
+  /** Who said each comment. */
+  readonly authors: Map<string, string>
   readonly at: number
   /** When it may last have begun anew, without the comments from before, and what it had said until then. */
   begunAnew: number
@@ -136,10 +139,11 @@ export function expectedOf(
   })
 
   const subjects = new Map<string, ExpectedSubject>()
-  for (const [name, { lang, text, gone, comments: all, unsure, said, at }] of threads) {
+  for (const [name, { lang, text, gone, comments: all, authors, unsure, said, at }] of threads) {
     if (lang === RULES.unrouted) continue
+    for (const id of leftOutWith(all, authors)) unsure.add(id)
     const kept = new Map([...all].flatMap(([id, words]): [string, string][] => (words === null ? [] : [[id, words]])))
-    const protocols = lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
+    const protocols = lang === RULES.pictured ? ['safety'] : lang === RULES.hateful ? ['rumor', 'hate'] : ['rumor']
     const capped = all.size > RULES.maxComments
     const shrunk = [...all.values()].includes(null)
     subjects.set(name, { protocols, gone, shrunk, text: text ?? '', comments: kept, capped, unsure, said, at })
@@ -164,6 +168,16 @@ export function expectedOf(
   }
 }
 
+/** Comments of authors who took back so many others that a case may have left these out. */
+function leftOutWith(comments: ReadonlyMap<string, string | null>, authors: ReadonlyMap<string, string>): string[] {
+  const back = new Map<string, number>()
+  for (const [id, author] of authors) if (comments.get(id) === null) back.set(author, (back.get(author) ?? 0) + 1)
+  return [...authors].flatMap(([id, author]) => ((back.get(author) ?? 0) > MOST_TAKEN_BACK ? [id] : []))
+}
+
+/** Of an open case. */
+const MOST_TAKEN_BACK = 3
+
 const nameOf = (tenant: string | undefined, id: string) => `${tenant ?? 'default'}:${id}`
 
 function takePost(
@@ -182,6 +196,7 @@ function takePost(
       gone: deleted === true,
       comments: new Map(),
       unsure: new Set(),
+      authors: new Map(),
       at,
       begunAnew: 0,
       said: new Set(),
@@ -201,7 +216,7 @@ function takePost(
 
 function takeComment(
   thread: Thread,
-  { id, text: said = '', createdAt, deleted }: Message,
+  { id, text: said = '', author, createdAt, deleted }: Message,
   given: string | undefined,
 ): string {
   const text = said.toWellFormed()
@@ -214,6 +229,7 @@ function takeComment(
   if (thread.gone) return 'deleted'
   if (thread.lang === RULES.unrouted) return 'unrouted'
   const known = thread.comments.get(id)
+  if (author !== undefined) thread.authors.set(id, author)
   if (deleted === true) {
     thread.comments.set(id, null)
     return known === null ? 'duplicate' : 'deleted'

@@ -6,7 +6,18 @@ import type { Understudy } from '../../src/tools/understudy/server.ts'
 import { dice } from './dice.ts'
 import type { Worker } from './fleet.ts'
 import type { Fault, Kind } from './plan.ts'
-import { afterwards, hostile, type Known, outOfTime, type Sent, unsaid } from './stream.ts'
+import {
+  afterwards,
+  backedPost,
+  hostile,
+  type Known,
+  outOfTime,
+  type Sent,
+  silentImages,
+  takenBack,
+  unsaid,
+  worstTexts,
+} from './stream.ts'
 
 /** What faults are done to, and what they wait for. */
 export interface World {
@@ -47,6 +58,8 @@ export interface World {
   /** Resolves when so many more verdicts stand on the topic, or the time is over. */
   verdicts(more: number, withinMs: number): Promise<void>
   verdictCount(): Promise<number>
+  /** Calls that have come to the model so far. */
+  callCount(): number
   until(yes: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean>
   /** Sum of the offsets that the group has committed. */
   committed(): Promise<number>
@@ -322,6 +335,49 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     }
   },
 
+  async 'worst-texts'(world, _, { amount }) {
+    const at = world.posts().at(-1)?.createdAt ?? 0
+    await world.say(worstTexts(dice(amount, 'worst'), 910_000 + 100 * amount, 12, at))
+    await world.verdicts(20, 8_000)
+    return { shadows: [], note: 'twelve threads of worst texts by worst names' }
+  },
+
+  // Others' calls go on meanwhile.
+  async 'silent-hosts'(world, _, { amount }) {
+    const at = world.posts().at(-1)?.createdAt ?? 0
+    await world.say(silentImages(920_000 + 100 * amount, 10, at))
+    await sleep(2_000)
+    await world.produce(60)
+    const before = world.callCount()
+    await world.calls(CALLS_BESIDE, 15_000)
+    const calls = world.callCount() - before
+    if (calls < CALLS_BESIDE)
+      world.breach(`silent-hosts: ${calls} calls of others within 15 s while images were awaited`)
+    return { shadows: [], note: `27 images at silent hosts; ${calls} calls meanwhile` }
+  },
+
+  // Four accounts comment on two posts, and take back one comment after the other while their cases are open.
+  async 'take-back'(world, _, { amount }) {
+    const from = Date.now()
+    const at = world.posts().at(-1)?.createdAt ?? 0
+    const numbers = [930_000 + 10 * amount, 930_001 + 10 * amount]
+    world.understudy.behave({ latencyMs: HELD_UP_MS })
+    try {
+      for (const number of numbers) await world.say(backedPost(dice(number, 'backed'), number, at, COMMENTS_BACKED))
+      await world.calls(10, 8_000)
+      for (let nth = 0; nth < COMMENTS_BACKED - 2; nth++) {
+        await world.say(numbers.map((number) => takenBack(number, nth, at)))
+        await sleep(500)
+      }
+    } finally {
+      world.understudy.behave({ latencyMs: world.latencyMs })
+    }
+    return {
+      shadows: [during(from).shadows].flat(),
+      note: `${2 * (COMMENTS_BACKED - 2)} comments taken back one by one`,
+    }
+  },
+
   /**
    * Redis forgets its scripts, has no memory left for a while, and loses its last seconds, as by a replica that was behind; then
    * `gavel recover`, while messages and deletions go on. Calls of what was lost are made again, and nothing else.
@@ -419,6 +475,11 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
 const LOOKED_FOR_MS = 4_000
 /** Kafka's number for a topic among its resources. */
 const TOPIC = 2
+/** Calls that come soon where nothing holds them up. */
+const CALLS_BESIDE = 30
+const COMMENTS_BACKED = 18
+/** A debate is still going on when the next comment is taken back, ms. */
+const HELD_UP_MS = 1_000
 /** Longer than calls take as a rule, shorter than their time-out. */
 const SLOW_MS = 5_000
 /** Messages that may be committed although intake is paused: batches that were under way. */

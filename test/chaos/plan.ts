@@ -24,6 +24,9 @@ export const KINDS = [
   'change',
   'semantics',
   'hostile',
+  'worst-texts',
+  'silent-hosts',
+  'take-back',
   'loss',
   'forgotten',
 ] as const
@@ -33,6 +36,7 @@ export type Kind = (typeof KINDS)[number]
 const ALWAYS: readonly Kind[] = [
   ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
   ...(['expiry', 'change', 'semantics', 'hostile', 'loss', 'forgotten'] as const),
+  ...(['worst-texts', 'silent-hosts', 'take-back'] as const),
 ]
 
 export interface Fault {

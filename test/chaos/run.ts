@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -131,6 +133,8 @@ async function rehearse(
   later(() => understudy.close())
   const redisAt = (redis.settings.REDIS_URL ?? '').replace('redis://', '')
   const modelAt = new URL(understudy.settings.OPENAI_BASE_URL).host
+  const names = await silentNameServer()
+  later(() => names.close())
   const asked: Asked[] = []
   const deaths: Death[] = []
   const configure = (changes: Readonly<Record<string, unknown>>) =>
@@ -165,6 +169,7 @@ async function rehearse(
       OPENAI_BASE_URL: `http://${ways.model.address}/v1`,
       OPENAI_API_KEY: 'understudy',
       GAVEL_LIBRARY_PATH: join(folder, 'library'),
+      CHAOS_NAMES: names.address,
     }
     const worker = workerOf({ name, roles, ways, project, folder, environment, died: (death) => deaths.push(death) })
     later(() => worker.end('SIGKILL'))
@@ -239,6 +244,7 @@ async function rehearse(
     },
     forgetGroup: async () => void (await admin.deleteGroups([GROUP])),
     verdictCount: () => ends('verdicts'),
+    callCount,
     async save() {
       const copy = join(folder, 'redis-copy')
       rmSync(copy, { recursive: true, force: true })
@@ -364,6 +370,14 @@ async function rehearse(
   return result
 }
 
+/** A name server that takes every question and answers none. */
+async function silentNameServer() {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { address: `127.0.0.1:${socket.address().port}`, close: async () => void socket.close() }
+}
+
 /** What the service is told; the rest is as it ships. */
 const SETTINGS = {
   kafka: { topicPrefix: PREFIX, group: GROUP, compression: 'gzip', maxBytesPerPartition: 8_192, fetchBytes: 2_048 },
@@ -378,11 +392,17 @@ const SETTINGS = {
   checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
   clock: { idleAfter: '5s', atEnd: 'finish' },
   cases: { maxOpen: 48, pressedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
-  stages: { default: { attempts: 8 } },
+  stages: { default: { attempts: 8 }, describe: { attempts: 2, concurrency: 64, backoff: '500ms' } },
   http: { port: 0 },
   drain: `${DRAIN_MS}ms`,
-  protocols: { safety: { enabled: false }, hate: { show: 'criteria', rounds: 1 } },
-  routes: { rumor: [{ langs: ['und', RULES.hateful] }], hate: [{ langs: [RULES.hateful] }] },
+  // Without precedents, which take a library.
+  protocols: { safety: { retrieval: false, rounds: 1 }, hate: { show: 'criteria', rounds: 1 } },
+  routes: {
+    rumor: [{ langs: ['und', RULES.hateful] }],
+    hate: [{ langs: [RULES.hateful] }],
+    safety: [{ langs: [RULES.pictured] }],
+  },
+  images: { timeout: '2s', fetches: 4 },
 }
 
 interface Producing {

@@ -1,3 +1,4 @@
+import { TEXTS } from '../bystander/registry.ts'
 import { markOf } from './asked.ts'
 import { type Dice, dice } from './dice.ts'
 
@@ -28,6 +29,8 @@ export const RULES = {
   unrouted: 'xx',
   /** Posts in this language are judged by hate as well. */
   hateful: 'en',
+  /** Posts in this language have images, and are judged by safety alone. */
+  pictured: 'pl',
   otherTenant: 'harbour',
   /** A thread is forgotten so long after its last word, ms. */
   keepAfterFinal: 8_000,
@@ -160,7 +163,7 @@ function malformed(lots: Dice, number: number): Sent {
     ['not-json', Buffer.from(`{"id":"${id}", "text"`)],
     ['not-json', Buffer.from([0xff, 0xfe, number % 256])],
     ['invalid', json({ ...whole, createdAt: 'yesterday' })],
-    ['invalid', json({ ...whole, id: 7 })],
+    ['invalid', json({ ...whole, id: [7] })],
     ['invalid', null],
     ['too-large', json({ ...whole, text: 'long '.repeat(RULES.maxMessageBytes / 4) })],
     ['future', json({ ...whole, createdAt: '2100-01-01T00:00:00Z' })],
@@ -222,6 +225,63 @@ export function hostile(lots: Dice, number: number, posts: readonly Known[], doo
     { topic: 'posts', key: own, value: json({ id: own, tenant, lang, createdAt: iso(createdAt), deleted: true }) },
   ])
   return [...early, ...flood, late, ...said, ...deleted]
+}
+
+/** Posts and comments of the registry's worst texts, as long as a message may be; authors have worst names. */
+export function worstTexts(lots: Dice, number: number, count: number, createdAt: number): Sent[] {
+  return Array.from({ length: count }, (_, nth): Sent[] => {
+    const id = `worst-${number + nth}`
+    const text = () => `They say so. ${markOf(id)} ${lots.pick(TEXTS).make(WORST_CHARS)}`
+    const said = Array.from({ length: 6 }, (_, at): Sent => {
+      const author = `${at} ${lots.pick(TEXTS).make(60)}`
+      const times = { createdAt: iso(createdAt + MINUTE + at) }
+      return {
+        topic: 'comments',
+        key: id,
+        value: json({ id: `${id}-c${at}`, postId: id, text: text(), author, ...times }),
+      }
+    })
+    return [{ topic: 'posts', key: id, value: json({ id, text: text(), createdAt: iso(createdAt) }) }, ...said]
+  }).flat()
+}
+
+/** Half characters take six bytes of a message each. */
+const WORST_CHARS = Math.floor(RULES.maxMessageBytes / 6) - 600
+
+/** Posts with images at hosts whose names nobody tells, and of the same tenant one with an image of its own. */
+export function silentImages(number: number, count: number, createdAt: number): Sent[] {
+  return Array.from({ length: count }, (_, nth): Sent => {
+    const id = `pictured-${number + nth}`
+    const at = (image: number) => `https://silent-${number}-${nth}-${image}.example/a.png`
+    const media =
+      nth === 0 ? [{ kind: 'image', url: PIXEL }] : [0, 1, 2].map((one) => ({ kind: 'image', url: at(one) }))
+    const said = { id, lang: RULES.pictured, text: `Look at this. ${markOf(id)}`, createdAt: iso(createdAt), media }
+    return { topic: 'posts', key: id, value: json(said) }
+  })
+}
+
+const PIXEL =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+/** A post on which a few accounts comment… */
+export function backedPost(lots: Dice, number: number, createdAt: number, comments: number): Sent[] {
+  const id = `backed-${number}`
+  const text = `The ${lots.pick(PLACES)} ${lots.pick(EVENTS)}, they say. ${markOf(id)}`
+  return [
+    { topic: 'posts', key: id, value: json({ id, text, createdAt: iso(createdAt) }) },
+    ...Array.from({ length: comments }, (_, nth): Sent => {
+      const said = { id: `${id}-c${nth}`, postId: id, text: `${lots.pick(SAID)}. ${nth} ${markOf(id)}` }
+      const by = { author: `backer-${number}-${nth % 4}`, createdAt: iso(createdAt + MINUTE + nth) }
+      return { topic: 'comments', key: id, value: json({ ...said, ...by }) }
+    }),
+  ]
+}
+
+/** …and take it back. */
+export function takenBack(number: number, nth: number, createdAt: number): Sent {
+  const id = `backed-${number}`
+  const gone = { id: `${id}-c${nth}`, postId: id, text: '', createdAt: iso(createdAt + MINUTE + nth), deleted: true }
+  return { topic: 'comments', key: id, value: json(gone) }
 }
 
 /** What nobody can read, under times at which no clock ever was. */

@@ -19,16 +19,17 @@ import { GATEWAY, memoryParts } from '../support/parts.ts'
 const certificates = makeCertificates()
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n words \0\0\0\0IEND\xae\x42\x60\x82', 'latin1')
 const fetched: string[] = []
-/** Fetches at the same time, and the most there were. */
-const open = { now: 0, most: 0 }
+/** Fetches of this test at the same time, and the most there were. */
+let open = { now: 0, most: 0 }
 let slowMs = 0
 const server = createServer(
   certificates === null ? {} : { key: readFileSync(certificates.key), cert: readFileSync(certificates.cert) },
   (request, response) => {
     fetched.push(request.url ?? '')
-    open.most = Math.max(open.most, ++open.now)
+    const own = open
+    own.most = Math.max(own.most, ++own.now)
     setTimeout(() => {
-      open.now--
+      own.now--
       response.end(PNG)
     }, slowMs)
   },
@@ -41,7 +42,7 @@ beforeAll(async () => {
 })
 afterEach(() => {
   fetched.splice(0)
-  Object.assign(open, { now: 0, most: 0 })
+  open = { now: 0, most: 0 }
   slowMs = 0
 })
 afterAll(() => {
@@ -217,7 +218,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     slowMs = 30
     const asks = ['/1', '/2', '/3', '/4']
     const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
-    const answers = await Promise.all(asks.map((one) => put(describing(one), { askId: one })))
+    const answers = await Promise.all(asks.map((one) => put(describing(one), { askId: one, author: one })))
     expect(answers).toEqual(asks.map(() => ANSWER))
     expect(fetched).toHaveLength(4)
     expect(open.most).toBeLessThanOrEqual(2)
@@ -225,7 +226,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     const subjects = ['t', 'u', 'v'].map((tenant) => ({ tenant, postId: 'p', kind: 'post' as const }))
     await Promise.all(
       subjects.flatMap((subject) =>
-        asks.map((one) => put(describing(one), { askId: `${subject.tenant}${one}`, subject })),
+        asks.map((one) => put(describing(one), { askId: `${subject.tenant}${one}`, subject, author: one })),
       ),
     )
     expect(open.most).toBeLessThanOrEqual(4)
@@ -245,13 +246,32 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     await slow
   })
 
+  test('at a host that is silent holds up nobody else of its tenant, however many one account posts', async () => {
+    const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
+    const stop = new AbortController()
+    slowMs = 1_000
+    const hung = ['/1', '/2', '/3', '/4', '/5', '/6'].map((one) =>
+      put(describing(one), { askId: one, author: 'mallory', signal: stop.signal }),
+    )
+    while (open.now === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    slowMs = 0
+    expect(await put(describing('/7'), { askId: '/7', author: 'ann' })).toEqual(ANSWER)
+    const unnamed = { tenant: 't', postId: 'q', kind: 'post' as const }
+    expect(await put(describing('/8'), { askId: '/8', subject: unnamed })).toEqual(ANSWER)
+    expect(fetched.toSorted()).toEqual(['/1', '/7', '/8'])
+    stop.abort()
+    expect((await Promise.all(hung)).filter((end) => end === 'limited')).toHaveLength(4)
+  })
+
   test('is deferred, at no attempt’s cost, where as many of its tenant wait as may be fetched, and those of others are not', async () => {
     const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
     const stop = new AbortController()
     slowMs = 1_000
-    const hung = ['/1', '/2', '/3', '/4'].map((one) => put(describing(one), { askId: one, signal: stop.signal }))
+    const hung = ['/1', '/2', '/3', '/4', '/a', '/b'].map((one) =>
+      put(describing(one), { askId: one, signal: stop.signal, author: one }),
+    )
     while (open.now < 2) await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await put(describing('/5'), { askId: '/5' })).toBe('limited')
+    expect(await put(describing('/5'), { askId: '/5', author: '/5' })).toBe('limited')
     slowMs = 0
     const other = { tenant: 'u', postId: 'p', kind: 'post' as const }
     expect(await put(describing('/6'), { askId: '/6', subject: other })).toEqual(ANSWER)
