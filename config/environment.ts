@@ -42,7 +42,8 @@ export function withFiles(
   return read
 }
 
-function textOf(file: string, failed: (code: string) => void): string | undefined {
+/** What stands in a file that holds a secret, without the line end behind it. */
+export function textOf(file: string, failed: (code: string) => void): string | undefined {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { OperatorError } from '../src/domain/errors.ts'
-import { isOfKubernetes, withFiles } from './environment.ts'
+import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, merge, set, type Tree, treeOf } from './tree.ts'
 import { variablesOf } from './variables.ts'
@@ -19,8 +19,8 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   const faults: string[] = []
   const defaults = settingsIn(join(PROJECT, 'config', 'gavel.yaml'), faults)
   const overlay = file === undefined ? treeOf({}) : settingsIn(file, faults)
-  const names = variablesOf(defaults)
   const merged = merge(defaults, overlay)
+  const names = variablesOf(merged)
   const source = new Map<string, string>()
   const variables = withFiles(
     environment,
@@ -52,11 +52,23 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
         .findLast((one) => one !== undefined)
       faults.push(`${path || 'settings'}: ${issue.message}${where === undefined ? '' : ` (set by ${where})`}`)
     }
-  if (faults.length > 0 || !checked.success)
+  const whole = checked.success ? withKeys(checked.data, (why) => faults.push(why)) : undefined
+  if (faults.length > 0 || whole === undefined)
     throw new OperatorError(
       `The settings have ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n  ${faults.join('\n  ')}`,
     )
-  return checked.data
+  return whole
+}
+
+/** The settings with the keys of endpoints that stand in files of their own. */
+function withKeys(settings: Settings, fault: (why: string) => void): Settings {
+  const endpoints = Object.entries(settings.endpoints).map(([name, endpoint]) => {
+    const { apiKeyFile: file } = endpoint
+    if (file === '') return [name, endpoint]
+    const apiKey = textOf(file, (code) => fault(`endpoints.${name}.apiKeyFile: ${file} cannot be read (${code})`))
+    return [name, { ...endpoint, apiKey: apiKey ?? '' }]
+  })
+  return { ...settings, endpoints: Object.fromEntries(endpoints) }
 }
 
 /** Prompts and steps, aspects and perspectives; what else lies in a folder of the user's own is not read. */

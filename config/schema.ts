@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { dialectPart } from '../src/domain/dialect.ts'
 import { tenantName } from '../src/domain/messages.ts'
+import { canonicalName, DEFAULT_ENDPOINT } from '../src/domain/model-name.ts'
 import { ROUTED_TOPICS } from '../src/engine/routes.ts'
 import { COMPRESSIONS } from '../src/ports/topic.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
@@ -85,6 +87,31 @@ const limitsOf = z.strictObject({
   tokensPerMinute: count.optional(),
   inFlight: count.optional(),
 })
+/** Ways to ask for an answer's form. */
+const answerFormat = z.enum(['json_schema', 'json_object', 'text'])
+/** What is added to each request: a header's name and value hold nothing that would end them. */
+const additions = byName(
+  z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'visible ASCII characters'),
+  z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, 'letters, digits, dots, dashes or underscores'),
+)
+const endpoint = z
+  .strictObject({
+    baseUrl: z.url({ protocol: /^https?$/ }),
+    apiKey: z.string().default(''),
+    apiKeyFile: z.string().default(''),
+    headers: additions.default({}),
+    query: additions.default({}),
+    answerFormat: answerFormat.default('json_schema'),
+  })
+  .refine(({ apiKey, apiKeyFile }) => apiKey === '' || apiKeyFile === '', {
+    path: ['apiKeyFile'],
+    error: 'apiKey is set as well: leave one out',
+  })
+const endpointName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, '1 to 64 letters, digits, dots, dashes or underscores')
+  .refine((name) => name !== DEFAULT_ENDPOINT, 'the default endpoint is set in openai')
+
 /** Bounds that keep the sums exact. */
 const budget = { tokens: z.int().min(1).max(1e12).nullable(), usd: z.number().positive().max(1e6).nullable() }
 const budgetWindow = duration.refine((ms) => ms >= 60_000, 'at least 1m')
@@ -167,8 +194,9 @@ const allSettings = z.strictObject({
   openai: z.strictObject({
     baseUrl: z.url({ protocol: /^https?$/ }),
     apiKey: z.string(),
-    answerFormat: z.enum(['json_schema', 'json_object', 'text']),
+    answerFormat,
   }),
+  endpoints: byName(endpoint, endpointName),
   models: z.strictObject({
     roles: byName(z.array(z.string().min(1)).min(1)).refine(
       (roles) => roles.default !== undefined,
@@ -183,6 +211,7 @@ const allSettings = z.strictObject({
     minTimeout: wait.nullable(),
     latencyTolerance: z.number().min(1.1).nullable(),
     imageTokens: count,
+    dialects: byName(dialectPart),
   }),
   memo: z.strictObject({
     enabled: z.boolean(),
@@ -292,9 +321,30 @@ const allSettings = z.strictObject({
 })
 
 /** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
-export const settingsSchema = allSettings.refine(({ fences, threads }) => fences.maxChars >= threads.maxTextChars, {
-  path: ['fences', 'maxChars'],
-  error: 'must not be less than threads.maxTextChars: all that is kept of a post is read',
-})
+export const settingsSchema = allSettings
+  .refine(({ fences, threads }) => fences.maxChars >= threads.maxTextChars, {
+    path: ['fences', 'maxChars'],
+    error: 'must not be less than threads.maxTextChars: all that is kept of a post is read',
+  })
+  .transform(withCanonicalNames)
+
+type AllSettings = z.infer<typeof allSettings>
+
+/** Each model has one name everywhere: a price or a limit for `default/NAME` is one for NAME. */
+function withCanonicalNames(settings: AllSettings): AllSettings {
+  const { endpoints, models, limits } = settings
+  const one = (name: string) => canonicalName(name, endpoints)
+  const byModel = <Value>(values: Readonly<Record<string, Value>>) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [one(name), value]))
+  return {
+    ...settings,
+    models: {
+      ...models,
+      roles: Object.fromEntries(Object.entries(models.roles).map(([role, chain]) => [role, chain.map(one)])),
+      prices: byModel(models.prices),
+    },
+    limits: { ...limits, models: byModel(limits.models) },
+  }
+}
 
 export type Settings = z.infer<typeof settingsSchema>

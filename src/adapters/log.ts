@@ -22,6 +22,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'publication:held': 'error',
   'model:away': 'warn',
   'model:answers': 'warn',
+  'dialect:learnt': 'info',
   error: 'error',
   'service:started': 'info',
   'key:unset': 'warn',

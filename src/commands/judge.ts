@@ -98,8 +98,8 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
       // What searches the shelves loads beside the rest of the program, which is most of it.
       const library = await preparedLibrary(reachable, options.protocol)
       const { judgeFileSubjects } = await import('../composition/file-judging.ts')
-      const { openAiModel } = await import('../adapters/openai/model.ts')
-      const model = recording?.model(openAiModel(reachable.openai))
+      const { modelOf } = await import('../composition/models.ts')
+      const model = recording?.model(modelOf(reachable))
       const judging = {
         ...options,
         file,

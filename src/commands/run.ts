@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import { dependenciesAnswer } from '../composition/dependencies.ts'
+import { modelsInUse, modelsWithoutKey } from '../composition/models.ts'
 import { ROLES, type Role, startApp } from '../composition/service.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Command } from './command.ts'
@@ -25,7 +26,12 @@ export const command: Command<Options, void> = {
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
   async run({ options: { roles, waitForDependencies }, settings: read, stopped }) {
     const settings = read()
-    if (roles.includes('judge') && settings.openai.apiKey === '')
+    const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
+    if (unasked.length > 0 && unasked.length < modelsInUse(settings).length)
+      throw new OperatorError(
+        `${unasked.join(', ')} (models.roles) belong to the default endpoint, which has no key. Set OPENAI_API_KEY, or name models of another endpoint as ENDPOINT/MODEL.`,
+      )
+    if (unasked.length > 0)
       throw new OperatorError(
         'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
       )

@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import { modelsInUse, modelsWithoutKey } from '../composition/models.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Runs `work` with the settings' model. If none is set, the understudy answers, and a line says so. */
@@ -7,7 +8,12 @@ export async function withModel<Result>(
   terminal: Terminal,
   work: (reachable: Settings) => Promise<Result>,
 ): Promise<Result> {
-  if (settings.openai.apiKey !== '') return work(settings)
+  const unasked = modelsWithoutKey(settings)
+  if (unasked.length === 0) return work(settings)
+  if (unasked.length < modelsInUse(settings).length)
+    terminal.say(
+      `${unasked.join(', ')} (models.roles) belong to the default endpoint, which has no key: set OPENAI_API_KEY, or name models of another endpoint as ENDPOINT/MODEL.`,
+    )
   const { startUnderstudy } = await import('../tools/understudy/server.ts')
   const understudy = await startUnderstudy()
   terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)

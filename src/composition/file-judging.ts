@@ -1,6 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
 import { memoryTopics } from '../adapters/memory/topics.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'
@@ -15,6 +14,7 @@ import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { memoryService } from './memory-service.ts'
+import { endpointOf, modelOf } from './models.ts'
 import { watchedEndpoint } from './watched-endpoint.ts'
 
 type LibraryShown = Pick<Library, 'find' | 'embedder'>
@@ -66,7 +66,7 @@ export interface FileJudgingIo {
  */
 export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
   const { protocol, file, format } = judging
-  const endpoint = watchedEndpoint(judging.model ?? openAiModel(given.openai), given.openai, Date.now)
+  const endpoint = watchedEndpoint(judging.model ?? modelOf(given), (name) => endpointOf(given, name), Date.now)
   const stopped = () => io.signal.aborted || endpoint.dead() !== null
   // In a stream a thread ends at a set age; a file holds the whole thread.
   const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: judging.finalAge } }

@@ -3,7 +3,8 @@ import { imageLoader } from '../adapters/images.ts'
 import { memoryBudgets } from '../adapters/memory/budgets.ts'
 import { memoryLimits } from '../adapters/memory/limits.ts'
 import { memoryMemo } from '../adapters/memory/memo.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
+import type { Lesson } from '../adapters/openai/learning.ts'
+import { placeOf } from '../domain/model-name.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
@@ -12,6 +13,7 @@ import type { LoadImage } from '../ports/images.ts'
 import type { LimitsOf } from '../ports/limits.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
+import { modelOf } from './models.ts'
 
 export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
 
@@ -31,7 +33,8 @@ export function gatewayOf(
   },
 ): Gateway {
   const { stores, secret, clock, report } = parts
-  const { model = openAiModel(settings.openai), loadImage = imageLoader(imageSettings(settings)) } = parts
+  const learnt = (lesson: Lesson) => report('dialect:learnt', lesson)
+  const { model = modelOf(settings, learnt), loadImage = imageLoader(imageSettings(settings)) } = parts
   const own = gatewaySettings(settings, secret, parts.holds)
   return gateway({ model, loadImage, ...stores, settings: own, clock, report })
 }
@@ -51,6 +54,7 @@ export function gatewaySettings(settings: Settings, secret: string, holds = fals
   const { slots, roles, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
     ...{ slots, roles, onFiltered, prices, latencyTolerance, imageTokens, holds },
+    endpointOf: (model) => placeOf(model, settings.endpoints).endpoint,
     callTimeoutMs: models.callTimeout,
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },

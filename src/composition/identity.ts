@@ -30,7 +30,7 @@ export function version(): string {
   return (JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string }).version
 }
 
-/** How settings that hold a secret are named: `openai.apiKey`, `redis.sentinelPassword`, `http.token`, `fences.key`. */
+/** How settings that hold a secret are named: `openai.apiKey`, `endpoints.NAME.apiKey`, `redis.sentinelPassword`, `http.token`, `fences.key`. */
 const SECRET = /(?:key|password|token|secret)$/i
 /** The user and password in a URL. */
 const USER_INFO = /\/\/[^/]*@/g
@@ -40,6 +40,8 @@ function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settin
   const canonical = JSON.stringify({ ...others, http }, (name, value: unknown) => {
     if (typeof value === 'string') return SECRET.test(name) ? undefined : value.replace(USER_INFO, '//')
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    // What is added to an endpoint's requests may be a key, under any name.
+    if (name === 'headers' || name === 'query') return Object.keys(value)
     return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
   })
   return createHash('sha256').update(canonical).digest('hex').slice(0, 8)

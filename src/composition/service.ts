@@ -26,6 +26,7 @@ import { startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
 import { libraryOf } from './library.ts'
 import { namedLoops } from './loop.ts'
+import { endpointOf, modelsInUse } from './models.ts'
 import { openerOf } from './opening.ts'
 import { overdueUnread } from './overdue.ts'
 import { protocolsOf } from './protocols.ts'
@@ -114,12 +115,12 @@ async function assemble(
 
   const secret = await redis.secret()
   const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
-  const models = [...new Set(Object.values(settings.models.roles).flat())]
+  const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     ...{ protocols, topics: inputsOf(topics), models, roles: settings.models.roles },
     identity: identityOf(settings, roles),
     objectiveSeconds: settings.objectives.latency / 1000,
-    endpoint: settings.openai.baseUrl,
+    endpointOf: (name) => endpointOf(settings, name).baseUrl,
   })
   listen(metrics.listen)
   const stores = redisGatewayStores(settings, redis)

@@ -1,5 +1,5 @@
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { REMEDIES } from '../domain/remedies.ts'
+import { type EndpointNames, remedyFor } from '../domain/remedies.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Model } from '../ports/model.ts'
 
@@ -25,7 +25,7 @@ const WAIT_MS = 600_000
  */
 export function watchedEndpoint(
   model: Model,
-  endpoint: { readonly baseUrl: string },
+  endpointOf: (model: string) => EndpointNames & { readonly baseUrl: string },
   clock: Clock,
   givenUp: () => void = () => {},
 ): WatchedEndpoint {
@@ -33,25 +33,25 @@ export function watchedEndpoint(
   let answered = false
   let silent: { calls: number; since: number } | null = null
 
-  function giveUp(why: string, todo: string): never {
+  function giveUp(model: string, why: string, todo: string): never {
     if (dead === null) {
-      dead = new OperatorError(`${why} (${withoutSecrets(endpoint.baseUrl)}). ${todo}`)
+      dead = new OperatorError(`${why} (${withoutSecrets(endpointOf(model).baseUrl)}). ${todo}`)
       givenUp()
     }
     throw new RetryLaterError('aborted', 'the endpoint was given up', { delayMs: WAIT_MS, costsAttempt: false })
   }
 
-  function noteSilence(error: RetryLaterError): void {
+  function noteSilence(model: string, error: RetryLaterError): void {
     silent = { calls: (silent?.calls ?? 0) + 1, since: silent?.since ?? clock() }
     const most = answered ? ANSWERED_BEFORE : NEVER_ANSWERED
     if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
-      giveUp(`The model does not answer: ${error.message}`, REMEDIES.unreachable)
+      giveUp(model, `The model does not answer: ${error.message}`, remedyFor('unreachable', endpointOf(model)))
   }
 
   return {
     model: {
       async complete(request) {
-        if (dead !== null) giveUp('', '')
+        if (dead !== null) giveUp(request.model, '', '')
         try {
           const reply = await model.complete(request)
           answered = true
@@ -59,9 +59,15 @@ export function watchedEndpoint(
           return reply
         } catch (error) {
           if (error instanceof PermanentError && error.mend !== undefined) {
-            if (error.mend === 'key' || request.alone === true)
-              giveUp(`The model ${request.model} cannot be asked: ${error.message}`, REMEDIES[error.mend])
-          } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(error)
+            const { model: name } = request
+            // Models of one endpoint share its key.
+            if (error.mend === 'key' ? request.apart !== true : request.alone === true)
+              giveUp(
+                name,
+                `The model ${name} cannot be asked: ${error.message}`,
+                remedyFor(error.mend, endpointOf(name)),
+              )
+          } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(request.model, error)
           // Whatever else it says, it answers.
           else if (
             error instanceof PermanentError ||

@@ -35,8 +35,8 @@ export type AwayReason = (typeof AWAY_REASONS)[number]
 export class PermanentError extends Error {
   override readonly name = 'PermanentError'
   readonly code: FailureCode
-  /** Set if another model may do better: with this question, or because this model answers none at all. */
-  readonly elsewhere: 'question' | 'model' | undefined
+  /** Set if another model may do better: with this question, or because this model, or its endpoint, answers none at all. */
+  readonly elsewhere: 'question' | 'model' | 'endpoint' | undefined
   /** Of a `content-filter`: what the filter found, if it says so. */
   readonly filtered: readonly Filtered[]
   /** Set if the question has nothing to do with it: the account, the key or the settings are refused. */
@@ -45,7 +45,7 @@ export class PermanentError extends Error {
     code: FailureCode,
     message: string,
     options: ErrorOptions & {
-      elsewhere?: 'question' | 'model'
+      elsewhere?: 'question' | 'model' | 'endpoint'
       filtered?: readonly Filtered[]
       mend?: ToMend | undefined
     } = {},
@@ -55,6 +55,24 @@ export class PermanentError extends Error {
     this.elsewhere = options.elsewhere
     this.filtered = options.filtered ?? []
     this.mend = options.mend
+  }
+}
+
+/** What a call tries beside what its model is known to take; only the model's adapter reads it. */
+export interface Trial {
+  readonly changes: object
+}
+
+/**
+ * A server refuses how it was asked, not what: asked in another way, the same question may be answered. Whoever makes calls
+ * makes one more by `again`, as a call of its own; whoever does not has an error like any other.
+ */
+export class ParameterRefused extends PermanentError {
+  /** Has the question asked once more, in its turn: one call at a time finds out what a model takes. */
+  readonly again: <Result>(ask: (trial: Trial) => Promise<Result>, signal: AbortSignal) => Promise<Result>
+  constructor(message: string, again: ParameterRefused['again']) {
+    super('rejected', message)
+    this.again = again
   }
 }
 

@@ -1,10 +1,24 @@
 import type { AwayReason } from './errors.ts'
 
+/** How the settings of an endpoint are called. */
+export interface EndpointNames {
+  /** Its base URL. */
+  readonly url: string
+  readonly key: string
+}
+
 /** What to do about a model that can't be asked. */
-export const REMEDIES: Readonly<Record<AwayReason, string>> = {
-  quota: 'Add credit to the account, raise its limit, or name another model in models.roles.',
-  key: 'Check OPENAI_API_KEY, and that it belongs to OPENAI_BASE_URL.',
-  permission: 'Check what the key may do, or name another model in models.roles.',
-  model: 'Check OPENAI_BASE_URL, and name a model of this endpoint in models.roles.',
-  unreachable: 'Check OPENAI_BASE_URL, and that the server runs.',
+export function remedyFor(reason: AwayReason, { url, key }: EndpointNames): string {
+  switch (reason) {
+    case 'quota':
+      return 'Add credit to the account, raise its limit, or name another model in models.roles.'
+    case 'key':
+      return `Check ${key}, and that it belongs to ${url}.`
+    case 'permission':
+      return 'Check what the key may do, or name another model in models.roles.'
+    case 'model':
+      return `Check ${url}, and name a model of this endpoint in models.roles.`
+    case 'unreachable':
+      return `Check ${url}, and that the server runs.`
+  }
 }

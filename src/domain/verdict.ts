@@ -128,6 +128,10 @@ const chatMessage = z.object({
 })
 export type ChatMessage = z.infer<typeof chatMessage>
 
+/** What of a question could not be had from its model, or was had in another way; see docs/models.md. */
+export const REMARKS = ['temperature', 'log-probabilities', 'thinking-room'] as const
+export type Remark = (typeof REMARKS)[number]
+
 /** A message in a transcript: its text at the first occurrence, afterwards a pointer to that one. */
 const recordedMessage = z.union([
   chatMessage,
@@ -153,6 +157,8 @@ const turn = z.object({
   memo: z.boolean(),
   /** Ids of the things asked about, in the order of their numbers; set if one question is about several. */
   about: z.array(z.string()).optional(),
+  /** What could not be had as it was asked for: the temperature, log-probabilities; or that thoughts were given more room. */
+  remarks: z.array(z.enum(REMARKS)).optional(),
   /** Set if only some items of a batch were sent and the others were known: their numbers from 0, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
 })

@@ -19,7 +19,7 @@ export type AskModel = (
   ask: Ask,
   model: string,
   messages: readonly ChatMessage[],
-  context: AskContext & { readonly others: boolean },
+  context: AskContext & { readonly others: boolean; readonly apart?: boolean },
   refused: (retryInMs: number) => never,
 ) => Promise<Paid>
 

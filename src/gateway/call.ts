@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { type CallOutcome, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { type Amount, type Budgets, NOTHING } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -37,7 +37,7 @@ export interface Answered {
 /** Calls models, within budgets and limits. */
 export interface Calls {
   /**
-   * Makes one call. Its upper bound is reserved first and replaced by the real usage afterwards. Throws `CallDeferred`
+   * Makes one call, and one more for each parameter that the model refuses. Its upper bound is reserved first and replaced by the real usage afterwards. Throws `CallDeferred`
    * if it must wait, at no attempt's cost, `PermanentError` if waiting does not help, and whatever the model throws.
    */
   call(ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards): Promise<Answered>
@@ -71,8 +71,9 @@ export function modelCalls(deps: {
     return { atMost, reserving: reserve({ id, model: name, tenant, caseId, askId, atMost }) }
   }
 
-  return {
-    async call(ask, pass, messages, context, guards) {
+  const once =
+    (ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards) =>
+    async (trial?: Trial): Promise<Answered> => {
       const id = randomUUID()
       const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context)
       const reserved = await reserving
@@ -95,6 +96,8 @@ export function modelCalls(deps: {
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
             ...(ask.expected === undefined ? {} : { probabilities: true as const }),
             ...(context.others ? {} : { alone: true }),
+            ...(context.apart === true ? { apart: true } : {}),
+            ...(trial === undefined ? {} : { trial }),
             callId: id,
             timeoutMs: flight.timeoutMs,
             signal: flight.signal,
@@ -117,6 +120,7 @@ export function modelCalls(deps: {
           // fail with its name at once.
           const mend = context.others || settings.holds ? refusal?.mend : undefined
           flight.ended(outcome, {
+            again: error instanceof ParameterRefused,
             failure: { mend, why: error instanceof Error ? error.message : '' },
             ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
           })
@@ -125,6 +129,17 @@ export function modelCalls(deps: {
       } finally {
         reserved.settle(spent, counted)
       }
+    }
+
+  return {
+    async call(ask, pass, messages, context, guards) {
+      const call = once(ask, pass, messages, context, guards)
+      const asked = (trial?: Trial): Promise<Answered> =>
+        call(trial).catch((error: unknown) => {
+          if (error instanceof ParameterRefused) return error.again(asked, context.signal)
+          throw error
+        })
+      return asked()
     },
 
     async checkRoom(ask, name, messages, context) {

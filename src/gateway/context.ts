@@ -14,6 +14,8 @@ export interface CallContext {
   readonly last: boolean
   /** Another model can be asked instead. */
   readonly others: boolean
+  /** One of another endpoint can. */
+  readonly apart?: boolean
   readonly signal: AbortSignal
   /** ms since 1970; no call begins after it, and a call in flight is cut off. */
   readonly deadline: number
@@ -24,7 +26,7 @@ export interface CallContext {
 }
 
 /** One attempt at an ask. */
-export interface AskContext extends Omit<CallContext, 'tenant' | 'others'> {
+export interface AskContext extends Omit<CallContext, 'tenant' | 'others' | 'apart'> {
   /** The subject whose content the question quotes. */
   readonly subject: ThreadRef
   /** Who posted it, if that is said. */

@@ -43,26 +43,34 @@ export function avoided(
 }
 
 export function fallbackChain(
-  deps: { askModel: AskModel; breakers: Pick<Breaker, 'preferred'>; onFiltered: OnFiltered },
+  deps: {
+    askModel: AskModel
+    breakers: Pick<Breaker, 'preferred'>
+    onFiltered: OnFiltered
+    endpointOf: (model: string) => string
+  },
   ask: Ask,
   chain: readonly string[],
   context: AskContext,
 ): FallbackChain {
-  const { askModel, breakers, onFiltered } = deps
+  const { askModel, breakers, onFiltered, endpointOf } = deps
+  const isApart = (one: string, other: string) => endpointOf(one) !== endpointOf(other)
   const refused = avoided(breakers, ask, chain, context.attempt)
   let left = chain
   return {
     first: breakers.preferred(chain, context.attempt).model,
     async pay(asked, messages, model) {
       const others = left.some((other) => other !== model)
-      const paid = await askModel(asked, model, messages, { ...context, others }, refused)
+      const apart = left.some((other) => isApart(other, model))
+      const paid = await askModel(asked, model, messages, { ...context, others, apart }, refused)
       // A filter refuses with an error, or in an answer. What was paid for stands in the ask's calls.
       if (paid.failed?.code === FILTERED && others && onFiltered === 'next')
         throw new PermanentError(FILTERED, paid.failed.detail)
       return paid
     },
     instead(error, model) {
-      left = left.filter((other) => other !== model)
+      const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
+      left = left.filter((other) => (noneHere ? isApart(other, model) : other !== model))
       if (left.length === 0 || !anotherMayDoBetter(error, onFiltered)) return null
       const next = breakers.preferred(left, 1)
       return next.retryInMs === 0 ? next.model : null

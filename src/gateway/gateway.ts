@@ -25,6 +25,8 @@ import { modelSlots, type SlotSettings } from './model-slots.ts'
 export interface GatewaySettings extends CallSettings, SlotSettings {
   readonly roles: Roles
   readonly onFiltered: OnFiltered
+  /** A model's endpoint, by its name in the settings: models of one share its key. */
+  readonly endpointOf: (model: string) => string
   readonly breaker: BreakerSettings
   /** Null if nothing is remembered. */
   readonly memo: MemoSettings | null
@@ -77,13 +79,18 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const breakers = breaker({
     settings: settings.breaker,
     clock,
-    changed: breakerReport(report, clock),
+    changed: breakerReport(report, clock, settings.endpointOf),
   })
   const hold = settings.holds ? holding({ breakers, clock }) : null
   const slots = modelSlots(settings, clock)
   const calls = modelCalls({ ...deps, breakers })
-  const { onFiltered } = settings
-  const asking = { askModel: askModel({ calls, slots, breakers, prices: settings.prices }), breakers, onFiltered }
+  const { onFiltered, endpointOf } = settings
+  const asking = {
+    askModel: askModel({ calls, slots, breakers, prices: settings.prices }),
+    breakers,
+    onFiltered,
+    endpointOf,
+  }
   const once = settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret, clock, report })
 
   /**

@@ -21,13 +21,14 @@ export interface CallInFlight {
   errorOf(thrown: unknown): unknown
   /**
    * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `failure`:
-   * what the breaker is told of a failed call. `filtered`: what a filter found.
+   * what the breaker is told of a failed call. `again`: another call is made under the same pass. `filtered`: what a filter found.
    */
   ended(
     outcome: CallOutcome,
     how?: {
       readonly reply?: ModelReply
       readonly failure?: Pick<PassFailure, 'mend' | 'why'>
+      readonly again?: boolean
       readonly filtered?: readonly Filtered[]
     },
   ): void
@@ -66,14 +67,14 @@ export function callsInFlight(deps: {
         return clock() - started
       },
       errorOf: (thrown) => (context.signal.aborted ? thrown : (tooLong ?? thrown)),
-      ended(outcome, { reply, failure, filtered = reply?.filtered ?? [] } = {}) {
+      ended(outcome, { reply, failure, again = false, filtered = reply?.filtered ?? [] } = {}) {
         const ms = clock() - started
         context.signal.removeEventListener('abort', stop)
         unwatch(reply === undefined ? undefined : ms)
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
-        breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
+        if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
         const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))
         context.calls.push({
           ...{ id, outcome },

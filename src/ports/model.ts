@@ -1,11 +1,18 @@
+import type { Trial } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
-import type { ChatMessage } from '../domain/verdict.ts'
+import type { ChatMessage, Remark } from '../domain/verdict.ts'
 
 export interface ModelRequest {
   readonly model: string
   readonly messages: readonly ChatMessage[]
   readonly temperature: number
   readonly maxTokens: number
+  /** Tokens beside `maxTokens` that are set aside for thoughts; none if it is left out. */
+  readonly thinkingTokens?: number
+  /** How much the model is told to think, where its dialect says so: a part of what is asked. */
+  readonly effort?: string
+  /** Of a call that is made again because a parameter was refused: what `ParameterRefused` handed on. */
+  readonly trial?: Trial
   /** Which of several draws of one question this is; no part of what is sent, but an answer is only good for its own draw. */
   readonly draw?: string
   /** The required format of the answer: the stage's name and a JSON Schema. */
@@ -14,6 +21,8 @@ export interface ModelRequest {
   readonly probabilities?: true
   /** No other model of the role's chain can be asked instead. */
   readonly alone?: boolean
+  /** One of another endpoint can. */
+  readonly apart?: boolean
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */
@@ -27,6 +36,10 @@ export type NumberProbabilities = Readonly<Record<string, readonly (readonly [nu
 export interface ModelReply {
   /** What the model wrote, unchanged; null if there is no text. */
   readonly text: string | null
+  /** What it thought, where the endpoint gives that apart from the text. */
+  readonly thoughts?: string
+  /** What was asked for and could not be had: a temperature, log-probabilities. */
+  readonly remarks?: readonly Remark[]
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
   /** Of a `content-filter`: what the filter found, if it says so. */
   readonly filtered?: readonly Filtered[]
@@ -41,7 +54,8 @@ export interface ModelReply {
 
 /**
  * A language model. Makes exactly one call and never retries: throws `RetryLaterError` if trying again may help (busy,
- * unreachable, timed out), `PermanentError` if not (the request itself is refused).
+ * unreachable, timed out), `PermanentError` if not (the request itself is refused), `ParameterRefused` if the same question
+ * may be answered when it is asked in another way.
  */
 export interface Model {
   complete(request: ModelRequest): Promise<ModelReply>

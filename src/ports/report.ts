@@ -1,3 +1,4 @@
+import type { DialectTrait } from '../domain/dialect.ts'
 import type { AwayReason, CallOutcome } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
@@ -200,6 +201,8 @@ export interface Events {
   'call:limited': Ids & { scope: LimitKind; waitMs: number }
   /** A budget had no room for a call. */
   'budget:refused': Ids & { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
+  /** A model's refusals have shown what it takes; once for each thing. */
+  'dialect:learnt': { model: string; parameter: DialectTrait; lesson: string }
   /** A model's circuit breaker changed its state; and why the model is, or was, left alone. */
   'breaker:changed': { model: string; to: BreakerState; reason: AwayReason }
   /** This process leaves a model alone, or does so for another reason; `why`: what its last failed call said. */

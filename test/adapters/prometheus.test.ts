@@ -10,7 +10,7 @@ const metrics = () => {
     topics: ['posts'],
     models: ['m'],
     roles: { default: ['m'], 'rumor.judge': ['m'] },
-    endpoint: 'https://models.example/v1',
+    endpointOf: () => 'https://models.example/v1',
     objectiveSeconds: 60,
     identity: { gavel: 'g', version: '1.2.3', settings: '0123abcd', host: 'pod-1', roles: ['intake', 'judge'] },
   })

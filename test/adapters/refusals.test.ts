@@ -14,7 +14,7 @@ const MEANS: Readonly<Record<Expected, object>> = {
   load: { code: 'rate-limited' },
   outage: { code: 'unavailable' },
   quota: { code: 'rejected', elsewhere: 'model', message: expect.stringContaining('no quota or credit') },
-  key: { code: 'rejected', elsewhere: undefined, message: expect.stringContaining('key is not accepted') },
+  key: { code: 'rejected', elsewhere: 'endpoint', message: expect.stringContaining('key is not accepted') },
   permission: { code: 'rejected', elsewhere: 'model', message: expect.stringContaining('may not do this') },
   model: { code: 'rejected', elsewhere: 'model', message: expect.stringContaining('no such model') },
   question: { code: 'rejected', elsewhere: undefined },

@@ -21,7 +21,7 @@ function setUp() {
         return next
       },
     },
-    { baseUrl: 'http://me:SECRET@models.example/v1' },
+    () => ({ baseUrl: 'http://me:SECRET@models.example/v1', url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }),
     () => now,
   )
   const ask = async (given: ModelReply | Error, change: Partial<ModelRequest> = {}) => {

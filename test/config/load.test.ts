@@ -97,6 +97,23 @@ describe('the settings', () => {
     expect(settings.protocols.rumor).toMatchObject({ k: 3, batchSize: 7 })
   })
 
+  test('of an endpoint come from its file, a key file, and a variable by its name', () => {
+    const key = join(folder, 'endpoint-key')
+    writeFileSync(key, 'from a file\n')
+    const file = overlay(
+      [
+        'endpoints:',
+        `  a: { baseUrl: "https://a.example/v1", apiKeyFile: ${key} }`,
+        '  b: { baseUrl: "https://b.example/v1", apiKey: "", query: { api-version: "2024-10-21" } }',
+        'models: { roles: { default: [default/gpt-4o-mini, a/x], arbiter: [default/a/y] } }',
+      ].join('\n'),
+    )
+    const { endpoints, models } = loadSettings({ GAVEL_ENDPOINTS_B_API_KEY: 'from a variable' }, file)
+    expect(endpoints.a).toMatchObject({ apiKey: 'from a file', answerFormat: 'json_schema' })
+    expect(endpoints.b).toMatchObject({ apiKey: 'from a variable', query: { 'api-version': '2024-10-21' } })
+    expect(models.roles).toMatchObject({ default: ['gpt-4o-mini', 'a/x'], arbiter: ['default/a/y'] })
+  })
+
   test('stay as they are where a variable is empty', () => {
     expect(loadSettings({ GAVEL_HTTP_PORT: '', KAFKA_BROKERS: '' }).http.port).toBe(9464)
   })
@@ -221,6 +238,14 @@ describe('faults', () => {
     writeFileSync(file, ' a key with spaces \n')
     const { openai, redis } = loadSettings({ OPENAI_API_KEY_FILE: file, GAVEL_REDIS_PASSWORD_FILE: file })
     expect([openai.apiKey, redis.password]).toEqual([' a key with spaces ', ' a key with spaces '])
+  })
+
+  test('name an endpoint that is the default one, has two keys, or a key file that cannot be read', () => {
+    const of = (endpoint: string) => faultsOf({}, overlay(`endpoints: { ${endpoint} }`)).join()
+    expect(of('default: { baseUrl: "https://x.example/v1" }')).toContain('the default endpoint is set in openai')
+    expect(of('a: { baseUrl: "https://x.example/v1", apiKey: k, apiKeyFile: f }')).toContain('endpoints.a.apiKeyFile')
+    expect(of(`a: { baseUrl: "https://x.example/v1", apiKeyFile: ${join(folder, 'absent')} }`)).toContain('ENOENT')
+    expect(of('a: { baseUrl: "https://x.example/v1", headers: { "a b": x } }')).toContain('endpoints.a.headers')
   })
 
   test('name a file of a secret that cannot be read, a setting that is given twice, and a file of no setting', () => {

@@ -103,8 +103,9 @@ describe('the OpenAI model', () => {
     ['text', undefined],
   ] as const)('sends what was asked and nothing else: rung %s', async (format, responseFormat) => {
     const { model, seen } = await endpoint(json(200, completion()), format)
-    const { messages } = requestOf()
-    await model.complete(requestOf())
+    // `json_object` is refused where no message has the word.
+    const messages = requestOf().messages.map((message) => ({ ...message, content: `${message.content} JSON` }))
+    await model.complete(requestOf({ messages }))
     expect(seen[0]?.body).toEqual({
       model: 'gpt-x',
       messages,
@@ -210,7 +211,7 @@ describe('the OpenAI model', () => {
     ['too much text, as llama.cpp says it', 400, { message: 'exceeds the available context size' }, 'question'],
     ['too much text, as proxies say it', 413, {}, 'question'],
     ['a bad request', 400, { message: 'what?' }, undefined],
-    ['a bad key', 401, {}, undefined],
+    ['a bad key', 401, {}, 'endpoint'],
   ] as const)('says whether another model may do better: %s', async (_, status, error, elsewhere) => {
     const { model } = await endpoint(json(status, { error: { message: 'no', ...error } }))
     expect((await refusalOf(model)).elsewhere).toBe(elsewhere)

@@ -616,6 +616,19 @@ describe('another model of the chain is asked at once', () => {
     expect(calls.map((call) => call.outcome)).toEqual([outcome, 'answered'])
   })
 
+  test.each([
+    ['of another endpoint, where its key is refused', ['a/x', 'a/y', 'b/z'], ['a/x', 'b/z'], 'answered'],
+    ['of no other endpoint than there is', ['a/x', 'a/y'], ['a/x'], 'operator'],
+  ])('%s', async (_, chain, asked, end) => {
+    const { put, requests, calls } = setUp(
+      [new PermanentError('rejected', 'status 401', { elsewhere: 'endpoint', mend: 'key' }), reply()],
+      { roles: { default: chain }, endpointOf: (model) => model.slice(0, 1) },
+    )
+    await put().catch(() => undefined)
+    expect(requests.map(({ model }) => model)).toEqual(asked)
+    expect(calls.at(-1)?.outcome).toBe(end)
+  })
+
   test('and its answer is known as its own: it is not paid for again, and never taken for the first one’s', async () => {
     const { put, requests, told } = setUp(
       [wait(60_000), reply({ model: 'large-2026' }), wait(60_000), elsewhere('question'), reply()],

@@ -82,6 +82,7 @@ export const GATEWAY: GatewaySettings = {
   roles: { default: ['m'] },
   onFiltered: 'stop',
   holds: false,
+  endpointOf: () => 'default',
   prices: {},
   limits: { models: {}, tenants: {} },
   latencyTolerance: null,

@@ -2,14 +2,20 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import { excessOf } from '../../domain/json-extent.ts'
+import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
 
 export interface EndpointSettings {
   readonly baseUrl: string
+  /** Sent as a bearer token; none if it is empty. */
   readonly apiKey: string
+  /** Sent with each request, such as Azure's `api-key`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Added to the URL, such as Azure's `api-version`. */
+  readonly query?: Readonly<Record<string, string>>
   /** The path below the base URL: `/chat/completions`. */
   readonly path: string
   /** Longest response, in bytes after decompression: the connection is closed if there are more. */
@@ -23,6 +29,8 @@ export interface Posting {
   /** From the request to the last byte of the response. */
   readonly timeoutMs: number
   readonly headers?: Readonly<Record<string, string>>
+  /** The error for a parameter that is refused; without it, or where it gives none, the response is judged by its status. */
+  readonly refused?: Parameters<typeof failureOf>[2]
 }
 
 /** Resolves to the JSON of a successful response. */
@@ -38,7 +46,8 @@ export type Post = (body: object, posting: Posting) => Promise<unknown>
  * and everything that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of
  * each second.
  */
-export function endpoint({ baseUrl, apiKey, path, maxBytes, maxParts }: EndpointSettings): Post {
+export function endpoint(settings: EndpointSettings): Post {
+  const { baseUrl, apiKey, path, maxBytes, maxParts } = settings
   let template: Promise<RequestTemplate> | null = null
   // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
   const loading = import('openai')
@@ -46,10 +55,16 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes, maxParts }: Endpoint
   async function makeTemplate(): Promise<RequestTemplate> {
     const { OpenAI } = await loading
     try {
-      const client = new OpenAI({ baseURL: baseUrl, apiKey, logLevel: 'off' })
+      const { headers: defaultHeaders = {}, query: defaultQuery = {} } = settings
+      const client = new OpenAI({
+        ...{ baseURL: baseUrl, apiKey: apiKey || 'none', logLevel: 'off' },
+        ...{ defaultHeaders, defaultQuery: { ...defaultQuery } },
+      })
       const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
-      const headers = { ...Object.fromEntries(req.headers), 'accept-encoding': 'identity' }
-      return { url: new URL(url), headers, ...transportOf(url) }
+      const headers = new Headers(req.headers)
+      headers.set('accept-encoding', 'identity')
+      if (apiKey === '' && !Object.keys(defaultHeaders).some(isAuthorization)) headers.delete('authorization')
+      return { url: new URL(url), headers: Object.fromEntries(headers), ...transportOf(url) }
     } catch {
       // Its message may contain the key.
       throw new PermanentError('rejected', 'requests cannot be made with this base URL and API key')
@@ -67,9 +82,11 @@ export function endpoint({ baseUrl, apiKey, path, maxBytes, maxParts }: Endpoint
     if (succeeded(status) && !isError(json)) return json ?? null
     const retryAfterMs = retryAfter(heads)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-    throw failureOf({ status, json, text: text ?? '', ...wait }, () => sent)
+    throw failureOf({ status, json, text: text ?? '', ...wait }, () => sent, posting.refused)
   }
 }
+
+const isAuthorization = (name: string) => name.toLowerCase() === 'authorization'
 
 /** Characters of a response from which on it is parsed by itself. */
 const LONG = 2 ** 16
@@ -201,6 +218,8 @@ function decompressed(response: IncomingMessage): Readable {
       return response.pipe(createInflate())
     case 'br':
       return response.pipe(createBrotliDecompress())
+    case 'zstd':
+      return response.pipe(createZstdDecompress())
     default:
       return response
   }
@@ -211,6 +230,7 @@ const MAX_DEPTH = 32
 
 /** The JSON; undefined for none, or for one with more parts than a response has. */
 function parsed(text: string, maxParts: number): unknown {
+  if (isEventStream(text)) return completionOf(text, (data) => parsed(data, maxParts))
   try {
     return excessOf(text, { depth: MAX_DEPTH, parts: maxParts, fields: true }) === null ? JSON.parse(text) : undefined
   } catch {

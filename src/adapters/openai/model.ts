@@ -1,20 +1,34 @@
-import type OpenAI from 'openai'
 import { z } from 'zod'
+import type { Dialect } from '../../domain/dialect.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Filtered } from '../../domain/filtered.ts'
-import type { ChatMessage } from '../../domain/verdict.ts'
-import type { Model, ModelReply, ModelRequest } from '../../ports/model.ts'
+import type { Model, ModelReply } from '../../ports/model.ts'
+import { PLAIN } from './dialects.ts'
 import { endpoint } from './endpoint.ts'
-import { logprobs, numberProbabilities, TOP_LOGPROBS } from './number-probabilities.ts'
+import { type Lesson, learning } from './learning.ts'
+import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf } from './refusals.ts'
+import { requestBody } from './request-body.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
   readonly apiKey: string
-  /** How the endpoint accepts an answer's format; with the weaker ones only the prompt specifies it. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  /** The strongest way in which the endpoint accepts an answer's format; with the weaker ones only the prompt specifies it. */
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
+}
+
+/** What is known of models before they are asked, and who is told what they show. */
+export interface DialectParts {
+  /** What a model is told to take, by its name in the settings. */
+  readonly told?: (model: string) => Dialect
+  /** Its name at the endpoint, by its name in the settings. */
+  readonly nameOf?: (model: string) => string
+  readonly learnt?: (lesson: Lesson) => void
+  readonly now?: () => number
 }
 
 /** More tokens than any call takes: what says so counts as silent, like what is negative. */
@@ -30,13 +44,34 @@ const usage = z
   .nullish()
   .catch(null)
 
+const part = z.object({
+  type: z.string().catch('text'),
+  text: z.string().catch(''),
+  /** Mistral's thoughts: a text, or parts of their own. */
+  thinking: z
+    .union([z.string(), z.array(z.object({ text: z.string().catch('') }))])
+    .nullish()
+    .catch(null),
+})
+
 /** What the model wrote: a text, or a list of parts whose texts belong together. */
-const content = z
-  .union([
-    z.string(),
-    z.array(z.object({ text: z.string().catch('') })).transform((parts) => parts.map(({ text }) => text).join('')),
-  ])
-  .nullish()
+const content = z.union([z.string(), z.array(part)]).nullish()
+
+const called = z.object({ arguments: z.string() })
+
+const message = z.object({
+  content,
+  refusal: z.string().nullish().catch(null),
+  /** Thoughts, under the names that servers give them. */
+  reasoning_content: z.string().nullish().catch(null),
+  reasoning: z.string().nullish().catch(null),
+  /** Some models call a tool that nobody offered, and answer in its arguments. */
+  tool_calls: z
+    .array(z.object({ function: called }))
+    .nullish()
+    .catch(null),
+  function_call: called.nullish().catch(null),
+})
 
 /** The responses of compatible servers, parsed leniently: most fields may be missing. */
 const completion = z.looseObject({
@@ -45,7 +80,7 @@ const completion = z.looseObject({
     .array(
       z.looseObject({
         finish_reason: z.string().nullish().catch(null),
-        message: z.object({ content, refusal: z.string().nullish().catch(null) }).nullish(),
+        message: message.nullish(),
         logprobs,
       }),
     )
@@ -61,45 +96,28 @@ const MAX_PARTS = 500_000
 const MAX_TEXT_CHARS = 2 ** 17
 
 /** Chat Completions of any server with OpenAI's interface. One request per call; the queue retries. */
-export function openAiModel(settings: OpenAiSettings): Model {
-  const { baseUrl, apiKey } = settings
-  const post = endpoint({ baseUrl, apiKey, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
+export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}): Model {
+  const plain: Dialect = { ...PLAIN, form: settings.answerFormat }
+  const { told = () => plain, nameOf = (model: string) => model, learnt = () => {}, now = Date.now } = parts
+  const models = learning({ told, learnt, now })
+  const post = endpoint({ ...settings, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
   return {
     async complete(request) {
-      const { callId, signal, timeoutMs } = request
-      const body: OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming = {
-        model: request.model,
-        messages: request.messages.map(messageOf),
-        temperature: request.temperature,
-        max_tokens: request.maxTokens,
-        ...responseFormat(settings, request),
-        ...(request.probabilities === true ? { logprobs: true, top_logprobs: TOP_LOGPROBS } : {}),
-      }
-      const data = await post(body, { signal, timeoutMs, headers: { 'x-gavel-call': callId } })
-      return replyOf(data, () => JSON.stringify(body))
+      const { callId, signal, timeoutMs, temperature } = request
+      const { dialect, answered, refused } = models.prepare(request.model, request.trial)
+      if (!dialect.images && request.messages.some(({ images = [] }) => images.length > 0))
+        throw new PermanentError('rejected', 'this model looks at no images (models.dialects: images)', {
+          elsewhere: 'question',
+        })
+      const { body, remarks, most } = requestBody(request, nameOf(request.model), dialect)
+      const data = await post(body, {
+        ...{ signal, timeoutMs, headers: { 'x-gavel-call': callId } },
+        refused: (parameter, why) => refused(parameter, why, { maxTokens: most, temperature }),
+      })
+      const reply = replyOf(data, () => JSON.stringify(body))
+      answered()
+      return remarks.length === 0 ? reply : { ...reply, remarks }
     },
-  }
-}
-
-/** Plain text stays a string, which every compatible server accepts; with images it becomes a list of content parts. */
-function messageOf({ role, content, images }: ChatMessage): OpenAI.Chat.Completions.ChatCompletionMessageParam {
-  if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
-  const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
-  return { role, content: [{ type: 'text', text: content }, ...shown] }
-}
-
-function responseFormat(settings: OpenAiSettings, { answer }: ModelRequest) {
-  switch (settings.answerFormat) {
-    case 'json_schema': {
-      const schema = answer.schema as Record<string, unknown>
-      return {
-        response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, schema, strict: true } },
-      }
-    }
-    case 'json_object':
-      return { response_format: { type: 'json_object' as const } }
-    case 'text':
-      return {}
   }
 }
 
@@ -109,19 +127,39 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
     throw new RetryLaterError('unavailable', 'the response is not a chat completion')
   const [choice] = read.data.choices ?? []
   if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
-  const { content = null, refusal } = choice?.message ?? {}
+  const { refusal } = choice?.message ?? {}
+  const { text, thoughts } = saidIn(choice?.message ?? null)
   const found = filteredIn(read.data, choice)
   const finish = isGuarded(read.data) ? 'content-filter' : finishOf(choice?.finish_reason ?? null, refusal)
   const probabilities = numberProbabilities(choice?.logprobs)
   return {
-    text: content?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
-    ...finished(finish, { hasMessage: choice?.message != null, isCut: (content ?? '').length > MAX_TEXT_CHARS, found }),
+    text: text?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
+    ...(thoughts === '' ? {} : { thoughts: thoughts.slice(0, MAX_TEXT_CHARS).toWellFormed() }),
+    ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
     ...(probabilities === undefined ? {} : { probabilities }),
     model: read.data.model.slice(0, MAX_NAME_CHARS),
     promptTokens: read.data.usage?.prompt_tokens ?? 0,
     cachedTokens: read.data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
     completionTokens: read.data.usage?.completion_tokens ?? 0,
   }
+}
+
+/** What a message says, and what was thought before, wherever it stands. */
+function saidIn(said: z.infer<typeof message> | null): { text: string | null; thoughts: string } {
+  const { content: written = null, reasoning_content: beside, reasoning } = said ?? {}
+  const parts = typeof written === 'string' || written === null ? [] : written
+  const text = parts.length === 0 ? written : parts.map((one) => (isThought(one) ? '' : one.text)).join('')
+  const thoughts = [beside ?? reasoning ?? '', ...parts.map((one) => (isThought(one) ? thoughtsOf(one) : ''))].join('')
+  const call = said?.tool_calls?.[0]?.function ?? said?.function_call
+  const answer = typeof text === 'string' && text.trim() !== '' ? text : (call?.arguments ?? text)
+  return { text: typeof answer === 'string' ? answer : null, thoughts }
+}
+
+const isThought = ({ type }: z.infer<typeof part>) => /^(?:thinking|reasoning)/.test(type)
+
+function thoughtsOf({ text, thinking }: z.infer<typeof part>): string {
+  if (typeof thinking === 'string') return thinking
+  return thinking?.map((one) => one.text).join('') ?? text
 }
 
 /**

@@ -9,9 +9,6 @@ export const logprobs = z
   .nullish()
   .catch(null)
 
-/** What an endpoint must give beside each token: as many others as the interface allows. */
-export const TOP_LOGPROBS = 20
-
 const WHOLE_NUMBER = /^\s*(\d{1,6})\s*$/
 /** The end of a JSON text whose next value is that of a key. */
 const AT_VALUE = /"([^"\\]{1,64})"\s*:\s*$/

@@ -2,6 +2,7 @@ import { entryOf } from '../../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Filtered } from '../../domain/filtered.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
+import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 
 /** What an error response says, wherever the server has put it. */
 interface Said {
@@ -10,6 +11,8 @@ interface Said {
   readonly codes: ReadonlySet<string>
   readonly words: readonly string[]
   readonly filtered: readonly Filtered[]
+  /** Names of fields of the request that it points at: `temperature`, `body.reasoning_effort`. */
+  readonly parameters: readonly string[]
   /** The error's own code, if it is a known one. */
   readonly name: string | undefined
 }
@@ -31,13 +34,18 @@ const WORDS = new Set(['message', 'error', 'detail', 'msg', 'error_msg', 'status
 /** Fields that repeat the question or the answer: nothing in them is the server's own word. */
 const ECHOES = new Set(['input', 'flagged_input', 'failed_generation', 'loc'])
 
+/** Where servers say that a parameter is refused; OpenAI forbids log-probabilities with a 403. */
+const OF_PARAMETERS = new Set([400, 403, 422])
+
 /**
  * The error that a failed response stands for. `asked` gives the words of the question: an endpoint may repeat them, and
- * words that stand there too count for nothing. No message repeats what was sent or received.
+ * words that stand there too count for nothing. `refused` gives the error for a parameter that is refused. No message
+ * repeats what was sent or received.
  */
 export function failureOf(
   response: { readonly status: number; readonly json: unknown; readonly text: string; readonly retryAfterMs?: number },
   asked: () => string,
+  refused: (parameter: RefusedParameter, why: string) => Error | undefined = () => undefined,
 ): Error {
   const said = saidIn(response.status, response.json ?? response.text)
   let words: string | undefined
@@ -45,8 +53,14 @@ export function failureOf(
     words ??= bare(asked())
     return words.includes(bare(text))
   }
-  const { kind, mend } = rowFor(said, isEchoed) ?? kindOfStatus(said.status)
   const why = `status ${response.status}${said.name === undefined ? '' : ` (${said.name})`}`
+  const row = rowFor(said, isEchoed)
+  if (row === undefined && OF_PARAMETERS.has(said.status)) {
+    const parameter = refusedParameter(said, isEchoed)
+    const error = parameter && refused(parameter, why)
+    if (error !== undefined) return error
+  }
+  const { kind, mend } = row ?? kindOfStatus(said.status)
   const delayMs = response.retryAfterMs ?? waitIn(said.words)
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
   switch (kind) {
@@ -65,8 +79,8 @@ export function failureOf(
     case 'operator': {
       const what = mend ?? 'permission'
       // Every model of the endpoint has the same key.
-      const elsewhere = what === 'key' ? {} : { elsewhere: 'model' as const }
-      return new PermanentError('rejected', `${why}: ${PROBLEMS[what]}`, { ...elsewhere, mend: what })
+      const elsewhere = what === 'key' ? 'endpoint' : 'model'
+      return new PermanentError('rejected', `${why}: ${PROBLEMS[what]}`, { elsewhere, mend: what })
     }
   }
 }
@@ -105,8 +119,10 @@ function saidIn(status: number, body: unknown): Said {
   const codes = new Set<string>()
   const words: string[] = []
   const filtered: Filtered[] = []
+  const parameters: string[] = []
   let [inner, name]: [number | undefined, string | undefined] = [undefined, undefined]
   const see = (value: unknown, field: string, depth: number) => {
+    if (field === 'param' || field === 'loc') parameters.push(...pathsIn(value))
     if (depth > MAX_DEPTH || words.length >= MAX_TEXTS || ECHOES.has(field)) return
     if (typeof value === 'string' || typeof value === 'number') {
       const text = String(value).slice(0, MAX_CHARS)
@@ -143,7 +159,21 @@ function saidIn(status: number, body: unknown): Said {
     .find((check) => check !== undefined)
   if (failedCheck !== undefined) filtered.push(...named(failedCheck))
   // A gateway that answers 200 says the status of the server behind it in the code.
-  return { status: status >= 200 && status < 300 ? (inner ?? status) : status, codes, words, filtered, name }
+  return {
+    status: status >= 200 && status < 300 ? (inner ?? status) : status,
+    codes,
+    words,
+    filtered,
+    parameters,
+    name,
+  }
+}
+
+/** A field of the request: `param` is its name, FastAPI's `loc` the way to it. */
+function pathsIn(value: unknown): string[] {
+  const path = Array.isArray(value) ? value.slice(0, MAX_DEPTH).map(String).join('.') : value
+  // Anything else may be the question.
+  return typeof path === 'string' && /^[\w.$[\]-]{1,100}$/.test(path) ? [path] : []
 }
 
 /** Azure's results by category: those that were filtered, with their severity. */

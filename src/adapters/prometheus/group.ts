@@ -15,8 +15,8 @@ export interface Measured {
   readonly models: readonly string[]
   /** The chains of models as the settings name them, by ROLE or PROTOCOL.ROLE. */
   readonly roles: Readonly<Record<string, readonly string[]>>
-  /** The base URL under which models are called. */
-  readonly endpoint: string
+  /** The base URL under which a model is called. */
+  readonly endpointOf: (model: string) => string
   /** The longest that a verdict should take, in seconds. */
   readonly objectiveSeconds: number
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import { DIALECT_TRAITS } from '../../domain/dialect.ts'
 import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
 import { FILTER_CATEGORIES, filterCategories } from '../../domain/filtered.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
@@ -150,7 +151,7 @@ function serverOf(endpoint: string): { server_address: string; server_port: stri
 }
 
 /** Calls to models: how they ended, how long they took, what they cost. */
-export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint }) => {
+export const callMetrics: MetricGroup = (registry, { protocols, models, endpointOf }) => {
   const registers = [registry]
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
@@ -185,22 +186,29 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     registers,
   })
 
-  const server = serverOf(endpoint)
+  const lessons = new Counter({
+    name: 'gavel_dialect_lessons_total',
+    help: "What a model's refusals have shown that it takes, by the parameter: once for each thing, in each process.",
+    labelNames: ['model', 'parameter'],
+    registers,
+  })
   const operationOf = (model: string) => ({
     ...{ gen_ai_operation_name: 'chat', gen_ai_provider_name: 'openai', gen_ai_request_model: model },
-    ...server,
+    ...serverOf(endpointOf(model)),
   })
 
   for (const { name: protocol } of protocols)
     for (const category of FILTER_CATEGORIES) filtered.inc({ protocol, category }, 0)
   for (const model of models) {
     cost.inc({ model }, 0)
+    for (const parameter of DIALECT_TRAITS) lessons.inc({ model, parameter }, 0)
     seconds.zero({ ...operationOf(model), error_type: '' })
     for (const { name: protocol, stages } of protocols)
       for (const stage of stages) for (const outcome of CALL_OUTCOMES) calls.inc({ stage, model, outcome, protocol }, 0)
   }
 
   return {
+    'dialect:learnt': ({ model, parameter }) => lessons.inc({ model, parameter }),
     'call:filtered': ({ protocol, found }) => {
       for (const category of filterCategories(found)) filtered.inc({ protocol, category })
     },

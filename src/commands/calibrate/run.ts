@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settings } from '../../../config/schema.ts'
-import { openAiModel } from '../../adapters/openai/model.ts'
 import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
 import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
 import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
@@ -12,6 +11,7 @@ import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
 import { askingFor, type Scorer } from '../../composition/calibration.ts'
 import { version } from '../../composition/identity.ts'
 import { metered } from '../../composition/metered.ts'
+import { endpointOf, modelOf } from '../../composition/models.ts'
 import { watchedEndpoint } from '../../composition/watched-endpoint.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -128,7 +128,8 @@ export async function runCalibration(
     withRecording(options.out, terminal, async (recording) => {
       const broke = new AbortController()
       const dead = new AbortController()
-      const endpoint = watchedEndpoint(openAiModel(reachable.openai), reachable.openai, Date.now, () => dead.abort())
+      const at = (name: string) => endpointOf(reachable, name)
+      const endpoint = watchedEndpoint(modelOf(reachable), at, Date.now, () => dead.abort())
       const meter = metered(endpoint.model, settings.models.prices, maxCost, () => broke.abort())
       const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
       const { scorer: model } = modelsOf(settings, kind)

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../../config/schema.ts'
-import { openAiModel } from '../../adapters/openai/model.ts'
 import { missingModels } from '../../composition/asked-models.ts'
 import { evaluate } from '../../composition/evaluation.ts'
+import { modelOf } from '../../composition/models.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
 import { itemsWithoutExamples } from '../../evaluation/missing.ts'
@@ -44,7 +44,7 @@ export async function judgeTable(
   const asking = (folder: string) =>
     withModel(settings, terminal, (reachable) =>
       withRecordingIn(folder, false, terminal, async (recording) => {
-        const model = openAiModel(reachable.openai)
+        const model = modelOf(reachable)
         await checkModels(model, table, options, signal)
         return judge(recording, model, reachable)
       }),

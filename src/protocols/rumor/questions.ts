@@ -23,8 +23,8 @@ export const RUMOR_PROMPTS = {
 export type Side = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
 
-/** Most tokens that a stance answer may use for one comment; under `paper` as many as any answer. */
-const STANCE_TOKENS = 80
+/** Share of the longest answer that a stance answer may use for one comment; under `paper` all of it. */
+const STANCE_SHARE = 80 / 700
 
 /** The questions of the paper about one post, each an ask of its stage. */
 export interface Questions {
@@ -57,7 +57,9 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
   })
   const argument = (reply: View) => fence('argument', said(reply))
   const stanceTokens = (comments: number) =>
-    settings.preset === 'paper' ? settings.answerTokens : STANCE_TOKENS * (comments + 1)
+    settings.preset === 'paper'
+      ? settings.answerTokens
+      : Math.ceil(settings.answerTokens * STANCE_SHARE) * (comments + 1)
 
   const ask: Questions = {
     stance: (comment) => ({

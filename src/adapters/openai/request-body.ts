@@ -1,0 +1,114 @@
+import type OpenAI from 'openai'
+import type { Dialect } from '../../domain/dialect.ts'
+import type { ChatMessage, Remark } from '../../domain/verdict.ts'
+import type { ModelRequest } from '../../ports/model.ts'
+
+type Body = OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming
+
+/** A request in a model's dialect, and what of the question the dialect has no words for. */
+export function requestBody(
+  request: ModelRequest,
+  model: string,
+  dialect: Dialect,
+): { readonly body: Body; readonly remarks: readonly Remark[]; readonly most: number } {
+  const { maxTokens, thinkingTokens = 0 } = request
+  const { effort } = dialect
+  const most = Math.min(maxTokens + thinkingTokens, dialect.mostTokens ?? Number.POSITIVE_INFINITY)
+  const heat = temperatureOf(request, dialect)
+  const logprobs = request.probabilities === true && hasLogprobs(dialect)
+  const body: Body = {
+    model,
+    messages: messagesOf(request.messages, dialect),
+    ...(heat === undefined ? {} : { temperature: heat }),
+    [dialect.maxTokens]: most,
+    ...responseFormat(request, dialect),
+    // The interface grows faster than its types.
+    ...(effort === null ? {} : { reasoning_effort: effort as NonNullable<Body['reasoning_effort']> }),
+    ...(logprobs ? { logprobs: true, top_logprobs: dialect.logprobs } : {}),
+  }
+  return {
+    ...{ body, most },
+    remarks: [
+      ...(heat === request.temperature ? [] : (['temperature'] as const)),
+      ...(request.probabilities === true && !logprobs ? (['log-probabilities'] as const) : []),
+    ],
+  }
+}
+
+/** The temperature that is sent; undefined for none. */
+function temperatureOf({ temperature }: ModelRequest, dialect: Dialect): number | undefined {
+  if (!isTaken(dialect.temperature, dialect)) return undefined
+  return Math.min(temperature, dialect.highestTemperature)
+}
+
+function hasLogprobs(dialect: Dialect): boolean {
+  return dialect.logprobs > 0 && isTaken(dialect.logprobsWhen, dialect)
+}
+
+function isTaken(when: Dialect['temperature'], { effort }: Dialect): boolean {
+  return when === 'always' || (when === 'without-effort' && effort === 'none')
+}
+
+/** The messages in the roles that the model knows. Of instructions that have no role, the user's first message holds them first. */
+function messagesOf(messages: readonly ChatMessage[], { system, form }: Dialect): Body['messages'] {
+  const told = messages.filter(({ role }) => role === 'system').map(({ content }) => content)
+  const rest = messages.filter(({ role }) => role !== 'system')
+  const first = rest.findIndex(({ role }) => role === 'user')
+  const folded =
+    system !== 'user' || told.length === 0
+      ? messages
+      : rest.map((message, at) =>
+          at === first ? { ...message, content: [...told, message.content].join('\n\n') } : message,
+        )
+  return withJson(folded, form).map((message) => messageOf(message, system))
+}
+
+/** `json_object` is refused unless a message has the word. */
+function withJson(messages: readonly ChatMessage[], form: Dialect['form']): readonly ChatMessage[] {
+  if (form !== 'json_object' || messages.some(({ content }) => /json/i.test(content))) return messages
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  return messages.map((message, at) =>
+    at === last ? { ...message, content: `${message.content}\n\nAnswer as JSON.` } : message,
+  )
+}
+
+/** Plain text stays a string, which every compatible server accepts; with images it becomes a list of content parts. */
+function messageOf(
+  { role, content, images }: ChatMessage,
+  system: Dialect['system'],
+): OpenAI.Chat.Completions.ChatCompletionMessageParam {
+  if (role === 'system') return { role: system === 'developer' ? 'developer' : 'system', content }
+  if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
+  const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
+  return { role, content: [{ type: 'text', text: content }, ...shown] }
+}
+
+function responseFormat({ answer }: ModelRequest, { form, withoutKeywords }: Dialect): Partial<Body> {
+  switch (form) {
+    case 'json_schema': {
+      const schema = without(withoutKeywords, answer.schema) as Record<string, unknown>
+      return { response_format: { type: 'json_schema', json_schema: { name: answer.name, schema, strict: true } } }
+    }
+    case 'json_object':
+      return { response_format: { type: 'json_object' } }
+    case 'text':
+      return {}
+  }
+}
+
+/** A schema without some keywords; names of properties are none. */
+function without(keywords: readonly string[], schema: unknown): unknown {
+  if (keywords.length === 0) return schema
+  const clean = (value: unknown, areNames: boolean): unknown => {
+    if (Array.isArray(value)) return value.map((one) => clean(one, false))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, inner]) =>
+        !areNames && keywords.includes(key)
+          ? []
+          : [[key, clean(inner, !areNames && (key === 'properties' || key === '$defs'))]],
+      ),
+    )
+  }
+  return clean(schema, false)
+}

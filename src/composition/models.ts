@@ -1,0 +1,34 @@
+import type { Settings } from '../../config/schema.ts'
+import { type EndpointsSettings, modelsOfEndpoints } from '../adapters/openai/endpoints.ts'
+import type { Lesson } from '../adapters/openai/learning.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../domain/model-name.ts'
+import type { EndpointNames } from '../domain/remedies.ts'
+import type { Model } from '../ports/model.ts'
+
+/** The models of the settings' endpoints. `learnt` is told once of each thing that a model's refusals have shown. */
+export function modelOf(settings: Settings, learnt: (lesson: Lesson) => void = () => {}): Model {
+  return modelsOfEndpoints(endpointsOf(settings), { learnt })
+}
+
+/** The URL of a model's endpoint, and how its settings are called. */
+export function endpointOf(settings: Settings, model: string): EndpointNames & { readonly baseUrl: string } {
+  const { endpoint } = placeOf(model, settings.endpoints)
+  const { baseUrl } = entryOf(settings.endpoints, endpoint) ?? settings.openai
+  return { baseUrl, ...namesOf(endpoint) }
+}
+
+/** All models that some role may ask, each once. */
+export function modelsInUse({ models }: Settings): string[] {
+  return [...new Set(Object.values(models.roles).flat())]
+}
+
+/** Those of them that nobody can ask: they are the default endpoint's, which has no key. */
+export function modelsWithoutKey(settings: Settings): string[] {
+  if (settings.openai.apiKey !== '') return []
+  return modelsInUse(settings).filter((model) => placeOf(model, settings.endpoints).endpoint === DEFAULT_ENDPOINT)
+}
+
+function endpointsOf({ openai, endpoints, models }: Settings): EndpointsSettings {
+  return { openai, endpoints, dialects: models.dialects }
+}
