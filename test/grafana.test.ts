@@ -291,8 +291,7 @@ describe('on a real Prometheus, after the demo event', () => {
     const signal = new AbortController().signal
     const { posts } = await produce(
       settings,
-      EVENT,
-      'gavel',
+      { file: EVENT, format: 'gavel' },
       { kind: 'rate', perSecond: 80 },
       { terminal: silent, signal },
     )

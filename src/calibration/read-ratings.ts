@@ -4,7 +4,7 @@ import type { CalibratedAspect } from '../domain/calibration.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
-import { jsonLines } from '../evaluation/json-lines.ts'
+import { type OwnFormat, type OwnReading, ownRows } from '../evaluation/own-rows.ts'
 import { krippendorffAlpha } from '../evaluation/statistics/agreement.ts'
 import type { RatedItem } from './rated-item.ts'
 
@@ -16,7 +16,8 @@ const ratedLine = z.object({
   ratings: z.record(z.string(), z.unknown()),
 })
 /** One rater's number, or several raters'. */
-const rating = z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])
+const oneRating = z.union([z.number(), z.null()])
+const rating = z.union([oneRating.transform((one) => [one]), z.array(oneRating)])
 
 /** Ratings of one aspect, and what is known of them as a whole. */
 export interface Ratings {
@@ -24,6 +25,8 @@ export interface Ratings {
   /** Lines without a rating of the aspect, and the aspects that they rate. */
   readonly unrated: number
   readonly others: readonly string[]
+  /** Ratings that were missing, or outside the scale; they were left out. */
+  readonly leftOut: number
   /** Krippendorff's alpha (ordinal) of the raters; null where nobody was rated twice, all are alike, or values are very many. */
   readonly alpha: number | null
   /** SHA-256 of what was rated and how, in 16 hex digits, whatever the file's order. */
@@ -31,19 +34,20 @@ export interface Ratings {
 }
 
 /**
- * Reads ratings from JSON Lines: `hateSpeech`, the reply's `text`, and `ratings` with one or several numbers for the aspect; as
- * `gavel eval` reads them. Lines without the aspect are counted, lines that can't be read are told to `bad`. Throws an
- * `OperatorError` at a rating outside the scale, at an id that is rated twice, and where nothing is rated.
+ * Reads ratings: `hateSpeech`, the reply's `text`, and `ratings` with one or several numbers for the aspect, or a column of its name; as
+ * `gavel eval` reads them. Lines without the aspect are counted, and so are ratings that are missing or outside the scale; lines that
+ * can't be read are told to `bad`. Throws an `OperatorError` at an id that is rated twice, and where nothing is rated.
  */
 export async function readRatings(
   file: string,
   aspect: CalibratedAspect,
   bad: (line: BadLine) => void,
+  { format = 'gavel', ...reading }: OwnReading & { readonly format?: OwnFormat } = {},
 ): Promise<Ratings> {
   const items = new Map<string, RatedItem>()
-  let unrated = 0
+  let [unrated, leftOut] = [0, 0]
   const others = new Map<string, number>()
-  for await (const { line, json } of jsonLines(file, bad)) {
+  for await (const { line, json } of ownRows(file, format, reading, bad)) {
     const read = ratedLine.safeParse(json)
     if (!read.success) {
       bad({ line, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'ratings')}` })
@@ -56,16 +60,14 @@ export async function readRatings(
       unrated++
       continue
     }
-    const { success, data: given = [] } = rating.safeParse(said)
+    const { success, data: all = [] } = rating.safeParse(said)
     if (!success) {
       bad({ line, why: `has no readable rating of ${aspect.name}` })
       continue
     }
-    const outside = given.find((rating) => rating < aspect.lowest || rating > aspect.highest)
-    if (outside !== undefined)
-      throw new OperatorError(
-        `${file}:${line} rates ${aspect.name} ${outside}; its scale is ${aspect.lowest} to ${aspect.highest}.`,
-      )
+    const given = all.filter((one) => one !== null && one >= aspect.lowest && one <= aspect.highest) as number[]
+    leftOut += all.length - given.length
+    if (given.length === 0) continue
     const id = read.data.id ?? `line ${line}`
     if (items.has(id))
       throw new OperatorError(`${file}:${line} rates ${id} a second time: raters of one reply stand in one line.`)
@@ -86,7 +88,7 @@ export async function readRatings(
   const values = new Set(all.flatMap(({ ratings }) => ratings))
   return {
     items: all,
-    ...{ unrated, others: [...others.keys()].sort() },
+    ...{ unrated, leftOut, others: [...others.keys()].sort() },
     alpha:
       values.size > MOST_VALUES
         ? null

@@ -5,9 +5,10 @@ import { OperatorError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
+import type { OwnReading } from '../evaluation/own-rows.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
-import { durationMs, formatOption } from './options.ts'
+import { durationMs, formatOption, readingOf, readingOptions } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable, printableJson } from './terminal.ts'
 import { verdictLine } from './verdict-line.ts'
@@ -24,7 +25,7 @@ export interface Judged {
   readonly unrouted: number
 }
 
-export interface JudgeOptions {
+export interface JudgeOptions extends OwnReading {
   readonly protocol: string
   readonly format: Format
   readonly transcript: boolean
@@ -38,7 +39,7 @@ export interface JudgeOptions {
   readonly out?: string
 }
 
-interface Options extends Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates' | 'out'> {
+interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates' | 'out'> {
   readonly transcript?: boolean
   readonly finalAge?: number
 }
@@ -48,6 +49,7 @@ export const command: Command<Options, Judged> = {
   options: [
     new Option('--protocol <name>', 'protocol to use').makeOptionMandatory(),
     formatOption(),
+    ...readingOptions(),
     new Option(
       '--final-age <duration>',
       'leave out comments posted later than this after their post, as a stream does (24h, 90m); default: whole threads',
@@ -104,7 +106,7 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
         ...options,
         file,
         library,
-        messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad),
+        messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options)),
         ...(model === undefined ? {} : { model }),
       }
       await judgeFileSubjects(reachable, judging, {

@@ -8,11 +8,12 @@ import { topicsOf } from '../composition/topics.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { type BadLine, faultIn } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
+import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { Command } from './command.ts'
-import { formatOption, notNegative, positive } from './options.ts'
+import { formatOption, notNegative, positive, readingOf, readingOptions } from './options.ts'
 import type { Terminal } from './terminal.ts'
 
-interface ProduceOptions {
+interface ProduceOptions extends OwnReading {
   readonly format: Format
   readonly rate?: number
   readonly speed?: number
@@ -37,6 +38,7 @@ const NAMED = 20
 export const command: Command<ProduceOptions, Produced> = {
   options: [
     formatOption(),
+    ...readingOptions(),
     new Option('--rate <n>', 'messages a second').argParser(positive).conflicts('speed'),
     new Option('--speed <x>', 'keep the recorded pace, this many times faster').argParser(positive),
     new Option('--max-pause <s>', 'with --speed: no pause longer than this many seconds')
@@ -46,7 +48,10 @@ export const command: Command<ProduceOptions, Produced> = {
   json: true,
   help: 'Example:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000',
   run: ({ args: [file = ''], options, settings, terminal, signal }) =>
-    produce(settings(), file, options.format, paceOf(options), { terminal, signal }),
+    produce(settings(), { file, format: options.format, reading: readingOf(options) }, paceOf(options), {
+      terminal,
+      signal,
+    }),
   print(done, { args: [file = ''], json, terminal }) {
     const { sent, posts, comments, counterspeech, feedback, skipped, seconds } = done
     if (json) terminal.out(JSON.stringify(done))
@@ -74,8 +79,7 @@ function paceOf({ rate, speed, maxPause }: ProduceOptions): Pace {
 /** Sends a file's messages to their topics, which are created if missing. */
 export async function produce(
   settings: Settings,
-  file: string,
-  format: Format,
+  { file, format, reading = {} }: { file: string; format: Format; reading?: OwnReading },
   pace: Pace,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<Produced> {
@@ -91,7 +95,7 @@ export async function produce(
   const counts = { post: 0, comment: 0, counterspeech: 0, feedback: 0 }
   const started = performance.now()
   async function* counted() {
-    for await (const message of fileMessages(file, format, (line) => skipped.push(line))) {
+    for await (const message of fileMessages(file, format, (line) => skipped.push(line), reading)) {
       counts[message.type]++
       yield message
     }

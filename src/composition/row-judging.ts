@@ -7,6 +7,7 @@ import type { BadLine, FileMessage } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
 import type { GoldItem } from '../evaluation/gold-item.ts'
 import { type Outcome, outcomeOf, unjudged } from '../evaluation/outcomes.ts'
+import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { RowPlan } from '../evaluation/rows.ts'
 import type { Model } from '../ports/model.ts'
 import type { Judged, ProtocolKind } from '../protocols/kind.ts'
@@ -17,6 +18,7 @@ export interface ItemsToJudge {
   readonly file: string
   readonly format: Format
   readonly items: readonly GoldItem[]
+  readonly reading?: OwnReading
 }
 
 /** What a row's judging has brought. */
@@ -72,7 +74,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
   let comments = 0
   async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
     const wanted: FileMessage[] = []
-    for await (const message of fileMessages(data.file, data.format, bad))
+    for await (const message of fileMessages(data.file, data.format, bad, data.reading))
       if (message.type !== 'feedback' && gold.has(message.key)) wanted.push(message)
     comments = wanted.filter(({ type }) => type === 'comment').length
     yield* earliest(wanted, row.firstComments)

@@ -13,6 +13,19 @@ export function parseMessage(text: string): unknown {
   return parsed
 }
 
+/** The messages of one JSON list, each as {@link parseMessage} reads it. Throws a `SyntaxError` if it is not JSON, or no list. */
+export function parseMessages(text: string): unknown[] {
+  const parsed: unknown = JSON.parse(text)
+  if (!Array.isArray(parsed)) throw new SyntaxError('is no list')
+  const isOdd = (one: unknown) => isObject(one) && AS_WRITTEN.some((field) => hasNumber(one[field], field))
+  if (!parsed.some(isOdd)) return parsed
+  const written = JSON.parse(text, sourceOfNumber) as Record<string, unknown>[]
+  for (const [at, one] of parsed.entries())
+    if (isObject(one))
+      for (const field of AS_WRITTEN) if (hasNumber(one[field], field)) one[field] = written[at]?.[field]
+  return parsed
+}
+
 /** An author that is an object is told from others by all that it holds. */
 function hasNumber(value: unknown, field: string): boolean {
   return typeof value === 'number' || (field === 'author' && typeof value === 'object' && value !== null)

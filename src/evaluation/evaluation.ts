@@ -1,6 +1,7 @@
 import type { Format } from './formats.ts'
 import type { GoldItem } from './gold-item.ts'
 import { isWithoutExamples, NO_VERDICT, type Outcome } from './outcomes.ts'
+import type { OwnReading } from './own-rows.ts'
 import type { AspectMeasure, Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
@@ -20,6 +21,9 @@ export interface DataSet {
   readonly leftOut: Readonly<Record<string, number>>
   /** Lines that could not be read. */
   readonly unreadable: number
+  /** Ratings that are missing, or outside their scale. */
+  readonly ratingsLeftOut?: number
+  readonly reading?: OwnReading
 }
 
 /** What was read, shown and lost in one cell: numbers that must not change unnoticed. */
@@ -81,7 +85,7 @@ export interface Evaluation {
   readonly seed: string
   /** A paper's table, if it is one. */
   readonly preset: string | null
-  readonly data: readonly (Omit<DataSet, 'items' | 'file'> & { readonly items: number })[]
+  readonly data: readonly (Omit<DataSet, 'items' | 'file' | 'reading'> & { readonly items: number })[]
   /** The first cell's accuracy and macro-F1, or its correlations, by name. */
   readonly metrics: Readonly<Record<string, Estimate>>
   /** The first cell's. */

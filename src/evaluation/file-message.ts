@@ -23,6 +23,8 @@ export interface BadLine {
   readonly why: string
   /** It was read all the same, `why` says how; else it was left out. */
   readonly read?: true
+  /** It is about one rating of the line. */
+  readonly rating?: true
 }
 
 /** What is wrong with a line of a file, and what became of it, for a person. */

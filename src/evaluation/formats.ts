@@ -2,16 +2,15 @@ import { basename } from 'node:path'
 import type { z } from 'zod'
 import { produceLine } from '../domain/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
-import { jsonLines } from './json-lines.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
-import { asMessage } from './rated-reply.ts'
+import { OWN_FORMATS, type OwnFormat, type OwnReading, ownRows } from './own-rows.ts'
 import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
-export const FORMATS = ['gavel', ...THREAD_FORMATS, ...LABELLED_FORMATS] as const
+export const FORMATS = [...OWN_FORMATS, ...THREAD_FORMATS, ...LABELLED_FORMATS] as const
 export type Format = (typeof FORMATS)[number]
 
 /**
- * Messages of a file in order: Gavel's own JSON Lines as they stand, a public data set's threads by time, its single texts
+ * Messages of a file in order: Gavel's own as they stand, a public data set's threads by time, its single texts
  * as posts a second apart. Lines that are no message are told to `bad` and left out. Throws an `OperatorError` if the file
  * can't be read.
  */
@@ -19,10 +18,15 @@ export async function* fileMessages(
   file: string,
   format: Format,
   bad: (line: BadLine) => void,
+  reading: OwnReading = {},
 ): AsyncGenerator<FileMessage> {
-  if (format === 'gavel') yield* ownMessages(file, bad)
-  else if (isThreads(format)) yield* threadMessages(file, format, bad)
-  else yield* samplePosts(file, format, bad)
+  if (isOwn(format)) yield* ownMessages(file, format, bad, reading)
+  else if (isThreads(format)) yield* threadMessages(file, format, bad, reading)
+  else yield* samplePosts(file, format, bad, reading)
+}
+
+function isOwn(format: Format): format is OwnFormat {
+  return OWN_FORMATS.some((known) => known === format)
 }
 
 function isThreads(format: Format): format is ThreadFormat {
@@ -38,16 +42,21 @@ export function sourceIdOf(file: string, format: string, item: string | number):
   return JSON.stringify([dataSet, item])
 }
 
-async function* ownMessages(file: string, bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
-  for await (const { line, json } of jsonLines(file, bad)) {
-    const read = produceLine.safeParse(asMessage(json, line))
+async function* ownMessages(
+  file: string,
+  format: OwnFormat,
+  bad: (line: BadLine) => void,
+  reading: OwnReading,
+): AsyncGenerator<FileMessage> {
+  for await (const { line, json } of ownRows(file, format, reading, bad)) {
+    const read = produceLine.safeParse(json)
     if (!read.success) bad({ line, why: NO_MESSAGE })
     else yield ownMessage(read.data, line)
   }
 }
 
 const NO_MESSAGE =
-  'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId'
+  'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId; or no "type", and a "text"'
 
 function ownMessage({ type, ...value }: z.infer<typeof produceLine>, line: number): FileMessage {
   const key = value[KEYS[type]]

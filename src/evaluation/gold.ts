@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { OperatorError } from '../domain/errors.ts'
+import { type Contradictions, withoutContradictions } from './contradictions.ts'
 import type { BadLine } from './file-message.ts'
 import type { Format } from './formats.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
-import { ownGold } from './own-gold.ts'
+import { type LabelReading, ownGold } from './own-gold.ts'
+import { OWN_FORMATS, type OwnReading, textKeyOf } from './own-rows.ts'
 import { lengthOf } from './slices.ts'
 import { labelledThreads, THREAD_FORMATS, type ThreadFormat, type Veracity } from './thread-sets.ts'
 
 /** How data sets are read that can be read in more than one way. */
-export interface GoldOptions {
+export interface GoldOptions extends OwnReading, LabelReading {
   /** What the rumor data sets' unverified claims count as; left out as they are by default. */
   readonly unverified?: 'leave-out' | 'rumor' | 'non-rumor'
   /**
@@ -17,6 +19,8 @@ export interface GoldOptions {
    * PREDICT (appendix D), and of the shipped perspective; the data set itself tells it from hate.
    */
   readonly profanity?: 'hate' | 'non-hate'
+  /** What becomes of a text that stands in the file with several labels: each item counts by default. */
+  readonly contradictions?: Contradictions
 }
 
 /** A label of a data set in a protocol's; null where people did not look for what the protocol judges. */
@@ -84,7 +88,7 @@ export async function goldOf(
       )
     known.set(item.id, item)
   }
-  return [...known.values()]
+  return withoutContradictions([...known.values()], options.contradictions ?? 'keep', bad)
 }
 
 function readGold(
@@ -105,7 +109,8 @@ function readGold(
     if (read === undefined) throw notFor(format, protocol.name)
     return textGold(file, labelled, read, bad, options)
   }
-  return ownGold(file, protocol, bad)
+  const own = OWN_FORMATS.find((known) => known === format) ?? 'gavel'
+  return ownGold(file, { format: own, protocol }, bad, options)
 }
 
 function notFor(format: string, protocol: string): OperatorError {
@@ -116,9 +121,9 @@ async function* threadGold(
   file: string,
   format: ThreadFormat,
   bad: (line: BadLine) => void,
-  { unverified = 'leave-out' }: GoldOptions,
+  { unverified = 'leave-out', ...reading }: GoldOptions,
 ): AsyncGenerator<GoldItem> {
-  for await (const thread of labelledThreads(file, format, bad)) {
+  for await (const thread of labelledThreads(file, format, bad, reading)) {
     const { line, id, claim, veracity, event, lang, split, stances } = thread
     const item = {
       ...{ line, id, unit: event ?? id },
@@ -143,12 +148,13 @@ async function* textGold(
   bad: (line: BadLine) => void,
   options: GoldOptions,
 ): AsyncGenerator<GoldItem> {
-  for await (const item of labelledItems(file, format, bad)) {
+  for await (const item of labelledItems(file, format, bad, options)) {
     const { line, id, text, label: given, annotations = [], unlabelled, slices } = item
     const said = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
     const label = read(given, unlabelled, options)
     const gold = {
-      ...{ line, id, label, unit: id, slices: { length: lengthOf(text), ...slices } },
+      ...{ line, id, label, unit: id, textKey: textKeyOf(text) },
+      ...{ slices: { length: lengthOf(text), ...slices } },
       ...(said.length === 0 ? {} : { annotations: said }),
     }
     yield label === null ? { ...gold, why: 'nobody looked for it' } : gold

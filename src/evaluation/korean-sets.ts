@@ -75,7 +75,15 @@ function classesOf(numbers: string): string[] | null {
   return given.flatMap((number) => K_MHAS[Number(number)] ?? [])
 }
 
-const offensive = z.boolean().transform((is) => (is ? 'OFF' : 'NOT'))
+/** A table has it as text. */
+const offensive = z
+  .union([z.boolean(), z.enum(['True', 'true', 'False', 'false']).transform((said) => said.toLowerCase() === 'true')])
+  .transform((is) => (is ? 'OFF' : 'NOT'))
+
+/** A list; in a table it is a text that is not read. */
+function unlessText<List extends z.ZodType>(list: List) {
+  return z.preprocess((given) => (typeof given === 'string' ? undefined : given), list)
+}
 
 /** KOLD: `OFF` or `NOT`, and what each annotator said. The title above the comment is left out. */
 export const kold = z
@@ -84,7 +92,7 @@ export const kold = z
     comment: z.string(),
     OFF: offensive,
     GRP: z.string().nullish(),
-    raw_labels: z.array(z.object({ offensiveness: offensive })).nullish(),
+    raw_labels: unlessText(z.array(z.object({ offensiveness: offensive })).nullish()),
   })
   .transform(
     ({ guid, comment, OFF, GRP, raw_labels }): TextSample => ({
@@ -109,7 +117,7 @@ export const kHaters = z
   .object({
     text: z.string(),
     label: z.enum(Object.keys(K_HATERS) as (keyof typeof K_HATERS)[]),
-    target_label: z.array(z.string()).nullish(),
+    target_label: unlessText(z.array(z.string()).nullish()),
   })
   .transform(
     ({ text, label, target_label }): TextSample => ({

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
-import { jsonElements, jsonLines } from './json-lines.ts'
+import { recordsOf } from './files/records.ts'
+import type { Reading } from './files/text-lines.ts'
 import { kHaters, kMhas, kold, unsmile } from './korean-sets.ts'
 import type { TextSample } from './text-sample.ts'
 import { tsvRows } from './tsv-rows.ts'
@@ -50,8 +51,9 @@ export async function* labelledItems(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<LabelledItem> {
-  for await (const { line, id, sample } of samples(file, format, bad))
+  for await (const { line, id, sample } of samples(file, format, bad, reading))
     yield {
       ...{ line, id, text: wordsOf(sample), label: sample.label, unlabelled: sample.unlabelled ?? [] },
       ...(sample.annotations === undefined ? {} : { annotations: sample.annotations }),
@@ -59,15 +61,23 @@ export async function* labelledItems(
     }
 }
 
-const risk = z.enum(['0', '1']).transform((voted) => (voted === '1' ? 'harmful' : 'unharmful'))
-const flag = z.union([z.literal(0), z.literal(1)]).nullish()
+const risk = z
+  .union([z.string(), z.number()])
+  .pipe(z.transform(String))
+  .pipe(z.enum(['0', '1']))
+  .transform((voted) => (voted === '1' ? 'harmful' : 'unharmful'))
+/** A table has it as text, and nothing where nobody looked. */
+const flag = z.preprocess(
+  (given) => (typeof given !== 'string' ? given : given.trim() === '' ? null : Number(given)),
+  z.union([z.literal(0), z.literal(1)]).nullish(),
+)
 const flags = z.object({ S: flag, H: flag, V: flag, HR: flag, SH: flag, S3: flag, H2: flag, V2: flag })
 
 /** By format: how a line, or an element of a list, is read. */
 const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
   hatecheck: z
     .object({
-      case_id: z.string().min(1),
+      case_id: z.union([z.string().min(1), z.number().transform(String)]),
       test_case: z.string(),
       label_gold: z.enum(['hateful', 'non-hateful']),
       functionality: z.string().nullish(),
@@ -104,12 +114,16 @@ const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
     .transform((row) => ({ text: row.text, image: row.description, label: row.voted_risk })),
 }
 
-type Rows = (file: string, bad: (line: BadLine) => void) => AsyncGenerator<{ line: number; json: unknown }>
+type Rows = (
+  file: string,
+  bad: (line: BadLine) => void,
+  reading: Reading,
+) => AsyncGenerator<{ line: number; json: unknown }>
 
-/** By format: how the file holds its samples, if not as JSON Lines. */
+/** By format: how the file holds its samples, if quotation marks in it are not CSV's. */
 const ROWS: Partial<Record<LabelledFormat, Rows>> = {
-  unsmile: (file, bad) => tsvRows(file, { columns: [['문장'], ['clean']], quotes: 'doubled' }, bad),
-  'k-mhas': (file, bad) =>
+  unsmile: (file, bad, reading) => tsvRows(file, { columns: [['문장'], ['clean']], quotes: 'doubled' }, bad, reading),
+  'k-mhas': (file, bad, reading) =>
     tsvRows(
       file,
       {
@@ -120,17 +134,37 @@ const ROWS: Partial<Record<LabelledFormat, Rows>> = {
         quotes: 'none',
       },
       bad,
+      reading,
     ),
-  kold: jsonElements,
+}
+
+/** By format: the columns without which a table is none of the data set. */
+const COLUMNS: Record<Exclude<LabelledFormat, 'unsmile' | 'k-mhas'>, readonly string[]> = {
+  hatecheck: ['case_id', 'test_case', 'label_gold'],
+  'openai-moderation': ['prompt', 'H'],
+  kodoli: ['text', 'label'],
+  kold: ['guid', 'comment', 'OFF'],
+  'k-haters': ['text', 'label'],
+  'airbench-text': ['input', 'label'],
+  'airbench-image': ['description', 'voted_img_risk'],
+  'airbench-both': ['text', 'description', 'voted_risk'],
+}
+
+function rowsOf(file: string, format: LabelledFormat, bad: (line: BadLine) => void, reading: Reading) {
+  const own = ROWS[format]
+  if (own !== undefined) return own(file, bad, reading)
+  const needed = format === 'unsmile' || format === 'k-mhas' ? [] : COLUMNS[format]
+  return recordsOf(file, reading, { needed, hint: `See ${format} in docs/data-sets.md.` }, bad)
 }
 
 async function* samples(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<{ line: number; id: string; sample: TextSample }> {
   const met = new Map<string, number>()
-  for await (const { line, json } of (ROWS[format] ?? jsonLines)(file, bad)) {
+  for await (const { line, json } of rowsOf(file, format, bad, reading)) {
     const read = SAMPLES[format].safeParse(json)
     if (!read.success) bad({ line, why: `is no sample of ${format}` })
     else if (wordsOf(read.data).trim() === '') bad({ line, why: 'is empty' })
@@ -151,8 +185,9 @@ export async function* samplePosts(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<FileMessage> {
-  for await (const { line, id, sample } of samples(file, format, bad)) {
+  for await (const { line, id, sample } of samples(file, format, bad, reading)) {
     const { text, image, lang } = sample
     const post = message('post', id, line, FIRST_POST + line * 1000, {
       id,

@@ -26,19 +26,6 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
   }
 }
 
-/** The lines of a text file that hold something, by their number from 1. Throws an `OperatorError` if it can't be read. */
-export async function* numberedLines(file: string): AsyncGenerator<{ line: number; text: string }> {
-  let line = 0
-  try {
-    for await (const text of linesOf(file)) {
-      line++
-      if (text.trim() !== '') yield { line, text }
-    }
-  } catch (error) {
-    throw unreadable(file, error)
-  }
-}
-
 /** An `OperatorError` in place of what reading a file throws; every other error as it is. */
 export function unreadable(file: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error)) return error

@@ -3,21 +3,25 @@ import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { BadLine } from './file-message.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
-import { jsonLines } from './json-lines.ts'
-import { asMessage } from './rated-reply.ts'
+import { IS_MISSING, type OwnFormat, type OwnReading, ownRows, textKeyOf } from './own-rows.ts'
 import { lengthOf } from './slices.ts'
 
 /** What has a verdict of its own; comments and feedback have none. */
 const subject = z.looseObject({ type: z.enum(['post', 'counterspeech']) })
 
-/** A post or reply of Gavel's own JSON Lines with its label, its annotators' labels, or its raters' ratings. */
+/** A label, also where it is written as a number or as true or false. */
+const label = z.union([z.string(), z.number(), z.boolean()]).transform(String)
+/** What raters gave, one or several; null where somebody gave nothing. */
+const rating = z.union([z.number(), z.null()])
+
+/** A post or reply of somebody's own with its label, its annotators' labels, or its raters' ratings. */
 const labelled = z.object({
   id: z.union([z.string(), z.number()]).transform(String),
   text: z.string().nullish(),
   hateSpeech: z.string().nullish(),
-  label: z.string().nullish(),
-  labels: z.array(z.string()).nullish(),
-  ratings: z.record(z.string(), z.union([z.number().transform((one) => [one]), z.array(z.number()).min(1)])).nullish(),
+  label: label.nullish(),
+  labels: z.array(label).nullish(),
+  ratings: z.record(z.string(), z.union([rating.transform((one) => [one]), z.array(rating)])).nullish(),
   unit: z.string().nullish(),
   split: z.string().nullish(),
   slices: z.record(z.string(), z.string()).nullish(),
@@ -25,27 +29,80 @@ const labelled = z.object({
 })
 type Labelled = z.infer<typeof labelled>
 
+/** How labels are read that are not a protocol's own: `1` as `hate`. */
+export interface LabelReading {
+  readonly labelAs?: Readonly<Record<string, string>>
+}
+
 /**
- * The gold labels that stand beside the messages of Gavel's own JSON Lines. Lines that can't be read are told to `bad`. Throws
- * an `OperatorError` at a label or an aspect that the protocol lacks, and at a rating outside its scale.
+ * The gold labels that stand beside the messages of somebody's own file. Lines that can't be read are told to `bad`, and so is a rating
+ * that is missing or outside its scale, which is left out. Throws an `OperatorError` at a label or an aspect that the protocol lacks.
  */
 export async function* ownGold(
   file: string,
-  protocol: GoldProtocol,
+  { format, protocol }: { format: OwnFormat; protocol: GoldProtocol },
   bad: (line: BadLine) => void,
+  { labelAs = {}, ...reading }: OwnReading & LabelReading = {},
 ): AsyncGenerator<GoldItem> {
-  for await (const { line, json: given } of jsonLines(file, bad)) {
-    const json = asMessage(given, line)
+  for await (const { line, json, isRow } of ownRows(file, format, reading, bad)) {
     if (!subject.safeParse(json).success) continue
     const read = labelled.safeParse(json)
     if (!read.success) {
       bad({ line, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'label')}` })
       continue
     }
-    const fault = labelFault(read.data, protocol) ?? ratingFault(read.data, protocol)
+    const { ratings, ...rest } = read.data
+    const known = isRow === true && ratings != null ? ofAspects(ratings, protocol) : ratings
+    const given = { ...withLabels(rest, protocol, labelAs), ratings: known }
+    const fault = labelFault(given, protocol) ?? aspectFault(given, protocol)
     if (fault !== undefined) throw new OperatorError(`${file}:${line} ${fault}`)
-    yield { line, ...itemOf(read.data) }
+    const { kept, leftOut } = onScale(known ?? {}, protocol)
+    for (const why of leftOut) bad({ line, why: `${why}: this rating is left out`, rating: true, read: true })
+    yield { line, ...itemOf({ ...given, ratings: ratings == null ? null : kept }) }
   }
+}
+
+/** Of a table's columns of numbers those that are ratings of the protocol's aspects. */
+function ofAspects(ratings: NonNullable<Labelled['ratings']>, { scales = {} }: GoldProtocol) {
+  return Object.fromEntries(Object.entries(ratings).filter(([name]) => entryOf(scales, name) !== undefined))
+}
+
+/** Labels in the protocol's words: as they were named, else whatever their case, spaces and underscores. */
+function withLabels(
+  given: Omit<Labelled, 'ratings'>,
+  { labels }: GoldProtocol,
+  labelAs: Readonly<Record<string, string>>,
+) {
+  const read = (one: string): string => {
+    const named = entryOf(labelAs, one.trim())
+    if (named !== undefined) return named
+    const plain = one
+      .trim()
+      .toLowerCase()
+      .replace(/[\s_]+/g, '-')
+    return labels.find((own) => own.toLowerCase() === plain) ?? one
+  }
+  const { label: most, labels: annotations } = given
+  return {
+    ...given,
+    label: most == null || IS_MISSING.test(most.trim()) ? null : read(most),
+    labels: annotations == null ? null : annotations.filter((one) => !IS_MISSING.test(one.trim())).map(read),
+  }
+}
+
+/** The ratings on their scales, and in words each that is missing or is on none. */
+function onScale(ratings: NonNullable<Labelled['ratings']>, { scales = {} }: GoldProtocol) {
+  const kept: Record<string, number[]> = {}
+  const leftOut: string[] = []
+  for (const [aspect, given] of Object.entries(ratings)) {
+    const [lowest, highest] = entryOf(scales, aspect) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+    const good = given.filter((one): one is number => one !== null && one >= lowest && one <= highest)
+    for (const one of given)
+      if (one === null) leftOut.push(`rates ${aspect} nothing`)
+      else if (!good.includes(one)) leftOut.push(`rates ${aspect} ${one}, and its scale is ${lowest} to ${highest}`)
+    if (good.length > 0) kept[aspect] = good
+  }
+  return { kept, leftOut }
 }
 
 function itemOf({
@@ -59,10 +116,14 @@ function itemOf({
   split,
   slices,
   lang,
-}: Labelled): Omit<GoldItem, 'line'> {
+}: Omit<Labelled, 'ratings'> & { readonly ratings: Readonly<Record<string, readonly number[]>> | null }): Omit<
+  GoldItem,
+  'line'
+> {
   const item = {
     // Replies to one statement belong together.
     ...{ id, unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id },
+    ...(text == null ? {} : { textKey: textKeyOf(hateSpeech == null ? text : `${hateSpeech} ${text}`) }),
     slices: { length: lengthOf(text ?? ''), ...slices, ...(lang == null ? {} : { language: lang }) },
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),
@@ -71,28 +132,25 @@ function itemOf({
   const most = label ?? mostSaid(labels ?? [])
   if (most !== undefined) return { ...item, label: most }
   if (ratings != null && Object.keys(ratings).length > 0) return { ...item, label: null }
+  if (ratings != null) return { ...item, label: null, why: 'no rating on its scale' }
   return { ...item, label: null, why: labels == null || labels.length === 0 ? 'no label' : 'annotators are tied' }
 }
 
-function labelFault({ label, labels: annotations }: Labelled, { name, labels }: GoldProtocol): string | undefined {
+function labelFault(
+  { label, labels: annotations }: Pick<Labelled, 'label' | 'labels'>,
+  { name, labels }: GoldProtocol,
+): string | undefined {
   const given = [...(label == null ? [] : [label]), ...(annotations ?? [])]
   const foreign = given.find((one) => !labels.includes(one))
   if (foreign === undefined) return undefined
-  return `has the label "${foreign}"; ${labels.length === 0 ? `${name} has none.` : `those of ${name} are ${labels.join(', ')}.`}`
+  return `has the label "${foreign}"; ${labels.length === 0 ? `${name} has none.` : `those of ${name} are ${labels.join(', ')}. Say what it means: --label-as "${foreign}=${labels[0]}".`}`
 }
 
-function ratingFault({ ratings }: Labelled, { name, scales = {} }: GoldProtocol): string | undefined {
-  for (const [aspect, given] of Object.entries(ratings ?? {})) {
-    const scale = entryOf(scales, aspect)
-    if (scale === undefined) {
-      const known = Object.keys(scales)
-      return `rates "${aspect}"; ${known.length === 0 ? `${name} rates nothing.` : `the aspects of ${name} are ${known.join(', ')}.`}`
-    }
-    const [lowest, highest] = scale
-    const outside = given.find((one) => one < lowest || one > highest)
-    if (outside !== undefined) return `rates ${aspect} ${outside}; its scale is ${lowest} to ${highest}.`
-  }
-  return undefined
+function aspectFault({ ratings }: Pick<Labelled, 'ratings'>, { name, scales = {} }: GoldProtocol): string | undefined {
+  const foreign = Object.keys(ratings ?? {}).find((aspect) => entryOf(scales, aspect) === undefined)
+  if (foreign === undefined) return undefined
+  const known = Object.keys(scales)
+  return `rates "${foreign}"; ${known.length === 0 ? `${name} rates nothing.` : `the aspects of ${name} are ${known.join(', ')}.`}`
 }
 
 /** The label that more annotators gave than any other. */

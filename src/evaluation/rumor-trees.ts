@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import { OperatorError } from '../domain/errors.ts'
 import type { BadLine } from './file-message.ts'
-import { numberedLines } from './lines.ts'
+import { numberedLines, type Reading } from './files/text-lines.ts'
 
 /** One conversation of Twitter-COVID19 or Weibo-COVID19 (Lin et al. 2022): a post and the replies below it. */
 export interface Tree {
@@ -42,9 +42,9 @@ interface TreeLine {
  * (`None` for the root), own index, delay after the root, and text. Lines that fit no conversation are told to `bad` and left
  * out, and what was mended. Throws an `OperatorError` if the file can't be read.
  */
-export async function readTrees(file: string, format: string, bad: Bad): Promise<Tree[]> {
+export async function readTrees(file: string, format: string, bad: Bad, reading: Reading = {}): Promise<Tree[]> {
   const lines: TreeLine[] = []
-  for await (const { line, text } of numberedLines(file)) {
+  for await (const { line, text } of numberedLines(file, reading, bad)) {
     const read = treeLine(line, text)
     if (read === null) bad({ line, why: `is no post of ${format}` })
     else if (read.text.trim() === '') bad({ line, why: 'is empty' })
@@ -123,7 +123,7 @@ export interface TreeLabels {
  * The labels that belong to a data file: of `Twitter_data_all.txt` those in `Twitter_label_all.txt`, a line an id and its label
  * with a tab between. Throws an `OperatorError` if there is no such file, at a line that is no label, and where an id has two.
  */
-export async function labelsBeside(file: string): Promise<TreeLabels> {
+export async function labelsBeside(file: string, bad: Bad = () => {}): Promise<TreeLabels> {
   const name = basename(file).replace(/data(?!.*data)/, 'label')
   if (name === basename(file))
     throw new OperatorError(
@@ -131,7 +131,7 @@ export async function labelsBeside(file: string): Promise<TreeLabels> {
     )
   const labels = join(dirname(file), name)
   const of = new Map<string, 'rumor' | 'non-rumor'>()
-  for await (const { line, text } of numberedLines(labels)) {
+  for await (const { line, text } of numberedLines(labels, {}, bad)) {
     const [id = '', word = ''] = text.trim().split('\t')
     const label = LABELS.get(word.toLowerCase())
     if (id === '' || label === undefined)

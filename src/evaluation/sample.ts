@@ -37,16 +37,6 @@ export function sampleOf(items: readonly GoldItem[], sampled: Sampled, options: 
   return ranked.slice(0, size)
 }
 
-/** Throws an `OperatorError` if a label has no item: nothing can be said of a class that nobody was found in. */
-export function checkClasses(items: readonly GoldItem[], { name, labels }: Sampled): void {
-  const counts = countsOf(items, labels)
-  const empty = counts.filter(({ count }) => count === 0)
-  if (empty.length > 0)
-    throw new OperatorError(
-      `${name} has no item labelled ${empty.map(({ label }) => label).join(' or ')}, but: ${told(counts)}.`,
-    )
-}
-
 function balancedOf(ranked: readonly GoldItem[], { name, labels }: Sampled, size: number | undefined): GoldItem[] {
   if (labels.length === 0) throw new OperatorError(`${name} cannot be balanced: its items have no labels.`)
   if (size !== undefined && size % labels.length !== 0)

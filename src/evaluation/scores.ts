@@ -52,6 +52,8 @@ export interface LabelScores {
   readonly coverage: number | null
   readonly classes: readonly ClassEstimates[]
   readonly confusion: Confusion
+  /** The only label that items have; null where they have several. */
+  readonly oneClass: string | null
   /** Null where verdicts don't say how sure they are. */
   readonly confidence: ConfidenceScores | null
   /** Null where no item has several annotators. */
@@ -105,6 +107,8 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
   const judged = outcomes.flatMap(({ gold, label, ...rest }) => (gold === null ? [] : [{ ...rest, gold, label }]))
   const items = itemsIn(judged)
   const groups = [...Map.groupBy(judged, ({ unit }) => unit).values()]
+  const said = new Set(judged.map(({ gold }) => gold))
+  const oneClass = said.size === 1 ? (judged[0]?.gold ?? null) : null
   const matrices = groups.map((group) => confusionOf(labels, group.map(pairOf)))
   const confusion = sumOf(labels, matrices)
   const resamples = groups.length < FEWEST_UNITS ? 0 : RESAMPLES
@@ -123,7 +127,7 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
     units: { count: groups.length, are: groups.length === items ? 'items' : 'groups' },
     reach: reachOf(items),
     accuracy: estimate('no items', accuracyOf),
-    macroF1: estimate('no items', macroF1Of),
+    macroF1: oneClass === null ? estimate('no items', macroF1Of) : noMacroF1(oneClass),
     coverage: coverageOf(confusion),
     classes: labels.map((label) => ({
       label,
@@ -144,11 +148,16 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
         (unit) => classScores(unit, label).f1 !== null,
       ),
     })),
-    confusion,
+    ...{ confusion, oneClass },
     confidence: confidenceScores(judged),
     people: peopleScores(judged, labels),
     slices: sliceScores(judged),
   }
+}
+
+/** A mean over classes that nobody was found in would read as a judge's fault. */
+function noMacroF1(label: string): Estimate {
+  return { value: null, interval: null, why: `all items are ${label}` }
 }
 
 /** How many items these are: one that was judged several times is one. */

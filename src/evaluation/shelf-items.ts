@@ -1,25 +1,22 @@
-import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream'
-import { type CsvError, parse } from 'csv-parse'
 import { z } from 'zod'
-import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { printable } from '../domain/printable.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import type { Item } from '../ports/library.ts'
+import { type Contradictions, withoutContradictions } from './contradictions.ts'
 import type { BadLine } from './file-message.ts'
+import { recordsOf } from './files/records.ts'
 import { sourceIdOf } from './formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
-import { linesOf } from './lines.ts'
+import { IS_MISSING, type OwnReading, textKeyOf } from './own-rows.ts'
 
 /** What a shelf is filled from: a line or row for each item, or a public data set. */
 export const SHELF_FORMATS = ['jsonl', 'csv', ...LABELLED_FORMATS] as const
 export type ShelfFormat = (typeof SHELF_FORMATS)[number]
 
-export interface ShelfFile {
-  /** By the file's ending where it is not given: `csv` for `.csv`, else `jsonl`. */
+export interface ShelfFile extends OwnReading {
+  /** Found out where it is not given. */
   readonly format?: ShelfFormat
-  /** Which field of a line, or column of a row, is the text and which the label: `text` and `label`. */
-  readonly textField?: string
-  readonly labelField?: string
+  /** Texts that stand there with several labels; `majority` by default, since a shelf holds each text once. */
+  readonly contradictions?: Contradictions
 }
 
 /** Longest text of an item, in characters: longer ones are no examples. */
@@ -28,29 +25,52 @@ const LONGEST = 100_000
 type Bad = (line: BadLine) => void
 
 /**
- * A file's items for a shelf. Lines and rows that are none are told to `bad` and left out. Throws an `OperatorError` if the
- * file can't be read, or has no such columns.
+ * A file's items for a shelf. Lines and rows that are none are told to `bad` and left out, and texts that have several labels are told.
+ * Throws an `OperatorError` if the file can't be read, or has no such columns.
  */
-export function itemsOf(file: string, options: ShelfFile, bad: Bad): AsyncGenerator<Item> {
-  const format = options.format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'jsonl')
-  if (format !== 'jsonl' && format !== 'csv') return publicItems(file, format, bad)
-  const { textField = 'text', labelField = 'label' } = options
-  const rows = format === 'csv' ? csvRows(file, [textField, labelField], bad) : jsonRows(file, bad)
-  const sourceOf = (item: string | number) => sourceIdOf(file, format, item)
-  return rowItems(rows, { textField, labelField, sourceOf }, bad)
+export async function* itemsOf(file: string, options: ShelfFile, bad: Bad): AsyncGenerator<Item> {
+  const { contradictions = 'majority' } = options
+  // The labels of all texts first: which are contradicted is known only at the end.
+  const labels: { line: number; textKey: string; label: string }[] = []
+  for await (const { line, item } of linesIn(file, options, () => {}))
+    labels.push({ line, textKey: textKeyOf(item.text), label: item.label })
+  const settled = withoutContradictions<(typeof labels)[number] & { readonly why?: string }>(
+    labels,
+    contradictions,
+    bad,
+  )
+  const byLine = new Map(settled.map((one) => [one.line, one]))
+  for await (const { line, item } of linesIn(file, options, bad)) {
+    const { label = item.label, why } = byLine.get(line) ?? {}
+    if (why === undefined) yield { ...item, label }
+  }
 }
 
-async function* publicItems(file: string, format: LabelledFormat, bad: Bad): AsyncGenerator<Item> {
-  for await (const { line, id, text, label } of labelledItems(file, format, bad)) {
+/** The items with their lines. */
+async function* linesIn(file: string, options: ShelfFile, bad: Bad): AsyncGenerator<{ line: number; item: Item }> {
+  const { format, textField = 'text', labelField = 'label', ...reading } = options
+  if (format !== undefined && format !== 'jsonl' && format !== 'csv') {
+    yield* publicItems(file, format, bad, reading)
+    return
+  }
+  const hint = 'Name them with --text-field and --label-field.'
+  const shape = format === undefined ? {} : ({ shape: format === 'csv' ? 'table' : 'json' } as const)
+  const rows = recordsOf(file, { ...reading, ...shape }, { needed: [textField, labelField], hint }, bad)
+  // A shelf is of a data set whatever its file is packed in.
+  yield* rowItems(rows, { textField, labelField, sourceOf: (item) => sourceIdOf(file, format ?? 'own', item) }, bad)
+}
+
+async function* publicItems(file: string, format: LabelledFormat, bad: Bad, reading: OwnReading) {
+  for await (const { line, id, text, label } of labelledItems(file, format, bad, reading)) {
     const item = itemOf(text, label, {}, sourceIdOf(file, format, id))
     if (typeof item === 'string') bad({ line, why: item })
-    else yield item
+    else yield { line, item }
   }
 }
 
 interface Row {
   readonly line: number
-  readonly fields: Readonly<Record<string, unknown>>
+  readonly json: unknown
 }
 
 interface FieldNames {
@@ -60,19 +80,24 @@ interface FieldNames {
   readonly sourceOf: (item: string | number) => string
 }
 
-async function* rowItems(
-  rows: AsyncIterable<Row>,
-  { textField, labelField, sourceOf }: FieldNames,
-  bad: Bad,
-): AsyncGenerator<Item> {
-  for await (const { line, fields } of rows) {
-    const { [textField]: text, [labelField]: label, metadata: beside, ...rest } = fields
+async function* rowItems(rows: AsyncIterable<Row>, { textField, labelField, sourceOf }: FieldNames, bad: Bad) {
+  for await (const { line, json } of rows) {
+    const read = jsonObject.safeParse(json)
+    if (!read.success) {
+      bad({ line, why: 'is no JSON object' })
+      continue
+    }
+    const { metadata: beside, ...fields } = read.data
+    const [text, label] = [entryOf(fields, textField), entryOf(fields, labelField)]
+    const rest = Object.fromEntries(
+      Object.entries(fields).filter(([name]) => name !== textField && name !== labelField),
+    )
     const more = jsonObject.safeParse(beside)
     if (typeof text !== 'string') {
       bad({ line, why: `has no "${textField}" that is a text` })
       continue
     }
-    const named = asText(label)
+    const named = asText(label).trim()
     const metadata = Object.fromEntries(
       Object.entries(more.success ? { ...rest, ...more.data } : rest).flatMap(([name, value]): [string, string][] => {
         const kept = asText(value)
@@ -80,9 +105,9 @@ async function* rowItems(
       }),
     )
     const source = sourceOf(asText(fields.id) || line)
-    const item = named === '' ? `has no "${labelField}"` : itemOf(text, named, metadata, source)
+    const item = IS_MISSING.test(named) ? `has no "${labelField}"` : itemOf(text, named, metadata, source)
     if (typeof item === 'string') bad({ line, why: item })
-    else yield item
+    else yield { line, item }
   }
 }
 
@@ -100,74 +125,3 @@ function asText(value: unknown): string {
 }
 
 const jsonObject = z.record(z.string(), z.unknown())
-
-async function* jsonRows(file: string, bad: Bad): AsyncGenerator<Row> {
-  let line = 0
-  try {
-    for await (const text of linesOf(file)) {
-      line++
-      if (text.trim() === '') continue
-      const fields = jsonObject.safeParse(parsed(text))
-      if (fields.success) yield { line, fields: fields.data }
-      else bad({ line, why: 'is no JSON object' })
-    }
-  } catch (error) {
-    throw unreadable(file, error)
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
-
-const csvRecord = z.object({ info: z.object({ lines: z.int() }), record: z.record(z.string(), z.string()) })
-
-/** Rows of a CSV file with a header. A row that does not fit it is told to `bad`. */
-async function* csvRows(file: string, needed: readonly string[], bad: Bad): AsyncGenerator<Row> {
-  const stream = createReadStream(file)
-  const parser = parse({
-    bom: true,
-    info: true,
-    columns: (header: string[]) => {
-      const missing = needed.filter((name) => !header.includes(name))
-      if (missing.length === 0) return header
-      const named = missing.map((name) => `"${name}"`).join(' and ')
-      throw new OperatorError(
-        `${file} has no column ${named}, but: ${printable(header.join(', '), 200)}. Name them with --text-field and --label-field.`,
-      )
-    },
-    max_record_size: 4 * 1024 * 1024,
-    relax_quotes: true,
-    skip_empty_lines: true,
-    skip_records_with_error: true,
-    on_skip: (error: CsvError | undefined) => {
-      if (error !== undefined) bad({ line: Number(error.lines), why: `is no row of this file (${error.code})` })
-      return undefined
-    },
-  })
-  // A failure of either stream reaches the loop below as the parser's.
-  pipeline(stream, parser, () => {})
-  try {
-    for await (const read of parser) {
-      const { info, record } = csvRecord.parse(read)
-      yield { line: info.lines, fields: record }
-    }
-  } catch (error) {
-    throw unreadable(file, error)
-  } finally {
-    stream.destroy()
-  }
-}
-
-function unreadable(file: string, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error) || isToldAlready(error)) return error
-  return new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
-}
-
-function isToldAlready(error: Error): boolean {
-  return error instanceof OperatorError || error instanceof PermanentError || error instanceof RetryLaterError
-}

@@ -124,7 +124,10 @@ function withoutPrice(cells: readonly Cell[]): string[] {
   return [`The settings have no price for ${models.join(', ')} (models.prices): in all costs here they count as free.`]
 }
 
-function aboutSample({ name, items, leftOut, unreadable }: DataSet, cells: readonly Cell[]): string[] {
+function aboutSample(
+  { name, items, leftOut, unreadable, ratingsLeftOut = 0 }: DataSet,
+  cells: readonly Cell[],
+): string[] {
   const scored = cells.find(({ labels }) => labels !== null)?.labels
   const first = cells.find(({ why }) => why === null)
   const counts = first?.counts
@@ -144,6 +147,14 @@ function aboutSample({ name, items, leftOut, unreadable }: DataSet, cells: reado
       ? []
       : [
           `${name}: left out ${[...out, ...(unreadable > 0 ? [counted(unreadable, 'unreadable line')] : [])].join(', ')}; ${items.length} judged.`,
+        ]),
+    ...(ratingsLeftOut > 0
+      ? [`${name}: ${counted(ratingsLeftOut, 'rating')} left out: missing, or outside the scale.`]
+      : []),
+    ...(scored?.oneClass == null
+      ? []
+      : [
+          `${name}: all items are ${scored.oneClass}: accuracy is the share of them that was called so (recall), and nothing is said of other items.`,
         ]),
     ...(passedOver > 0
       ? [

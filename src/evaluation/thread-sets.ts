@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
-import { jsonLines } from './json-lines.ts'
+import { recordsOf } from './files/records.ts'
+import type { Reading } from './files/text-lines.ts'
 import { labelsBeside, readTrees, type Tree } from './rumor-trees.ts'
 
 /** Public data sets of threads. */
@@ -15,6 +16,9 @@ function isTrees(format: ThreadFormat): format is TreeFormat {
   return Object.hasOwn(TREES, format)
 }
 
+/** Threads hold their comments: no table does. */
+const NO_COLUMNS = { needed: [] }
+
 type Timed = FileMessage & { readonly createdAt: number }
 
 /** A data set's posts and comments by time. */
@@ -22,15 +26,16 @@ export async function* threadMessages(
   file: string,
   format: ThreadFormat,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<FileMessage> {
   const messages: Timed[] = []
   if (isTrees(format)) {
-    const trees = await readTrees(file, format, bad)
+    const trees = await readTrees(file, format, bad, reading)
     yield* trees.flatMap((tree, at) => treeMessages(tree, at, TREES[format])).sort((a, b) => a.createdAt - b.createdAt)
     return
   }
   const read = THREADS[format]
-  for await (const { line, json } of jsonLines(file, bad)) {
+  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, NO_COLUMNS, bad)) {
     const thread = read(json, line, (why) => bad({ line, why, read: true }))
     if (thread === null) bad({ line, why: `is no thread of ${format}` })
     else messages.push(...thread)
@@ -127,12 +132,13 @@ export async function* labelledThreads(
   file: string,
   format: ThreadFormat,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<LabelledThread> {
   if (isTrees(format)) {
-    yield* labelledTrees(file, format, bad)
+    yield* labelledTrees(file, format, bad, reading)
     return
   }
-  for await (const { line, json } of jsonLines(file, bad)) {
+  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, NO_COLUMNS, bad)) {
     const read = labelledThread.safeParse(json)
     if (!read.success || THREADS[format](json, line, () => {}) === null) {
       bad({ line, why: `is no thread of ${format} with a veracity` })
@@ -158,9 +164,10 @@ async function* labelledTrees(
   file: string,
   format: TreeFormat,
   bad: (line: BadLine) => void,
+  reading: Reading,
 ): AsyncGenerator<LabelledThread> {
   const labels = await labelsBeside(file)
-  const trees = await readTrees(file, format, bad)
+  const trees = await readTrees(file, format, bad, reading)
   for (const { line, id, claim, comments } of trees) {
     const label = labels.of.get(id)
     if (label === undefined) bad({ line, why: `begins ${id}, which has no label in ${labels.file}` })

@@ -1,7 +1,7 @@
 import { OperatorError } from '../domain/errors.ts'
 import { printable } from '../domain/printable.ts'
 import type { BadLine } from './file-message.ts'
-import { numberedLines } from './lines.ts'
+import { numberedLines, type Reading } from './files/text-lines.ts'
 
 interface TsvForm {
   /** What there must be a column for: one of each of these names. */
@@ -21,9 +21,10 @@ export async function* tsvRows(
   file: string,
   { columns, quotes }: TsvForm,
   bad: (line: BadLine) => void,
+  reading: Reading = {},
 ): AsyncGenerator<{ line: number; json: Readonly<Record<string, string>> }> {
   let names: string[] | undefined
-  for await (const { line, text } of numberedLines(file)) {
+  for await (const { line, text } of numberedLines(file, reading, bad)) {
     const fields = text.replace(/\r$/, '').split('\t')
     if (names === undefined) {
       names = fields.map((name) => name.toLowerCase().replaceAll(/[ _]/g, ''))

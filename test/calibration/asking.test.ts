@@ -98,7 +98,15 @@ it('steps of a model are told of nothing that looks like structure, and may be a
 
 describe('the sizes', () => {
   const options = {
-    ...{ aspect: 'relevance', ratings: 'f', protocol: 'counterspeech', fewShot: [4], trials: 5, keep: 2 },
+    ...{
+      aspect: 'relevance',
+      ratings: 'f',
+      format: 'gavel' as const,
+      protocol: 'counterspeech',
+      fewShot: [4],
+      trials: 5,
+      keep: 2,
+    },
     ...{ refinements: 3, iterations: 1, halving: true, seed: '1', steps: 's' },
   }
 

@@ -50,11 +50,17 @@ describe('ratings', () => {
     expect(units.map((unit) => units.indexOf(unit))).toEqual([0, 0, 0, 3, 4, 4])
   })
 
-  it.each([
-    ['below the scale', line('a', { ratings: { relevance: [1, 0.5] } }), /rates relevance 0\.5; its scale is 1 to 5/],
-    ['above it', line('a', { ratings: { relevance: 5.5 } }), /rates relevance 5\.5/],
-  ])('%s end it', async (_, given, expected) => {
-    await expect(read([given])).rejects.toThrow(expected)
+  it('that are missing or outside the scale are left out and counted', async () => {
+    const { items, leftOut } = await read([
+      line('a', { ratings: { relevance: [1, 0.5, null] } }),
+      line('b', { ratings: { relevance: 5.5 } }),
+      line('c', { ratings: { relevance: 4 } }),
+    ])
+    expect(items.map(({ id, ratings }) => [id, ratings])).toEqual([
+      ['a', [1]],
+      ['c', [4]],
+    ])
+    expect(leftOut).toBe(3)
   })
 
   it('of one id in two lines end it', async () => {

@@ -68,7 +68,7 @@ describe('Gavel’s own JSON Lines', () => {
   })
 
   it.each([
-    ['no type', { id: 'p1' }],
+    ['no type, and no text', { id: 'p1' }],
     ['a type that nobody knows', { type: 'like', id: 'p1' }],
     ['a comment under nothing', { type: 'comment', id: 'c1' }],
     ['a comment without an id', { type: 'comment', postId: 'p1' }],
@@ -249,7 +249,7 @@ describe('a data set of labelled texts', () => {
     ['kodoli', { text: 'x', label: 'MAYBE' }],
     ['airbench-both', { text: 'x', description: 'y', voted_risk: '' }],
     ['openai-moderation', { prompt: 'x', S: 0.5 }],
-    ['kold', { guid: '1', comment: 'x', OFF: 'True' }],
+    ['kold', { guid: '1', comment: 'x', OFF: 'Perhaps' }],
     ['k-haters', { text: 'x', label: 'hate' }],
   ] as const)('%s names a label that is none of its own, and invents none', async (format, row) => {
     expect(await itemsOf(format, [row])).toMatchObject({ got: [], bad: [{ line: 1 }] })
@@ -425,6 +425,6 @@ describe('a file is sent', () => {
 
   it('from any of these formats', () => {
     const threads = ['rumoureval2017', 'covid19-rumor', 'twitter-covid19', 'weibo-covid19']
-    expect(FORMATS).toEqual(['gavel', ...threads, ...LABELLED_FORMATS])
+    expect(FORMATS).toEqual(['gavel', 'cseval', ...threads, ...LABELLED_FORMATS])
   })
 })

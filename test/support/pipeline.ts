@@ -108,7 +108,7 @@ export function settingsOf(environment: Record<string, string>): Settings {
 }
 
 export async function send(environment: Record<string, string>, file: string, format: Format, pace: Pace) {
-  return produce(settingsOf(environment), file, format, pace, {
+  return produce(settingsOf(environment), { file, format }, pace, {
     terminal: silent,
     signal: new AbortController().signal,
   })

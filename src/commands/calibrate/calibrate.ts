@@ -9,12 +9,13 @@ import type { Calibration } from '../../domain/calibration.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { faultIn } from '../../evaluation/file-message.ts'
+import { OWN_FORMATS } from '../../evaluation/own-rows.ts'
 import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
 import { pText } from '../../evaluation/summary.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Command } from '../command.ts'
-import { positive, positiveWhole } from '../options.ts'
+import { positive, positiveWhole, readingOf, readingOptions } from '../options.ts'
 import { printable } from '../terminal.ts'
 import { type CalibrationCost, costOf } from './plan.ts'
 import { type CalibrateOptions, type CalibrationResult, modelsOf, runCalibration, sizesOf } from './run.ts'
@@ -28,8 +29,10 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--aspect <name>', 'the aspect whose steps are to be found').makeOptionMandatory(),
     new Option(
       '--ratings <file>',
-      'JSON Lines: hateSpeech, text, and ratings with one or several numbers an aspect',
+      'JSON Lines or CSV: hateSpeech, text, and ratings with one or several numbers an aspect',
     ).makeOptionMandatory(),
+    new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
+    ...readingOptions(),
     new Option('--protocol <name>', 'the protocol that scores by them').default('counterspeech'),
     new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
       .default([4, 8], '4,8')
@@ -62,8 +65,11 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     const kind = PROTOCOLS.find(({ name }) => name === options.protocol)
     if (kind === undefined) throw new OperatorError(`No protocol is called ${options.protocol}.`)
     const calibration = calibrationOf(settings, kind, options.aspect)
-    const ratings = await readRatings(options.ratings, calibration.aspect, (bad) =>
-      terminal.say(printable(faultIn(options.ratings, bad), 400)),
+    const ratings = await readRatings(
+      options.ratings,
+      calibration.aspect,
+      (bad) => terminal.say(printable(faultIn(options.ratings, bad), 400)),
+      { ...readingOf(options), format: options.format },
     )
     const { seed, paper = false } = options
     const parts = partsOf(ratings.items, { seed, paper })
@@ -192,7 +198,12 @@ function planOf(
   return costOf(calibration, parts, sizesOf(options), { models: modelsOf(settings, kind), prices, slots })
 }
 
-function planLines(plan: CalibrationCost, parts: Parts, { alpha, unrated, others }: Ratings, aspect: string): string[] {
+function planLines(
+  plan: CalibrationCost,
+  parts: Parts,
+  { alpha, unrated, leftOut, others }: Ratings,
+  aspect: string,
+): string[] {
   const { drafts, refinements, scores, tokens, usd, unpriced, secondsAtOneSecond } = plan
   const { development, selection, test } = parts
   const unseen = unseenOf(parts)
@@ -209,6 +220,7 @@ function planLines(plan: CalibrationCost, parts: Parts, { alpha, unrated, others
       : [
           `${unrated} lines have no rating of ${aspect}; they rate ${others.map((name) => printable(name, 80)).join(', ') || 'nothing'}.`,
         ]),
+    ...(leftOut === 0 ? [] : [`${leftOut} ratings were left out: missing, or outside the scale.`]),
     ...agreed,
     ...(test.length > 0 && unseen < FEWEST_UNITS
       ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be claimed.`]

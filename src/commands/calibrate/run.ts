@@ -15,6 +15,7 @@ import { endpointOf, modelOf } from '../../composition/models.ts'
 import { watchedEndpoint } from '../../composition/watched-endpoint.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
+import type { OwnFormat, OwnReading } from '../../evaluation/own-rows.ts'
 import { chainOf } from '../../gateway/fallback.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import type { Invocation } from '../command.ts'
@@ -38,7 +39,8 @@ function refusal(scorers: readonly Scorer[]): string | null {
   return null
 }
 
-export interface CalibrateOptions {
+export interface CalibrateOptions extends OwnReading {
+  readonly format: OwnFormat
   readonly aspect: string
   readonly ratings: string
   readonly protocol: string

@@ -4,7 +4,8 @@ import { type BadLine, faultIn } from '../../evaluation/file-message.ts'
 import type { Format } from '../../evaluation/formats.ts'
 import { type GoldOptions, goldOf } from '../../evaluation/gold.ts'
 import type { GoldProtocol } from '../../evaluation/gold-item.ts'
-import { checkClasses, type SampleOptions, sampleOf } from '../../evaluation/sample.ts'
+import { type SampleOptions, sampleOf } from '../../evaluation/sample.ts'
+import { readingOf } from '../options.ts'
 
 /** Which of a labelled file's items are wanted. */
 export interface Wanted extends GoldOptions, SampleOptions {
@@ -14,9 +15,12 @@ export interface Wanted extends GoldOptions, SampleOptions {
   readonly name: string
 }
 
+/** Ratings that are named one by one where they are left out. */
+const NAMED_RATINGS = 10
+
 /**
  * Reads a labelled file and draws the sample. Lines that can't be read are told to `bad`. Throws an `OperatorError` where
- * nothing is left to judge, a class is empty, or there are fewer items than were asked for.
+ * nothing is left to judge, or there are fewer items than were asked for.
  */
 export async function dataSet(
   wanted: Wanted,
@@ -24,14 +28,14 @@ export async function dataSet(
   bad: (why: string, line: BadLine) => void,
 ): Promise<DataSet> {
   const { file, format, name } = wanted
-  let unreadable = 0
+  let [unreadable, ratingsLeftOut] = [0, 0]
   const gold = await goldOf(
     file,
     format,
     protocol,
     (line) => {
       if (line.read !== true) unreadable++
-      bad(faultIn(file, line), line)
+      if (line.rating !== true || ++ratingsLeftOut <= NAMED_RATINGS) bad(faultIn(file, line), line)
     },
     wanted,
   )
@@ -39,11 +43,8 @@ export async function dataSet(
   const usable = gold.filter(({ why }) => why === undefined)
   if (usable.length === 0)
     throw new OperatorError(`${file} has no item to judge by: ${gold.length} subjects, none with a label or a rating.`)
-  const labelled = usable.some(({ label }) => label !== null)
-  const sampled = { name, labels: protocol.labels }
-  const items = sampleOf(gold, sampled, wanted)
-  if (labelled) checkClasses(items, sampled)
+  const items = sampleOf(gold, { name, labels: protocol.labels }, wanted)
   reasons.push(...Array.from({ length: usable.length - items.length }, () => 'not in the sample'))
   const leftOut = Object.fromEntries([...Map.groupBy(reasons, (why) => why)].map(([why, of]) => [why, of.length]))
-  return { name, file, format, items, leftOut, unreadable }
+  return { ...{ name, file, format, items, leftOut, unreadable, ratingsLeftOut }, reading: readingOf(wanted) }
 }

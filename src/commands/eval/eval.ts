@@ -7,6 +7,7 @@ import { FORMATS } from '../../evaluation/formats.ts'
 import { makeFolder } from '../../evaluation/make-folder.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import type { Command, Invocation } from '../command.ts'
+import { readingOf } from '../options.ts'
 import { printable } from '../terminal.ts'
 import { type Compared, comparedWith, readBaseline } from './compared.ts'
 import { dataSet } from './data-sets.ts'
@@ -107,7 +108,7 @@ function askedAs(settings: Settings, { models }: EvalOptions): Settings {
 }
 
 function standInsOf({ model = [], models }: EvalOptions): StandIns {
-  const of = new Map(model.map(({ paper, asked }) => [paper, asked]))
+  const of = new Map(model.map(({ theirs, ours }) => [theirs, ours]))
   return models === undefined ? { of } : { of, all: models }
 }
 
@@ -154,8 +155,10 @@ export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): st
 
 function wantedOf({ given, sample }: Planned, options: EvalOptions) {
   const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
+  const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
   return {
-    ...{ ...given, seed, balanced, unverified, profanity },
+    ...{ ...given, seed, balanced, unverified, profanity, contradictions: options.contradictions, labelAs },
+    ...readingOf(options),
     ...(size === undefined ? {} : { size }),
     ...(split === undefined ? {} : { split }),
   }

@@ -78,7 +78,7 @@ export async function judgeTable(
       seed,
       preset: preset?.name ?? null,
     },
-    data: sets.map(({ items, file: _, ...set }) => ({ ...set, items: items.length })),
+    data: sets.map(({ items, file: _, reading: __, ...set }) => ({ ...set, items: items.length })),
     ...{ metrics: metricsOf(first), counts: first.counts, table: [...named, ...table.absent] },
     summary: summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }),
   }

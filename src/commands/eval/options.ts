@@ -1,9 +1,18 @@
 import { InvalidArgumentError, Option } from 'commander'
+import type { Contradictions } from '../../evaluation/contradictions.ts'
 import { FORMATS, type Format } from '../../evaluation/formats.ts'
-import { notNegative, positive, positiveWhole } from '../options.ts'
+import type { OwnReading } from '../../evaluation/own-rows.ts'
+import {
+  contradictionsOption,
+  labelFieldOption,
+  notNegative,
+  positive,
+  positiveWhole,
+  readingOptions,
+} from '../options.ts'
 import { BESIDE, type Beside } from './rows.ts'
 
-export interface EvalOptions {
+export interface EvalOptions extends OwnReading {
   readonly protocol?: string
   readonly preset?: string
   readonly model?: readonly StandIn[]
@@ -16,6 +25,8 @@ export interface EvalOptions {
   readonly balanced?: boolean
   readonly split?: string
   readonly seed: string
+  readonly labelAs?: readonly StandIn[]
+  readonly contradictions: Contradictions
   readonly unverified: 'leave-out' | 'rumor' | 'non-rumor'
   readonly profanity: 'hate' | 'non-hate'
   readonly out?: string
@@ -29,17 +40,17 @@ export interface EvalOptions {
   readonly keepNearDuplicates?: boolean
 }
 
-/** What stands in for a paper's model. */
+/** One name in the place of another: the model of a paper's, the label of a file's. */
 export interface StandIn {
-  readonly paper: string
-  readonly asked: string
+  readonly theirs: string
+  readonly ours: string
 }
 
 function standIn(text: string): StandIn {
-  const [, paper, asked] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
-  if (paper === undefined || asked === undefined)
-    throw new InvalidArgumentError("must be PAPER'S=YOURS, as gpt-4=openai/gpt-4o")
-  return { paper: paper.trim(), asked: asked.trim() }
+  const [, theirs, ours] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
+  if (theirs === undefined || ours === undefined)
+    throw new InvalidArgumentError('must be two names with = between them')
+  return { theirs: theirs.trim(), ours: ours.trim() }
 }
 
 const several = <Value>(value: Value, before: readonly Value[] = []) => [...before, value]
@@ -58,6 +69,12 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),
   ),
+  ...readingOptions(),
+  labelFieldOption(),
+  new Option('--label-as <theirs=ours>', 'what a label means, such as 1=hate; may be given several times').argParser(
+    (text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before),
+  ),
+  contradictionsOption('keep'),
   new Option(
     '--rows <which>',
     'what is judged beside the protocol: none, baselines (the default), or all (each part taken away too)',

@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
 import { OperatorError, RetryLaterError } from '../../domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../../domain/messages.ts'
-import type { BadLine } from '../../evaluation/file-message.ts'
+import { type BadLine, faultIn } from '../../evaluation/file-message.ts'
 import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../evaluation/shelf-items.ts'
 import { DEFAULT_TENANT } from '../../library/names.ts'
 import type { Change, Item, Library } from '../../ports/library.ts'
 import type { Command, Invocation } from '../command.ts'
+import { contradictionsOption, labelFieldOption, readingOptions } from '../options.ts'
 import { printable } from '../terminal.ts'
 import { isFailure, type LibrarySettings, operator, withLibrary } from './with-library.ts'
 
@@ -48,9 +49,10 @@ const PAUSE_MS = 1_000
 export const command: Command<ImportOptions, Imported> = {
   options: [
     new Option('--shelf <name>', 'shelf to import to; created if missing').makeOptionMandatory(),
-    new Option('--format <format>', "the file's format (default: by its extension)").choices(SHELF_FORMATS),
-    new Option('--text-field <name>', 'the field or column that holds the text').default('text'),
-    new Option('--label-field <name>', 'the field or column that holds the label').default('label'),
+    new Option('--format <format>', "the file's format (default: found out)").choices(SHELF_FORMATS),
+    ...readingOptions(),
+    labelFieldOption(),
+    contradictionsOption('majority'),
     new Option('--tenant <name>', 'show the items to this tenant only'),
   ],
   json: true,
@@ -94,7 +96,8 @@ export async function importShelf(
   let skipped = 0
   let stopped = false
   const bad = (line: BadLine) => {
-    if (++skipped <= NAMED) skippedFirst.push(line)
+    if (line.read === true) io.terminal.say(printable(faultIn(file, line), 200))
+    else if (++skipped <= NAMED) skippedFirst.push(line)
   }
   const tenant = options.tenant === undefined ? null : checkedTenant(options.tenant)
   const imported = (): Imported => {

@@ -6,11 +6,11 @@ const ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as 
 type Four = readonly [relevance: number, aggressiveness: number, coherence: number, suitableness: number]
 
 const CSEVAL = 'CSEval'
-const DATA: readonly PresetData[] = [{ name: CSEVAL, formats: ['gavel'] }]
+const DATA: readonly PresetData[] = [{ name: CSEVAL, formats: ['gavel', 'cseval'] }]
 const SWITCHES = { preset: 'paper', aspects: ASPECTS, temperature: 0 }
 
 const DATA_NOTE =
-  'CSEval has 7,926 replies to 2,223 hateful statements; give a file of them, or of your own, as JSON Lines with ratings of the four aspects.'
+  'CSEval has 7,926 replies to 2,223 hateful statements; give its table (--format cseval), or a file of your own with ratings of the four aspects.'
 const MODELS_NOTE =
   'The paper names GPT-4 as gpt-4, and of Llama 3 and Mistral neither size nor version; say what your endpoint calls them with --model, or take other rows with --only.'
 const STEPS_NOTE =

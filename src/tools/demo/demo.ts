@@ -88,7 +88,7 @@ export async function demo(
       terminal.say(
         `\nA fire at the harbor of Calvera: ${subjects.size} posts and replies, ninety minutes in half a minute.\n`,
       )
-      await produce(settings, EVENT, 'gavel', PACE, { terminal: quiet(terminal), signal })
+      await produce(settings, { file: EVENT, format: 'gavel' }, PACE, { terminal: quiet(terminal), signal })
       terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
       await until(() => expected.every((one) => tally.finals.has(one)), signal)
     } finally {

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { entryOf } from '../domain/entry-of.ts'
+import { normalized } from '../domain/normalized.ts'
+import type { BadLine } from './file-message.ts'
+import { type FileRecord, recordsOf } from './files/records.ts'
+import type { Reading } from './files/text-lines.ts'
+
+/** How people's own files are read: what their fields are called, and what their labels mean. */
+export interface OwnReading extends Reading {
+  /** Which field, or column, is the text, and which the label: `text` and `label`. */
+  readonly textField?: string
+  readonly labelField?: string
+}
+
+/** How ratings of replies to hate speech are published: Gavel's own way, or CSEval's columns. */
+export const OWN_FORMATS = ['gavel', 'cseval'] as const
+export type OwnFormat = (typeof OWN_FORMATS)[number]
+
+/** What a label or a rating is that nobody gave, as tables write it. */
+export const IS_MISSING = /^(|nan|na|n\/a|null)$/i
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The items of somebody's own file as messages of the topics, with what people said beside them. An item that says no `type` is a reply to
+ * hate speech where it has both, else a post; without an id it is called by its text, and without a time it stands a second after
+ * the line before. Lines that are no objects are told to `bad`.
+ */
+export async function* ownRows(
+  file: string,
+  format: OwnFormat,
+  { textField = 'text', labelField = 'label', ...reading }: OwnReading,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+  const columns =
+    format === 'cseval'
+      ? CSEVAL
+      : { needed: [textField], known: [labelField, ...KEPT], hint: 'Name the text with --text-field.' }
+  const met = new Map<string, number>()
+  for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+      bad({ line, why: 'is no JSON object' })
+      continue
+    }
+    const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, { textField, labelField })
+    const fields = isRow === true && format !== 'cseval' ? ofTable(named) : named
+    yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
+  }
+}
+
+function renamed(fields: Fields, { textField, labelField }: Required<Pick<OwnReading, 'textField' | 'labelField'>>) {
+  const [text, label] = [entryOf(fields, textField), entryOf(fields, labelField)]
+  const taken = new Set(['text', 'label', textField, labelField])
+  const left = Object.fromEntries(Object.entries(fields).filter(([name]) => !taken.has(name)))
+  return { ...left, ...(text === undefined ? {} : { text }), ...(label === undefined ? {} : { label }) }
+}
+
+const KEPT = ['type', 'id', 'postId', 'text', 'hateSpeech', 'label', 'lang', 'author', 'unit', 'split', 'createdAt']
+
+/** A table's row: what Gavel knows of it, and every column that holds numbers as a rating of that name. */
+function ofTable(row: Fields): Fields {
+  const kept = Object.entries(row).filter(([name, value]) => KEPT.includes(name) && value !== '')
+  if (row.hateSpeech === undefined) return Object.fromEntries(kept)
+  const rated = Object.entries(row).filter(([name]) => !KEPT.includes(name))
+  const ratings = rated.map(([name, value]) => [name, numberIn(value)])
+  return { ...Object.fromEntries(kept), ratings: Object.fromEntries(ratings) }
+}
+
+/** Null where it is none. */
+function numberIn(value: unknown): number | null {
+  const text = String(value ?? '').trim()
+  const number = text === '' ? Number.NaN : Number(text)
+  return Number.isFinite(number) ? number : null
+}
+
+const CSEVAL = {
+  needed: ['uuid', 'hatespeech', 'predicted_counterspeech'],
+  hint: 'See cseval in docs/data-sets.md.',
+}
+const CSEVAL_ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as const
+
+function ofCseval(row: Fields): Fields {
+  const ratings = CSEVAL_ASPECTS.map((aspect) => [aspect, numberIn(entryOf(row, `${aspect}_score`))])
+  return {
+    ...{ id: row.uuid, hateSpeech: row.hatespeech, text: row.predicted_counterspeech },
+    ratings: Object.fromEntries(ratings),
+    ...(typeof row.csType === 'string' && row.csType !== '' ? { slices: { strategy: row.csType } } : {}),
+  }
+}
+
+/** Items without a time stand a second apart from here on. */
+const FIRST = Date.UTC(2024, 0, 1)
+
+function asMessage(fields: Fields, line: number, met: Map<string, number>): Fields {
+  const { hateSpeech, text } = fields
+  const isReply = typeof hateSpeech === 'string' && typeof text === 'string'
+  // What says its own type is a message, and needs all that a message has.
+  if (fields.type !== undefined || typeof text !== 'string') return fields
+  const type = isReply ? 'counterspeech' : 'post'
+  const id = fields.id ?? idOf(isReply ? JSON.stringify([hateSpeech, text]) : String(text), met)
+  const createdAt = new Date(FIRST + line * 1000).toISOString()
+  return { type, createdAt, ...fields, id }
+}
+
+/** The same in every run. A text that stands in the file again is an item of its own, and numbered. */
+function idOf(text: string, met: Map<string, number>): string {
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  const times = (met.get(hash) ?? 0) + 1
+  met.set(hash, times)
+  return times === 1 ? `text-${hash}` : `text-${hash}-${times}`
+}
+
+/** Equal for texts that differ in case, white space and form alone. */
+export function textKeyOf(text: string): string {
+  return normalized(text, 'NFKC').toLowerCase().replace(/\s+/gu, ' ').trim()
+}
