@@ -2,6 +2,7 @@ import pino from 'pino'
 import { describeError } from '../domain/error-line.ts'
 import { printableJson } from '../domain/printable.ts'
 import type { Events, Listener } from '../ports/report.ts'
+import { type OutageLine, outageLines } from './log-outages.ts'
 
 /** The log level of each event; `debug` if missing here. */
 const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
@@ -37,6 +38,9 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
 const ERROR_IN_LOG = 'trouble:met'
 /** What Redis refuses is one error, whichever script or worker reports it: only the rest of the message differs. */
 const REFUSED = /^(?:OOM|MISCONF|NOREPLICAS|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN) /
+/** What kafkajs meets while topics and groups are being made or move, and tries again by itself. */
+const PASSING =
+  /coordinator is not available|not aware of this member|[Rr]ebalanc|does not host this topic-partition|no leader for this topic-partition|leadership election/
 /** The same error is logged once in this time; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128
@@ -52,6 +56,10 @@ export function logListener(level: string, now: () => number, process?: object):
     { write: (line) => standardError.write(printableJson(line)) },
   )
   const told = new Map<string, { at: number; silent: number }>()
+  const outages = outageLines(now)
+  const tell = (lines: readonly OutageLine[]) => {
+    for (const { level: loudness, ...line } of lines) log[loudness](line)
+  }
 
   /** Null if the same error was logged a moment ago; else how many were left out since. */
   function repeats(key: string): number | null {
@@ -66,16 +74,20 @@ export function logListener(level: string, now: () => number, process?: object):
   }
 
   return (name, event) => {
+    tell(outages.ofEvent(name, event))
     const loudness = LEVELS[name] ?? 'debug'
     if (!log.isLevelEnabled(loudness)) return
     if (name === 'error') {
       const { where, error, ...ids } = event as Events['error']
       const described = describeError(error)
+      const outage = outages.ofError({ where, ...described })
+      if (outage !== null) return tell(outage)
       // Expired locks come in groups: BullMQ names each job.
       const alike = described.message.replace(/ for job \S+/, ' for a job')
       const silent = repeats(REFUSED.exec(alike)?.[0] ?? `${where} ${alike}`)
+      const isPassing = where.startsWith('kafkajs ') && PASSING.test(described.message)
       if (silent !== null)
-        log[loudness]({
+        log[isPassing ? 'info' : loudness]({
           ...{ event: ERROR_IN_LOG, where, ...described, ...shortened(ids) },
           ...(silent > 0 ? { alsoTimes: silent } : {}),
         })

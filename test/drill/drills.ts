@@ -32,6 +32,10 @@ export interface World {
   send(posts: readonly { readonly id: string; readonly value: string }[]): Promise<void>
   /** Sends a batch of posts, and spoils it on the broker's disk before it is read: nobody can decompress it. */
   sendSpoilt(): Promise<void>
+  /** The ids of the posts that the platform has sent by itself. */
+  sent(): readonly string[]
+  /** All records of the verdicts topic. */
+  verdicts(): Promise<readonly string[]>
   /** A post that fits into the stream now, of the default tenant if none is named. */
   post(id: string, tenant?: string): string
   /** Joins the service's group as one that is given partitions, sends heartbeats and reads nothing; ends when called. */
@@ -44,7 +48,11 @@ export interface Drill {
   /** How long it takes, about, from its fault until its end has been told. */
   readonly minutes: number
   /** The alert that must come, to whom; null if nobody may hear anything. */
-  readonly expects: { readonly alert: string; readonly to: 'page' | 'ticket' } | null
+  readonly expects: { readonly alert: string; readonly to: 'page' | 'ticket'; readonly reason?: string } | null
+  /** The fault goes on for at least so long, in s; where nothing is said, for a while after it was told. */
+  readonly lastsS?: number
+  /** No verdict may end in it, and each post that was sent until it was healed must be judged afterwards, once. */
+  readonly waited?: true
   /** A file without which it can't be staged, and the Debian package that has it. */
   readonly needs?: { readonly file: string; readonly package: string }
   stage(world: World): Promise<void>
@@ -72,6 +80,26 @@ async function maxmemory({ redis }: World, choose: (used: number) => number): Pr
 function repeat(everyMs: number, act: () => Promise<unknown>): () => Promise<void> {
   const timer = setInterval(() => void act().catch(() => undefined), everyMs)
   return async () => clearInterval(timer)
+}
+
+/** Every call to a model ends like this. */
+function refused(
+  name: string,
+  kind: 'quota' | 'key' | 'no-model' | 'html',
+  reason: string,
+  says: string,
+  longer: Pick<Drill, 'minutes' | 'lastsS'> = { minutes: 8 },
+): Drill {
+  return {
+    ...{ name, says, ...longer, waited: true },
+    expects: { alert: 'GavelNoModel', to: 'page', reason },
+    async stage({ understudy }) {
+      understudy.behave({ faults: { rate: 1, kinds: [kind] } })
+    },
+    async heal({ understudy }) {
+      understudy.behave({ faults: { rate: 0 } })
+    },
+  }
 }
 
 /** How a drill that goes on is ended. */
@@ -114,6 +142,10 @@ export const DRILLS: readonly Drill[] = [
       understudy.behave({ faults: { rate: 0 } })
     },
   },
+  refused('quota-gone', 'quota', 'quota', 'the account has no quota for ten minutes', { minutes: 17, lastsS: 600 }),
+  refused('key-revoked', 'key', 'key', 'the key is not accepted any more'),
+  refused('model-gone', 'no-model', 'model', 'the endpoint does not know the models any more'),
+  refused('endpoint-html', 'html', 'unreachable', 'the endpoint answers with a web page'),
   {
     name: 'partition-stuck',
     says: 'a member of the consumer group is given partitions, and reads none of them',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -20,6 +20,7 @@ Options:
   --only <a,b>  these drills alone: ${DRILLS.map(({ name }) => name).join(', ')}
   --worlds <n>  in this many worlds side by side, each with servers and replicas of its own (default: 1)
   --pictures <folder>  draws the dashboards there over each drill, in a folder of its name
+  --logs <folder>  writes what each replica logged in each drill there, as DRILL-REPLICA.log
   --json        one JSON object a drill, with the commit under test
   -h, --help    display help
 `
@@ -57,6 +58,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     worlds: { type: 'string', default: '1' },
     pictures: { type: 'string' },
+    logs: { type: 'string' },
     json: { type: 'boolean' },
     help: { type: 'boolean', short: 'h' },
   },
@@ -91,6 +93,12 @@ function notRun(drill: Drill, why: string, ok: boolean): void {
   note({ drill: drill.name, expected: expectedOf(drill), commit, notRun: why, ok })
 }
 
+function writeLogs(folder: string, drill: string, logs: readonly (readonly string[])[]): void {
+  mkdirSync(folder, { recursive: true })
+  for (const [replica, lines] of logs.entries())
+    writeFileSync(join(folder, `${drill}-${replica}.log`), lines.map((line) => `${line}\n`).join(''))
+}
+
 /** Worlds start one after the other: to start one takes all of a small machine. */
 let started: Promise<unknown> = Promise.resolve()
 
@@ -104,7 +112,7 @@ async function inOneWorld(drills: readonly Drill[], number: number): Promise<voi
   try {
     const starting = started.then(() => startWorld(tell, closing, stop.signal))
     started = starting.catch(() => undefined)
-    const { world, heard, prometheusUrl } = await starting
+    const { world, heard, prometheusUrl, logs } = await starting
     tell(`two replicas run; a minute of quiet, then ${drills.map(({ name }) => name).join(', ')}`)
     await sleep(QUIET_FIRST_MS, undefined, { signal: stop.signal })
     for (const drill of drills) {
@@ -115,6 +123,7 @@ async function inOneWorld(drills: readonly Drill[], number: number): Promise<voi
       left.shift()
       tell(JSON.stringify(outcome))
       note({ ...outcome, commit })
+      if (values.logs !== undefined) writeLogs(values.logs, drill.name, logs(from * 1000 + BEFORE_S * 1000))
       if (values.pictures === undefined) continue
       const range = { from, to: Date.now() / 1000 }
       await drawDrill(prometheusUrl, range, join(values.pictures, drill.name)).then(

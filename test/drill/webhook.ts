@@ -4,7 +4,9 @@ import { z } from 'zod'
 
 const body = z.object({
   status: z.enum(['firing', 'resolved']),
-  alerts: z.array(z.object({ status: z.string(), labels: z.object({ alertname: z.string() }) })),
+  alerts: z.array(
+    z.object({ status: z.string(), labels: z.object({ alertname: z.string(), reason: z.string().optional() }) }),
+  ),
 })
 
 /** One notification, as somebody on call gets it. */
@@ -14,6 +16,8 @@ export interface Notification {
   readonly status: 'firing' | 'resolved'
   /** The names of its alerts that fire; of those that ended, where it is resolved. */
   readonly alerts: readonly string[]
+  /** Their labels `reason`. */
+  readonly reasons: readonly string[]
 }
 
 /** Stands for a pager and a tracker: keeps what Alertmanager sends to `/page` and `/ticket`. */
@@ -24,8 +28,16 @@ export async function startWebhook() {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { status, alerts } = body.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')))
     const to = request.url === '/page' ? 'page' : 'ticket'
-    const names = alerts.filter((alert) => alert.status === status).map(({ labels }) => labels.alertname)
-    heard.push({ at: Date.now(), to, status, alerts: [...new Set(names)].sort() })
+    const told = alerts.filter((alert) => alert.status === status)
+    const names = told.map(({ labels }) => labels.alertname)
+    const reasons = told.flatMap(({ labels }) => labels.reason ?? [])
+    heard.push({
+      at: Date.now(),
+      to,
+      status,
+      alerts: [...new Set(names)].sort(),
+      reasons: [...new Set(reasons)].sort(),
+    })
     response.end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

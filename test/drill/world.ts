@@ -11,7 +11,7 @@ import { freePort, type Say, temporaryFolder } from '../../src/tools/stack/serve
 import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
-import { clientOf, environmentOn, type Service, settingsOf, startService } from '../support/pipeline.ts'
+import { clientOf, environmentOn, recordsOf, type Service, settingsOf, startService } from '../support/pipeline.ts'
 import { sendSpoiltBatch } from '../support/spoilt-batch.ts'
 import { LATENCY_MS, MODELS, type World } from './drills.ts'
 import { startWebhook } from './webhook.ts'
@@ -66,20 +66,23 @@ export async function startWorld(say: Say, closing: Closing, signal: AbortSignal
       alertmanagers: [alertmanager.settings.ALERTMANAGER_ADDRESS ?? ''],
     }),
   )
-  const { send, post, start: startPosts } = keep(await producer(shared))
+  const { send, post, sent, start: startPosts } = keep(await producer(shared))
   startPosts()
   const world: World = {
-    ...{ send, post, sendSpoilt: () => sendSpoilt(shared, kafka.data), idleMember: () => idleMember(shared) },
+    ...{ send, post, sent, verdicts: () => recordsOf(shared, 'verdicts') },
+    ...{ sendSpoilt: () => sendSpoilt(shared, kafka.data), idleMember: () => idleMember(shared) },
     redis: Object.assign(redis, { url: redis.settings.REDIS_URL ?? '' }),
     ...{ kafka, understudy, replicas: REPLICAS, ...fleet },
   }
-  return { world, heard: webhook.heard, prometheusUrl: prometheus.settings.PROMETHEUS_URL ?? '' }
+  const prometheusUrl = prometheus.settings.PROMETHEUS_URL ?? ''
+  return { world, heard: webhook.heard, prometheusUrl, logs: fleet.logs }
 }
 
 /** The replicas, each on its port; none is started any more once the world is stopped. */
 async function replicas(shared: Record<string, string>, folder: string, closing: Closing, signal: AbortSignal) {
   const ports = await Promise.all(Array.from({ length: REPLICAS }, () => freePort()))
   const services: Service[] = []
+  const started: { readonly replica: number; readonly service: Service }[] = []
   const processes: ChildProcess[] = []
   const changed: { readonly variables: Readonly<Record<string, string>>; readonly args: readonly string[] }[] = []
   let files = 0
@@ -93,7 +96,9 @@ async function replicas(shared: Record<string, string>, folder: string, closing:
     const own = { ...shared, ...variables, GAVEL_HTTP_PORT: String(ports[replica]) }
     const more = ['--wait-for-dependencies', ...args]
     const spawned = (child: ChildProcess) => void processes.push(child)
-    services[replica] = await startService(own, 'intake,judge,publish', undefined, more, spawned)
+    const service = await startService(own, 'intake,judge,publish', undefined, more, spawned)
+    services[replica] = service
+    started.push({ replica, service })
   }
 
   async function end(replica: number, how: NodeJS.Signals = 'SIGTERM'): Promise<void> {
@@ -115,7 +120,16 @@ async function replicas(shared: Record<string, string>, folder: string, closing:
     }
   }
 
-  return { ports, start, end: (replica: number) => end(replica), restart, restartWith }
+  /** What each replica has logged since then, in ms since 1970. */
+  const logs = (since: number): string[][] =>
+    Array.from({ length: REPLICAS }, (_, replica) =>
+      started
+        .filter((one) => one.replica === replica)
+        .flatMap(({ service }) => service.log)
+        .filter((line) => Date.parse(/"time":"([^"]+)"/.exec(line)?.[1] ?? '') >= since),
+    )
+
+  return { ports, start, end: (replica: number) => end(replica), restart, restartWith, logs }
 }
 
 /** The platform: posts, two a second in the stream's own time; what Kafka does not take is not sent again. */
@@ -127,6 +141,7 @@ async function producer(environment: Record<string, string>) {
   let count = 0
   let busy = false
   let timer: NodeJS.Timeout | undefined
+  const sent: string[] = []
   const send: World['send'] = (posts) => writer.send(posts.map(({ id, value }) => ({ topic, key: id, value })))
   const post: World['post'] = (id, tenant = 'default') => {
     const createdAt = new Date(from + count * APART_MS).toISOString()
@@ -135,12 +150,14 @@ async function producer(environment: Record<string, string>) {
   return {
     send,
     post,
+    sent: () => sent,
     start() {
       timer = setInterval(() => {
         if (busy) return
         busy = true
         const id = `drill-${count++}`
         void send([{ id, value: post(id) }])
+          .then(() => sent.push(id))
           .catch(() => undefined)
           .finally(() => {
             busy = false

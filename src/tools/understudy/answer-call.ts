@@ -8,6 +8,13 @@ import { BadRequest, bodyOf, send, sendError, sendEvents, sendJson } from './htt
 /** By how much the fault `slow` lengthens an answer's time. */
 const SLOW = 10
 
+/** What OpenAI says where an account, a key or a model is refused. */
+const REFUSED = {
+  quota: { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your quota.' },
+  key: { status: 401, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' },
+  'no-model': { status: 404, type: 'invalid_request_error', code: 'model_not_found', message: 'No such model.' },
+} as const
+
 /** Answers calls, or fails them as `behaviour` says when they arrive, and notes both ends of each in the log. */
 export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: () => Behaviour) {
   const open = new Set<() => void>()
@@ -55,6 +62,13 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
       case '503':
         end('failed')
         return sendError(response, Number(fault), 'The understudy was told to fail.')
+      case 'quota':
+      case 'key':
+      case 'no-model': {
+        end('failed')
+        const { status, ...error } = REFUSED[fault]
+        return sendJson(response, { error }, status)
+      }
       case 'reset':
         end('failed')
         return request.socket.resetAndDestroy()

@@ -19,13 +19,16 @@ const CONTENT = [
 /** Everything the understudy can do wrong. */
 export const FAULTS = [...TRANSPORT, ...CONTENT] as const
 
-export type Fault = (typeof FAULTS)[number]
+/** What its operator would have to mend: no fault of a call, so it comes only where it is named. */
+export const REFUSALS = ['quota', 'key', 'no-model'] as const
+
+export type Fault = (typeof FAULTS)[number] | (typeof REFUSALS)[number]
 
 const faults = z.strictObject({
   /** Share of the calls that go wrong. */
   rate: z.number().min(0).max(1),
-  /** What goes wrong, each kind as often; every kind when none is named. */
-  kinds: z.array(z.enum(FAULTS)).default([]),
+  /** What goes wrong, each kind as often; every kind of fault when none is named. */
+  kinds: z.array(z.enum([...FAULTS, ...REFUSALS])).default([]),
   /** Only calls to these models go wrong; all calls when none is named. */
   models: z.array(z.string()).default([]),
   /** What a 429 says in its Retry-After header. */
