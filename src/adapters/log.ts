@@ -21,6 +21,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'case:fenced': 'warn',
   'case:revived': 'warn',
   'publication:held': 'error',
+  'budget:spent': 'warn',
+  'budget:renewed': 'warn',
   'model:away': 'warn',
   'model:answers': 'warn',
   'dialect:learnt': 'info',

@@ -1,9 +1,11 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError } from '../domain/errors.ts'
 import { type Amount, type Budgets, NOTHING, type Refused } from '../ports/budgets.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { LimitKind, Limits, LimitsOf, Ticket } from '../ports/limits.ts'
 import type { Report } from '../ports/report.ts'
 import { CallDeferred } from './deferred.ts'
+import { spentBudgets } from './spent-budgets.ts'
 
 export interface ReservationSettings {
   /** Longest wait for one call, in ms. */
@@ -48,16 +50,22 @@ export function reservations(deps: {
   limits: Limits
   budgets: Budgets
   settings: ReservationSettings
+  clock: Clock
   report: Report
 }): (call: Reserving) => Promise<Reservation> {
-  const { limits, budgets, settings, report } = deps
+  const { limits, budgets, settings, clock, report } = deps
+  const spent = spentBudgets(report, clock, settings.whenSpent)
 
   /** True if it must be settled. */
   async function reserveMoney({ id: ticket, caseId, tenant, atMost }: Reserving): Promise<boolean> {
     const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
-    if (reserved.granted) return reserved.unlimited !== true
+    if (reserved.granted) {
+      spent.granted(tenant)
+      return reserved.unlimited !== true
+    }
     report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why, caseId })
+    spent.refused(reserved, tenant)
     throw refusalOf(reserved, settings.whenSpent)
   }
 

@@ -203,6 +203,9 @@ export interface Events {
   'budget:refused': Ids & { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
   /** A model's refusals have shown what it takes; once for each thing. */
   'dialect:learnt': { model: string; parameter: DialectTrait; lesson: string }
+  /** A tenant's budget, or the total one, is spent, and when it renews; and that there is room again after that. */
+  'budget:spent': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; renewsInSeconds: number; advice: string }
+  'budget:renewed': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; afterSeconds: number }
   /** A model's circuit breaker changed its state; and why the model is, or was, left alone. */
   'breaker:changed': { model: string; to: BreakerState; reason: AwayReason }
   /** This process leaves a model alone, or does so for another reason; `why`: what its last failed call said. */
