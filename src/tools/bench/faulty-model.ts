@@ -6,7 +6,7 @@ import { table } from '../../commands/terminal.ts'
 import type { Ask } from '../../domain/ask.ts'
 import { OperatorError, RetryLaterError } from '../../domain/errors.ts'
 import { waitOf } from '../../engine/failed-attempt.ts'
-import type { Report } from '../../ports/report.ts'
+import type { Events, Report } from '../../ports/report.ts'
 import type { FaultyModel } from './model-server.ts'
 import { mean, round } from './percentiles.ts'
 import { opinions } from './questions.ts'
@@ -41,6 +41,14 @@ export interface FaultyModelReport {
   /** Asks answered a second without faults, before the others and after them. */
   readonly healthy: readonly number[]
   readonly rows: readonly Row[]
+  /** Every kind of fault at once: as a row, and what the faults leave of the goodput if nothing else is lost. */
+  readonly everyKind: Row & {
+    readonly allowed: number
+    /** `ratio` by `allowed`. */
+    readonly ofAllowed: number
+    /** Where the time of the calls went, as shares of it, by how they ended. */
+    readonly time: Readonly<Record<string, number>>
+  }
   /** A model that turns away every call beyond so many at once, then has room for all again. */
   readonly overload: {
     readonly places: number
@@ -51,6 +59,34 @@ export interface FaultyModelReport {
     /** From when there was room again until nine tenths of the slots were in flight, in ms. */
     readonly foundAgainMs: number
   }
+}
+
+/** A quarter of the calls goes wrong: a seventh of them each is refused, fails, hangs, is cut, a page, unreadable or slow. */
+const EVERY_KIND = 0.25
+const everyKind = (share: number): FaultyModel => {
+  const each = share / 7
+  return {
+    ...{
+      refused: each,
+      failed: each,
+      hung: each,
+      hangMs: HANG_MS,
+      reset: each,
+      page: each,
+      unreadable: each,
+      slow: each,
+    },
+  }
+}
+
+/**
+ * What such faults leave of the goodput: of the time of the calls, that of the good ones. What comes at once takes none, an
+ * unreadable answer as long as a good one, and what hangs or is slow until it is cut off.
+ */
+function allowedBy(share: number, latencyMs: number, cutOffMs: number): number {
+  const each = share / 7
+  const good = 1 - share
+  return good / (good + each * (1 + (2 * Math.max(cutOffMs, 3 * latencyMs)) / latencyMs))
 }
 
 const SHARES = [0.01, 0.02, 0.05, 0.1, 0.2]
@@ -81,7 +117,13 @@ export async function faultyModelBench(
 ): Promise<FaultyModelReport> {
   const settings = settingsFor(environment)
   const { child, said } = await startProcess('model-server', [String(latencyMs)], signal)
-  const report: Report = () => {}
+  /** Seconds of calls by how they ended. */
+  const spent = new Map<string, number>()
+  const report: Report = (name, event) => {
+    if (name !== 'call:ended') return
+    const { outcome, seconds: took } = event as Events['call:ended']
+    spent.set(outcome, (spent.get(outcome) ?? 0) + took)
+  }
   const redis = connect(settings.redis, report, 'retrying')
   try {
     const client = openAiModel({
@@ -116,6 +158,10 @@ export async function faultyModelBench(
     await sleep(WARM_UP_SECONDS * 1_000, undefined, { signal })
     warm.stop()
     const first = await measured('none', 0, {})
+    spent.clear()
+    const every = await measured('every kind', EVERY_KIND, everyKind(EVERY_KIND))
+    const inAll = [...spent.values()].reduce((sum, seconds) => sum + seconds, 0)
+    const time = Object.fromEntries([...spent].map(([end, seconds]) => [end, round(seconds / inAll)]))
     const rows: Omit<Row, 'ratio'>[] = []
     for (const { fault, at } of FAULTS) for (const share of SHARES) rows.push(await measured(fault, share, at(share)))
 
@@ -137,7 +183,16 @@ export async function faultyModelBench(
     const last = await measured('none', 0, {})
     const healthy = [first.goodput, last.goodput]
     const ratio = (goodput: number) => round(goodput / mean(healthy))
-    return { slots, latencyMs, healthy, rows: rows.map((row) => ({ ...row, ratio: ratio(row.goodput) })), overload }
+    const allowed = allowedBy(EVERY_KIND, latencyMs, settings.models.minTimeout ?? 0)
+    const ofAllowed = round(ratio(every.goodput) / allowed)
+    say(
+      `every kind: ${ratio(every.goodput)} of the goodput without faults, ${ofAllowed} of what the faults leave of it`,
+    )
+    return {
+      ...{ slots, latencyMs, healthy, rows: rows.map((row) => ({ ...row, ratio: ratio(row.goodput) })) },
+      everyKind: { ...every, ratio: ratio(every.goodput), allowed: round(allowed), ofAllowed, time },
+      overload,
+    }
   } finally {
     redis.disconnect()
     child.disconnect()

@@ -17,9 +17,20 @@ export interface FaultyModel {
   /** …or with nothing, for `hangMs`. */
   readonly hung?: number
   readonly hangMs?: number
+  /** …or by the end of its connection… */
+  readonly reset?: number
+  /** …or with a web page… */
+  readonly page?: number
+  /** …or with no JSON… */
+  readonly unreadable?: number
+  /** …or rightly, but ten times as late. */
+  readonly slow?: number
   /** Calls at once; those beyond are answered at once with 429. */
   readonly places?: number
 }
+
+/** By how much `slow` lengthens an answer's time. */
+const SLOW = 10
 
 let faults: FaultyModel = {}
 let working = 0
@@ -37,23 +48,40 @@ const server = createServer(async (request, response) => {
   const arrived = performance.now()
   const { messages, response_format } = JSON.parse(await text(request)) as Asked
   const content = benchAnswer({ messages, answer: response_format.json_schema })
+  const { hangMs = 0, places = Number.POSITIVE_INFINITY } = faults
+  const fault = working >= places ? 'refused' : chosen()
+  if (fault === 'refused') return void response.writeHead(429, { 'retry-after': '1' }).end('{}')
+  if (fault === 'failed') return void response.writeHead(500).end('{}')
+  if (fault === 'reset') return void request.socket.resetAndDestroy()
+  if (fault === 'page') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in first.')
+  const said = fault === 'unreadable' ? 'I can not say.' : content
   const body = JSON.stringify({
     model: 'bench',
-    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content, refusal: null } }],
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: said, refusal: null } }],
     usage: { prompt_tokens: 1_000, completion_tokens: 100 },
   })
-  const { refused = 0, failed = 0, hung = 0, hangMs = 0, places = Number.POSITIVE_INFINITY } = faults
-  const luck = Math.random()
-  if (luck < refused || working >= places) return void response.writeHead(429, { 'retry-after': '1' }).end('{}')
-  if (luck < refused + failed) return void response.writeHead(500).end('{}')
-  const hangs = luck < refused + failed + hung
+  const hangs = fault === 'hung'
   if (!hangs) working++
   const reply = () => {
     if (!hangs) working--
     if (!response.destroyed) response.writeHead(200, { 'content-type': 'application/json' }).end(body)
   }
-  setTimeout(reply, (hangs ? hangMs : latencyMs) - (performance.now() - arrived))
+  const tookMs = hangs ? hangMs : fault === 'slow' ? SLOW * latencyMs : latencyMs
+  setTimeout(reply, tookMs - (performance.now() - arrived))
 })
+
+const KINDS = ['refused', 'failed', 'hung', 'reset', 'page', 'unreadable', 'slow'] as const
+
+/** The fault of a call, by luck. */
+function chosen(): (typeof KINDS)[number] | null {
+  let luck = Math.random()
+  for (const kind of KINDS) {
+    luck -= faults[kind] ?? 0
+    if (luck < 0) return kind
+  }
+  return null
+}
+
 server.keepAliveTimeout = 120_000
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()
