@@ -111,6 +111,15 @@ const endpointName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, '1 to 64 letters, digits, dots, dashes or underscores')
   .refine((name) => name !== DEFAULT_ENDPOINT, 'the default endpoint is set in openai')
+/** Of a million tokens, in US dollars: more would not keep sums exact. */
+const usd = z.number().min(0).max(1e4)
+const factor = z.number().min(0).max(100)
+const price = z.strictObject({
+  ...{ prompt: usd, cached: usd, completion: usd },
+  ...{ cacheWrite: usd.optional(), thinking: usd.optional() },
+  tiers: byName(factor).optional(),
+  longContext: z.strictObject({ above: count, prompt: factor, completion: factor }).optional(),
+})
 
 /** Bounds that keep the sums exact. */
 const budget = { tokens: z.int().min(1).max(1e12).nullable(), usd: z.number().positive().max(1e6).nullable() }
@@ -203,9 +212,7 @@ const allSettings = z.strictObject({
       'default is missing',
     ),
     onFiltered: z.enum(['stop', 'next']),
-    prices: byName(
-      z.strictObject({ prompt: z.number().min(0), cached: z.number().min(0), completion: z.number().min(0) }),
-    ),
+    prices: byName(price),
     slots: count,
     callTimeout: wait,
     minTimeout: wait.nullable(),

@@ -26,6 +26,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'model:away': 'warn',
   'model:answers': 'warn',
   'dialect:learnt': 'info',
+  'model:unmetered': 'warn',
   error: 'error',
   'service:started': 'info',
   'key:unset': 'warn',

@@ -59,7 +59,7 @@ const DRAWS = { least: 3, most: 40 }
 export async function evaluate(settings: Settings, plan: EvaluationPlan, io: EvaluationIo): Promise<Cell[]> {
   const { kind, parts, recording, model, maxCost, countMissing: counting = false } = plan
   const stop = new AbortController()
-  const meter = model === null ? null : metered(model, settings.models.prices, maxCost, () => stop.abort())
+  const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
   const signal = AbortSignal.any([io.signal, stop.signal])
   const spent = meter?.spent ?? { calls: 0, tokens: 0, usd: 0 }
   const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (how.by === 'nothing' || how.by === 'gold-stances' ? 0 : repeats)

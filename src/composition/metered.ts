@@ -1,6 +1,6 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError } from '../domain/errors.ts'
-import { chargeOf, type Price } from '../gateway/cost.ts'
+import { chargeOf, mostSent, type Price } from '../gateway/cost.ts'
 import type { Model } from '../ports/model.ts'
 
 /** A model, and what its answers have cost by the settings' prices. */
@@ -19,7 +19,7 @@ export interface Metered {
  */
 export function metered(
   model: Model,
-  prices: Readonly<Record<string, Price>>,
+  { prices, imageTokens }: { readonly prices: Readonly<Record<string, Price>>; readonly imageTokens: number },
   most: number,
   exhausted: () => void,
 ): Metered {
@@ -42,8 +42,11 @@ export function metered(
         }
         const reply = await model.complete(request)
         spent.calls++
-        spent.tokens += reply.promptTokens + reply.completionTokens
-        spent.usd += chargeOf(reply, price).costUsd
+        const { messages, maxTokens } = request
+        const mostTokens = mostSent(messages, imageTokens) + maxTokens
+        const { charge } = chargeOf(reply, price, { messages, mostWritten: maxTokens, mostTokens })
+        spent.tokens += charge.promptTokens + charge.completionTokens
+        spent.usd += charge.costUsd
         return reply
       },
     },

@@ -57,7 +57,7 @@ export const call = z.object({
   id: z.string(),
   outcome: z.string(),
   /** Absent if nothing came back that could be charged for. */
-  spent: usage.pick({ promptTokens: true, cachedTokens: true, completionTokens: true, costUsd: true }).optional(),
+  spent: usage.omit({ calls: true, memoHits: true }).optional(),
   /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */
   filtered: z.object({ model: z.string(), found: z.array(filtered) }).optional(),
 })

@@ -19,6 +19,12 @@ export const usage = z.object({
   cachedTokens: z.number(),
   completionTokens: z.number(),
   costUsd: z.number(),
+  /** Of the prompt's tokens: written to a cache. Absent where there were none, as the two below. */
+  cacheWriteTokens: z.number().optional(),
+  /** Of the tokens that were written: thoughts. */
+  thinkingTokens: z.number().optional(),
+  /** Calls whose tokens and cost are an estimate, since their endpoint did not say what they used, or said what can't be. */
+  estimated: z.number().optional(),
 })
 export type Usage = z.infer<typeof usage>
 
@@ -227,6 +233,20 @@ export function addUsage(a: Usage, b: Usage): Usage {
     promptTokens: a.promptTokens + b.promptTokens,
     cachedTokens: a.cachedTokens + b.cachedTokens,
     completionTokens: a.completionTokens + b.completionTokens,
-    costUsd: a.costUsd + b.costUsd,
+    costUsd: exactUsd(a.costUsd + b.costUsd),
+    ...summed('cacheWriteTokens', a, b),
+    ...summed('thinkingTokens', a, b),
+    ...summed('estimated', a, b),
   }
+}
+
+/** US dollars without the noise of sums: prices have at most twelve digits behind the point, for a token. */
+function exactUsd(usd: number): number {
+  return Math.abs(usd) < 1000 ? Math.round(usd * 1e12) / 1e12 : usd
+}
+
+/** A sum that is left out where there is nothing to add. */
+function summed(name: 'cacheWriteTokens' | 'thinkingTokens' | 'estimated', a: Usage, b: Usage): Partial<Usage> {
+  const sum = (a[name] ?? 0) + (b[name] ?? 0)
+  return sum === 0 ? {} : { [name]: sum }
 }

@@ -4,7 +4,6 @@ import type { ChatMessage } from '../domain/verdict.ts'
 import { type Breaker, type Pass, withPass } from './breaker.ts'
 import type { Answered, Calls } from './call.ts'
 import type { AskContext, CallContext } from './context.ts'
-import type { Price } from './cost.ts'
 import { CallDeferred } from './deferred.ts'
 import { repair } from './format.ts'
 import type { Guards, ModelSlots } from './model-slots.ts'
@@ -27,9 +26,8 @@ export function askModel(deps: {
   calls: Calls
   slots: ModelSlots
   breakers: Pick<Breaker, 'allow' | 'note'>
-  prices: Readonly<Record<string, Price>>
 }): AskModel {
-  const { calls, slots, breakers, prices } = deps
+  const { calls, slots, breakers } = deps
 
   /** Asks the repair question; null if it can't be asked now. What was paid for is kept. */
   async function repaired(
@@ -55,10 +53,10 @@ export function askModel(deps: {
     const inSlot = async (pass: Pass, guards: Guards) => {
       const first = await calls.call(ask, pass, messages, context, guards)
       // A filter stops the same question again.
-      if (first.reading.readable || first.reading.code === 'content-filter') return paidFor(model, [first], prices)
+      if (first.reading.readable || first.reading.code === 'content-filter') return paidFor([first])
       const again = [...messages, ...repair(ask, first.reply, first.reading.why)]
       const second = await repaired(ask, model, again, context, guards)
-      return paidFor(model, second === null ? [first] : [first, second], prices)
+      return paidFor(second === null ? [first] : [first, second])
     }
     const work = (pass: Pass) => slots.withSlot(model, asking.signal, (guards) => inSlot(pass, guards))
     return withPass<Paid>(breakers, model, work, refused)

@@ -10,7 +10,7 @@ import type { Model, ModelReply } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
 import type { Breaker, Pass } from './breaker.ts'
 import type { CallContext } from './context.ts'
-import { type Price, spentOn, upperBound } from './cost.ts'
+import { type Charge, chargeOf, type Price, spentOn, upperBound } from './cost.ts'
 import { withExpected } from './expected-number.ts'
 import { jsonSchema } from './format.ts'
 import { callsInFlight } from './in-flight.ts'
@@ -30,6 +30,7 @@ export interface CallSettings extends ReservationSettings {
 /** The result of one call. */
 export interface Answered {
   readonly reply: ModelReply
+  readonly charge: Charge
   readonly reading: ReplyReading<unknown>
   readonly ms: number
 }
@@ -103,13 +104,15 @@ export function modelCalls(deps: {
             signal: flight.signal,
           })
           counted = true
-          spent = spentOn(reply, atMost, priceOf(pass.model))
+          const given = { messages, mostWritten: ask.maxTokens, mostTokens: atMost.tokens }
+          const { charge, unmetered } = chargeOf(reply, priceOf(pass.model), given)
+          spent = spentOn(charge, atMost)
           const reading = readReply(reply, ask.answer)
-          flight.ended(reading.readable ? 'answered' : reading.code, { reply })
+          flight.ended(reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
           const whole = reading.readable
             ? { ...reading, answer: withExpected(ask, reading.answer, reply.probabilities) }
             : reading
-          return { reply, reading: whole, ms: flight.elapsedMs }
+          return { reply, charge, reading: whole, ms: flight.elapsedMs }
         } catch (thrown) {
           const error = flight.errorOf(thrown)
           const refusal = error instanceof PermanentError ? error : undefined

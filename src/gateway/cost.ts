@@ -1,16 +1,38 @@
 import type { Ask } from '../domain/ask.ts'
 import type { Call } from '../domain/case.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Amount } from '../ports/budgets.ts'
 import type { ModelReply } from '../ports/model.ts'
+import type { Unmetered } from '../ports/report.ts'
 import { schemaLine } from './format.ts'
 
-/** US dollars per million tokens. */
+/** US dollars per million tokens, and by what they are multiplied. */
 export interface Price {
   readonly prompt: number
   readonly cached: number
   readonly completion: number
+  /** Of what is written to a cache; left out: as the rest of the prompt. */
+  readonly cacheWrite?: number | undefined
+  /** Of what is thought; left out: as the rest of what is written. */
+  readonly thinking?: number | undefined
+  /** By the tier that an answer names: what all prices are multiplied by. Others cost what is usual. */
+  readonly tiers?: Readonly<Record<string, number>> | undefined
+  /** Of a call whose prompt has more tokens than `above`: what its prices are multiplied by, all of them. */
+  readonly longContext?: { readonly above: number; readonly prompt: number; readonly completion: number } | undefined
 }
+
+/** What a call is given and allowed, as far as its usage can be told from it. */
+export interface Given {
+  readonly messages: readonly ChatMessage[]
+  /** The most that may be written. */
+  readonly mostWritten: number
+  /** The most that it can use, in tokens. */
+  readonly mostTokens: number
+}
+
+/** The usage of an answered call, and its cost. */
+export type Charge = NonNullable<Call['spent']>
 
 /**
  * The most that a call can use. A token of a byte-level vocabulary has at least one byte, so the byte count is above any
@@ -22,31 +44,113 @@ export function upperBound(
   price: Price | undefined,
   imageTokens: number,
 ): Amount {
-  const text = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content) + 16, 16)
-  const images = messages.reduce((sum, { images: shown = [] }) => sum + shown.length, 0)
-  const prompt = text + images * imageTokens + Buffer.byteLength(schemaLine(ask.answer))
+  const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer))
+  const written = ask.maxTokens
+  if (price === undefined) return { tokens: prompt + written, usd: 0 }
+  const { prompt: sent, completion, cached, cacheWrite = sent, thinking = completion } = price
+  const long = longFactors(price, prompt)
   const usd =
-    price === undefined ? 0 : (prompt * Math.max(price.prompt, price.cached) + ask.maxTokens * price.completion) / 1e6
-  return { tokens: prompt + ask.maxTokens, usd }
+    (prompt * Math.max(sent, cached, cacheWrite) * long.prompt +
+      written * Math.max(completion, thinking) * long.completion) /
+    1e6
+  return { tokens: prompt + written, usd }
 }
 
-/** A reply's usage; the upper bound if its endpoint reports none: such an endpoint is not free. */
-export function spentOn(reply: ModelReply, atMost: Amount, price: Price | undefined): Amount {
-  const tokens = reply.promptTokens + reply.completionTokens
-  return tokens === 0 ? atMost : { tokens, usd: costOf(reply, price) }
+/** More tokens than any tokenizer finds in these messages. */
+export function mostSent(messages: readonly ChatMessage[], imageTokens: number): number {
+  const text = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content) + 16, 16)
+  return text + imagesIn(messages) * imageTokens
 }
 
-/** The usage and cost of an answer. */
-export function chargeOf(reply: ModelReply, price: Price | undefined): NonNullable<Call['spent']> {
-  const { promptTokens, cachedTokens, completionTokens } = reply
-  return { promptTokens, cachedTokens, completionTokens, costUsd: costOf(reply, price) }
+/** A reported usage above the bound by this factor is a mistake, not a call. */
+const BEYOND = 10
+
+/**
+ * The usage and cost of an answer, by what its endpoint reports; by an estimate where that is missing or can't be, and why.
+ */
+export function chargeOf(
+  reply: ModelReply,
+  price: Price | undefined,
+  given: Given,
+): { readonly charge: Charge; readonly unmetered: Unmetered | null } {
+  const { promptTokens, cachedTokens, completionTokens, cacheWriteTokens = 0, thinkingTokens = 0 } = reply
+  const tokens = promptTokens + completionTokens
+  const isBeyond = tokens > BEYOND * given.mostTokens
+  if (reply.unreported !== true && tokens > 0 && !isBeyond) {
+    const charge = {
+      ...{ promptTokens, cachedTokens, completionTokens, costUsd: costOf(reply, price) },
+      ...(cacheWriteTokens === 0 ? {} : { cacheWriteTokens }),
+      ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
+    }
+    return { charge, unmetered: null }
+  }
+  const estimate = estimateOf(reply, given)
+  const costUsd = costOf({ ...estimate, ...(reply.tier === undefined ? {} : { tier: reply.tier }) }, price)
+  return { charge: { ...estimate, costUsd, estimated: 1 }, unmetered: isBeyond ? 'beyond' : 'missing' }
 }
 
-/** US dollars; cached prompt tokens are among the prompt tokens. */
-function costOf(reply: ModelReply, price: Price | undefined): number {
+/** What budgets and limits book for a call: its bound, where its usage is not known. Such an endpoint is not free. */
+export function spentOn({ promptTokens, completionTokens, costUsd, estimated }: Charge, atMost: Amount): Amount {
+  return estimated === undefined ? { tokens: promptTokens + completionTokens, usd: costUsd } : atMost
+}
+
+/** Bytes of a token: four in English, two to three in Korean, Arabic and Chinese. */
+const TOKEN_BYTES = 3
+/** About what an image of a usual size counts as. */
+const IMAGE_TOKENS = 1_000
+
+function estimateOf({ text, finish }: ModelReply, { messages, mostWritten }: Given) {
+  const sent = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+  // An answer that ended for length has used all that it was allowed, thoughts that nobody sees among it.
+  const wrote = finish === 'length' ? mostWritten : tokensOf(Buffer.byteLength(text ?? ''))
+  return {
+    promptTokens: tokensOf(sent) + imagesIn(messages) * IMAGE_TOKENS,
+    cachedTokens: 0,
+    completionTokens: wrote,
+  }
+}
+
+function tokensOf(bytes: number): number {
+  return Math.ceil(bytes / TOKEN_BYTES)
+}
+
+function imagesIn(messages: readonly ChatMessage[]): number {
+  return messages.reduce((sum, { images: shown = [] }) => sum + shown.length, 0)
+}
+
+type Counts = Pick<
+  ModelReply,
+  'promptTokens' | 'cachedTokens' | 'completionTokens' | 'cacheWriteTokens' | 'thinkingTokens' | 'tier'
+>
+
+/**
+ * US dollars, exact in the last digit: a sum of whole billionths of a thousandth. Cached and written tokens are among the
+ * prompt's, thoughts among those that were written.
+ */
+function costOf(counts: Counts, price: Price | undefined): number {
   if (price === undefined) return 0
-  const fresh = Math.max(0, reply.promptTokens - reply.cachedTokens)
-  return (fresh * price.prompt + reply.cachedTokens * price.cached + reply.completionTokens * price.completion) / 1e6
+  const { promptTokens, cachedTokens, completionTokens, cacheWriteTokens = 0, thinkingTokens = 0, tier } = counts
+  const { prompt, cached, completion, cacheWrite = prompt, thinking = completion, tiers = {} } = price
+  const long = longFactors(price, promptTokens)
+  const factor = (tier === undefined ? undefined : entryOf(tiers, tier)) ?? 1
+  const sent = (tokens: number, usd: number) => tokens * picoUsd(usd * long.prompt * factor)
+  const wrote = (tokens: number, usd: number) => tokens * picoUsd(usd * long.completion * factor)
+  const pico =
+    sent(Math.max(0, promptTokens - cachedTokens - cacheWriteTokens), prompt) +
+    sent(cachedTokens, cached) +
+    sent(cacheWriteTokens, cacheWrite) +
+    wrote(Math.max(0, completionTokens - thinkingTokens), completion) +
+    wrote(thinkingTokens, thinking)
+  return pico / 1e12
+}
+
+function longFactors({ longContext }: Price, promptTokens: number): { prompt: number; completion: number } {
+  return longContext !== undefined && promptTokens > longContext.above ? longContext : { prompt: 1, completion: 1 }
+}
+
+/** Of a token, at so many US dollars for a million: millionths of a millionth of a dollar, a whole number. */
+function picoUsd(usdPerMillion: number): number {
+  return Math.round(usdPerMillion * 1e6)
 }
 
 /** US dollars for so many tokens, none of them cached; a model without a price is free. */
@@ -54,5 +158,5 @@ export function usdFor(
   tokens: { readonly prompt: number; readonly completion: number },
   price: Price | undefined,
 ): number {
-  return price === undefined ? 0 : (tokens.prompt * price.prompt + tokens.completion * price.completion) / 1e6
+  return costOf({ promptTokens: tokens.prompt, cachedTokens: 0, completionTokens: tokens.completion }, price)
 }

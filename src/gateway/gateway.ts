@@ -86,7 +86,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const calls = modelCalls({ ...deps, breakers })
   const { onFiltered, endpointOf } = settings
   const asking = {
-    askModel: askModel({ calls, slots, breakers, prices: settings.prices }),
+    askModel: askModel({ calls, slots, breakers }),
     breakers,
     onFiltered,
     endpointOf,

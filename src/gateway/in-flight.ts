@@ -1,13 +1,12 @@
 import type { Ask } from '../domain/ask.ts'
-import { entryOf } from '../domain/entry-of.ts'
 import { type CallOutcome, RetryLaterError } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ModelReply } from '../ports/model.ts'
-import type { Report } from '../ports/report.ts'
+import type { Report, Unmetered } from '../ports/report.ts'
 import type { Breaker, Pass, PassFailure } from './breaker.ts'
 import type { CallContext } from './context.ts'
-import { chargeOf, type Price } from './cost.ts'
+import type { Charge } from './cost.ts'
 import type { Guards } from './model-slots.ts'
 
 /** A call that has begun. */
@@ -21,12 +20,15 @@ export interface CallInFlight {
   errorOf(thrown: unknown): unknown
   /**
    * Reports how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `failure`:
-   * what the breaker is told of a failed call. `again`: another call is made under the same pass. `filtered`: what a filter found.
+   * what the breaker is told of a failed call. `again`: another call is made under the same pass. `filtered`: what a filter
+   * found. `charge`: what an answer has cost, and `unmetered` why that is an estimate.
    */
   ended(
     outcome: CallOutcome,
     how?: {
       readonly reply?: ModelReply
+      readonly charge?: Charge
+      readonly unmetered?: Unmetered | null
       readonly failure?: Pick<PassFailure, 'mend' | 'why'>
       readonly again?: boolean
       readonly filtered?: readonly Filtered[]
@@ -36,11 +38,12 @@ export interface CallInFlight {
 
 export function callsInFlight(deps: {
   breakers: Pick<Breaker, 'note'>
-  settings: { readonly callTimeoutMs: number; readonly prices: Readonly<Record<string, Price>> }
+  settings: { readonly callTimeoutMs: number }
   clock: Clock
   report: Report
 }) {
   const { breakers, settings, clock, report } = deps
+  const unmeteredCalls = unmeteredReports(report, clock)
   return (id: string, ask: Ask, pass: Pass, context: CallContext, { adaptive, times }: Guards): CallInFlight => {
     const started = clock()
     const timeoutMs = Math.min(settings.callTimeoutMs, Math.max(1, context.deadline - started))
@@ -67,7 +70,10 @@ export function callsInFlight(deps: {
         return clock() - started
       },
       errorOf: (thrown) => (context.signal.aborted ? thrown : (tooLong ?? thrown)),
-      ended(outcome, { reply, failure, again = false, filtered = reply?.filtered ?? [] } = {}) {
+      ended(
+        outcome,
+        { reply, charge, unmetered = null, failure, again = false, filtered = reply?.filtered ?? [] } = {},
+      ) {
         const ms = clock() - started
         context.signal.removeEventListener('abort', stop)
         unwatch(reply === undefined ? undefined : ms)
@@ -75,7 +81,6 @@ export function callsInFlight(deps: {
         // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
         if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
-        const charge = reply === undefined ? undefined : chargeOf(reply, entryOf(settings.prices, pass.model))
         context.calls.push({
           ...{ id, outcome },
           ...(charge === undefined ? {} : { spent: charge }),
@@ -89,9 +94,12 @@ export function callsInFlight(deps: {
           seconds: ms / 1000,
           promptTokens: charge?.promptTokens ?? 0,
           completionTokens: charge?.completionTokens ?? 0,
+          thinkingTokens: charge?.thinkingTokens ?? 0,
           costUsd: charge?.costUsd ?? 0,
+          ...(unmetered === null ? {} : { unmetered }),
           ...{ caseId: context.caseId, callId: id },
         })
+        if (unmetered !== null) unmeteredCalls(pass.model, unmetered)
         if (outcome === 'content-filter')
           report('call:filtered', {
             ...{ protocol: context.protocol, stage: ask.stage, model: pass.model, caseId: context.caseId },
@@ -99,5 +107,19 @@ export function callsInFlight(deps: {
           })
       },
     }
+  }
+}
+
+/** A model whose usage is not known is named once in this time. */
+const NAMED_AGAIN_MS = 3_600_000
+
+/** Reports that a model's usage is not known, and why: once in an hour for each reason. */
+function unmeteredReports(report: Report, clock: Clock) {
+  const named = new Map<string, number>()
+  return (model: string, why: Unmetered): void => {
+    const last = named.get(`${why} ${model}`)
+    if (last !== undefined && clock() - last < NAMED_AGAIN_MS) return
+    named.set(`${why} ${model}`, clock())
+    report('model:unmetered', { model, why })
   }
 }

@@ -1,7 +1,5 @@
-import { entryOf } from '../domain/entry-of.ts'
 import { addUsage, noUsage, type Usage } from '../domain/verdict.ts'
 import type { Answered } from './call.ts'
-import { chargeOf, type Price } from './cost.ts'
 
 /** The result of an ask that was sent to a model. */
 export interface Paid {
@@ -14,8 +12,8 @@ export interface Paid {
   readonly ms: number
 }
 
-/** The result of one attempt's calls; the last one decides. `name`: the model's name in the settings. */
-export function paidFor(name: string, answered: readonly Answered[], prices: Readonly<Record<string, Price>>): Paid {
+/** The result of one attempt's calls; the last one decides. */
+export function paidFor(answered: readonly Answered[]): Paid {
   const last = answered.at(-1)
   if (last === undefined) throw new Error('an ask ended without a call')
   const { reading, reply } = last
@@ -24,9 +22,7 @@ export function paidFor(name: string, answered: readonly Answered[], prices: Rea
     ...(reading.readable ? {} : { failed: { code: reading.code, detail: reading.why } }),
     raw: reply.text,
     model: reply.model,
-    usage: answered
-      .map((each) => ({ ...noUsage(), calls: 1, ...chargeOf(each.reply, entryOf(prices, name)) }))
-      .reduce(addUsage, noUsage()),
+    usage: answered.map(({ charge }) => ({ ...noUsage(), calls: 1, ...charge })).reduce(addUsage, noUsage()),
     ms: answered.reduce((sum, { ms }) => sum + ms, 0),
   }
 }

@@ -47,9 +47,17 @@ export interface ModelReply {
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
+  /** All of the prompt's tokens, and those of them that were read from a cache or written to one. */
   readonly promptTokens: number
   readonly cachedTokens: number
+  readonly cacheWriteTokens?: number
+  /** All that was written, and that part of it which was thought. */
   readonly completionTokens: number
+  readonly thinkingTokens?: number
+  /** The tier on which the call was served, as the endpoint names it. */
+  readonly tier?: string
+  /** The endpoint said nothing of its usage, or nothing that is a number of tokens: the counts are 0. */
+  readonly unreported?: true
 }
 
 /**

@@ -45,6 +45,10 @@ export function sourceOf(place: ErrorPlace): ErrorSource {
   return (space === -1 ? place : place.slice(0, space)) as ErrorSource
 }
 
+/** Why an endpoint's word on its usage is not taken: there is none, or it is more than ten times what the call can use. */
+export const UNMETERED = ['missing', 'beyond'] as const
+export type Unmetered = (typeof UNMETERED)[number]
+
 /** How an attempt at an ask ended; `stale`: its case had moved on without it. */
 export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
 export type AskOutcome = (typeof ASK_OUTCOMES)[number]
@@ -191,8 +195,17 @@ export interface Events {
     seconds: number
     promptTokens: number
     completionTokens: number
+    /** Of those: thoughts. */
+    thinkingTokens: number
     costUsd: number
+    /** Why tokens and cost are an estimate; absent where the endpoint's word is taken. */
+    unmetered?: Unmetered
   }
+  /**
+   * An endpoint does not say what its calls to this model use, or says what can't be: budgets book the most that each can use,
+   * and verdicts an estimate. Said once an hour.
+   */
+  'model:unmetered': { model: string; why: Unmetered }
   /** A shelf of the library was searched for a case; `found`: it had something to show. */
   'shelf:searched': Ids & { protocol: string; shelf: string; found: boolean }
   /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */

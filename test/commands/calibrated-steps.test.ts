@@ -62,7 +62,7 @@ describe('a team’s own aspect', () => {
     expect(said).toContain('set protocols.counterspeech.steps to calibrated and stepsFor to .gavel/steps.')
     const file = readFileSync(join(folder, '.gavel/steps/warmth.md'), 'utf8')
     expect(file).toMatch(
-      /^<!-- Calibrated by Gavel.*\naspect: warmth\nscale: 1 to 5\nmodel: gpt-4o-mini\nanswered as: planted-model-2026-01-01\n/,
+      /^<!-- Calibrated by Gavel.*\naspect: warmth\nscale: 1 to 5\nmodel: gpt-6-luna\nanswered as: planted-model-2026-01-01\n/,
     )
     expect(file).toContain(`1. A reply is the better for having ${RULE}.`)
     expect(existsSync(join(folder, '.gavel/steps/relevance.md'))).toBe(false)
@@ -100,7 +100,7 @@ describe('a team’s own aspect', () => {
       return findings.filter(({ what }) => what.startsWith('steps of '))
     }
     const calibrated =
-      /^calibrated for gpt-4o-mini, which answered as planted-model-2026-01-01 \(ratings \w{16}, 20.*Z\)/
+      /^calibrated for gpt-6-luna, which answered as planted-model-2026-01-01 \(ratings \w{16}, 20.*Z\)/
     expect(await stepsFound({})).toEqual([
       expect.objectContaining({ state: 'warning', detail: 'shipped, and the settings ask for calibrated ones' }),
       { what: 'steps of counterspeech for warmth', state: 'ok', detail: expect.stringMatching(calibrated) },

@@ -8,16 +8,21 @@ const model = {
     ...{ promptTokens: 10, cachedTokens: 0, completionTokens: 5 },
   }),
 }
-const request = { model: 'local' } as ModelRequest
+const request = { model: 'local', messages: [], maxTokens: 5 } as unknown as ModelRequest
 
 it('asks no model without a price where money is limited, and says which; one that is free by its price it asks', async () => {
   let stopped = 0
-  const limited = metered(model, {}, 1, () => stopped++)
+  const limited = metered(model, { prices: {}, imageTokens: 1 }, 1, () => stopped++)
   await expect(limited.model.complete(request)).rejects.toThrow('local has no price')
   expect([limited.unpriced(), limited.spent.calls, stopped]).toEqual(['local', 0, 1])
-  const free = metered(model, { local: { prompt: 0, cached: 0, completion: 0 } }, 1, () => stopped++)
+  const free = metered(
+    model,
+    { prices: { local: { prompt: 0, cached: 0, completion: 0 } }, imageTokens: 1 },
+    1,
+    () => stopped++,
+  )
   await free.model.complete(request)
-  const unlimited = metered(model, {}, Number.POSITIVE_INFINITY, () => stopped++)
+  const unlimited = metered(model, { prices: {}, imageTokens: 1 }, Number.POSITIVE_INFINITY, () => stopped++)
   await unlimited.model.complete(request)
   expect([free.spent.calls, unlimited.spent.calls, unlimited.unpriced(), stopped]).toEqual([1, 1, null, 1])
 })

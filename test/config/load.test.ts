@@ -65,7 +65,11 @@ describe('the settings', () => {
     expect(http).toEqual({ host: '127.0.0.1', port: 0, hosts: ['host.docker.internal'], token: '' })
     expect(checkpoints.counts).toEqual([5])
     expect(checkpoints.ages).toEqual([15 * MINUTE, 60 * MINUTE, 360 * MINUTE])
-    expect(models.roles).toMatchObject({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o'], judge: ['large', 'small'] })
+    expect(models.roles).toMatchObject({
+      default: ['gpt-6-luna'],
+      arbiter: ['gpt-6.1-terra'],
+      judge: ['large', 'small'],
+    })
   })
 
   test('are overruled by the environment, whatever the file says', () => {

@@ -108,7 +108,7 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
       sumOf(metrics, 'gavel_stage_jobs', { ...stage, state: 'waiting' }) === 0 &&
       sumOf(metrics, 'gavel_verdict_latency_seconds_count', { protocol: 'volume' }) === 5 &&
       sumOf(metrics, 'gavel_stage_run_seconds_count', { ...stage, outcome: 'answered' }) === 5 &&
-      sumOf(metrics, 'gavel_llm_calls_total', { ...stage, model: 'gpt-4o-mini', outcome: 'answered' }) === 5
+      sumOf(metrics, 'gavel_llm_calls_total', { ...stage, model: 'gpt-6-luna', outcome: 'answered' }) === 5
     )
   }, 10_000)
   const redis = connect(environment.REDIS_URL ?? '', () => {}, 'fail-fast')

@@ -76,7 +76,7 @@ describe('gavel top', () => {
     expect(now.lag?.map(({ messages }) => messages)).toEqual([0, 0, 0])
     expect(now).toMatchObject({ outbox: { size: 0, oldestSeconds: 0 }, paused: [] })
     expect(now.replicas).toMatchObject([{ url: replica, says: { slots: { busy: 0, waiting: 0, all: 64 } } }])
-    expect(now.replicas[0]?.says?.models.map(({ model }) => model)).toContain('gpt-4o-mini')
+    expect(now.replicas[0]?.says?.models.map(({ model }) => model)).toContain('gpt-6-luna')
   })
 
   it('where there is no terminal prints one look, and says which replica does not answer', {

@@ -180,15 +180,16 @@ describe('the models of the papers', () => {
 
   test('are named where others are set', () => {
     expect(lines('rumor')).toEqual([
-      'rumor, preset paper: scorer gpt-4o-mini (its paper: glm-3-turbo), debater gpt-4o-mini (its paper: gpt-3.5-turbo), judge gpt-4o-mini (its paper: gpt-3.5-turbo)',
+      'rumor, preset paper: scorer gpt-6-luna (its paper: glm-3-turbo), debater gpt-6-luna (its paper: gpt-3.5-turbo), judge gpt-6-luna (its paper: gpt-3.5-turbo)',
     ])
     expect(lines('hate')).toEqual([
-      'hate, preset paper: perspective gpt-4o-mini (its paper: gpt-3.5-turbo-0125), debater gpt-4o-mini (its paper: gpt-3.5-turbo-0125), judge gpt-4o-mini (its paper: gpt-3.5-turbo-0125), embedder local (its paper: text-embedding-ada-002)',
+      'hate, preset paper: perspective gpt-6-luna (its paper: gpt-3.5-turbo-0125), debater gpt-6-luna (its paper: gpt-3.5-turbo-0125), judge gpt-6-luna (its paper: gpt-3.5-turbo-0125), embedder local (its paper: text-embedding-ada-002)',
     ])
-    // As shipped, all but the vision model are the paper's.
-    expect(lines('safety')).toEqual(['safety, preset paper: describer gpt-4o (its paper: gpt-4.1)'])
+    expect(lines('safety')).toEqual([
+      'safety, preset paper: describer gpt-6.1-terra (its paper: gpt-4.1), supporter gpt-6-luna (its paper: gpt-4o-mini), strict gpt-6-luna (its paper: gpt-4o-mini), loose gpt-6-luna (its paper: gpt-4o-mini), arbiter gpt-6.1-terra (its paper: gpt-4o)',
+    ])
     expect(lines('counterspeech')).toEqual([
-      'counterspeech, preset paper: scorer gpt-4o-mini (its paper: gpt-4), steps-writer gpt-4o-mini (its paper: gpt-4)',
+      'counterspeech, preset paper: scorer gpt-6-luna (its paper: gpt-4), steps-writer gpt-6-luna (its paper: gpt-4)',
     ])
   })
 

@@ -25,8 +25,8 @@ describe('what is shipped is what the documents say', () => {
 
   test('safety has small models for the debaters and large ones for the arbiter, the describer and the curator', () => {
     expect(models.roles).toEqual({
-      default: ['gpt-4o-mini'],
-      ...{ arbiter: ['gpt-4o'], describer: ['gpt-4o'], curator: ['gpt-4o'] },
+      default: ['gpt-6-luna'],
+      ...{ arbiter: ['gpt-6.1-terra'], describer: ['gpt-6.1-terra'], curator: ['gpt-6.1-terra'] },
     })
     expect(protocols.safety).toMatchObject({ models: 'by-role' })
   })

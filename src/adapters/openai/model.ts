@@ -11,6 +11,7 @@ import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf } from './refusals.ts'
 import { requestBody } from './request-body.ts'
+import { readUsage } from './usage.ts'
 
 export interface OpenAiSettings {
   readonly baseUrl: string
@@ -30,19 +31,6 @@ export interface DialectParts {
   readonly learnt?: (lesson: Lesson) => void
   readonly now?: () => number
 }
-
-/** More tokens than any call takes: what says so counts as silent, like what is negative. */
-const MAX_TOKENS = 10_000_000
-const tokens = z.number().min(0).max(MAX_TOKENS).catch(0)
-
-const usage = z
-  .object({
-    prompt_tokens: tokens,
-    completion_tokens: tokens,
-    prompt_tokens_details: z.object({ cached_tokens: tokens }).nullish().catch(null),
-  })
-  .nullish()
-  .catch(null)
 
 const part = z.object({
   type: z.string().catch('text'),
@@ -85,7 +73,6 @@ const completion = z.looseObject({
       }),
     )
     .nullish(),
-  usage,
 })
 
 /** Longest response, in bytes: a thousand times a usual answer, with thoughts and repeated fields. */
@@ -138,9 +125,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
     ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
     ...(probabilities === undefined ? {} : { probabilities }),
     model: read.data.model.slice(0, MAX_NAME_CHARS),
-    promptTokens: read.data.usage?.prompt_tokens ?? 0,
-    cachedTokens: read.data.usage?.prompt_tokens_details?.cached_tokens ?? 0,
-    completionTokens: read.data.usage?.completion_tokens ?? 0,
+    ...readUsage(read.data),
   }
 }
 

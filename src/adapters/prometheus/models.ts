@@ -4,7 +4,7 @@ import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '
 import { FILTER_CATEGORIES, filterCategories } from '../../domain/filtered.ts'
 import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { LIMIT_KINDS } from '../../ports/limits.ts'
-import type { BreakerState } from '../../ports/report.ts'
+import { type BreakerState, UNMETERED } from '../../ports/report.ts'
 import { GEN_AI_SECONDS, GEN_AI_TOKENS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
 
@@ -197,11 +197,19 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     ...serverOf(endpointOf(model)),
   })
 
+  const unmetered = new Counter({
+    name: 'gavel_llm_unmetered_calls_total',
+    help: 'Answers whose tokens and cost are an estimate: their endpoint reported none (missing), or more than can be (beyond).',
+    labelNames: ['model', 'why'],
+    registers,
+  })
+
   for (const { name: protocol } of protocols)
     for (const category of FILTER_CATEGORIES) filtered.inc({ protocol, category }, 0)
   for (const model of models) {
     cost.inc({ model }, 0)
     for (const parameter of DIALECT_TRAITS) lessons.inc({ model, parameter }, 0)
+    for (const why of UNMETERED) unmetered.inc({ model, why }, 0)
     seconds.zero({ ...operationOf(model), error_type: '' })
     for (const { name: protocol, stages } of protocols)
       for (const stage of stages) for (const outcome of CALL_OUTCOMES) calls.inc({ stage, model, outcome, protocol }, 0)
@@ -216,6 +224,7 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
       const operation = operationOf(model)
       calls.inc({ stage, model, outcome, protocol })
       cost.inc({ model }, call.costUsd)
+      if (call.unmetered !== undefined) unmetered.inc({ model, why: call.unmetered })
       // A label that is empty counts as absent: an operation without an error has no type of error.
       seconds.observe({ ...operation, error_type: ANSWERED.has(outcome) ? '' : outcome }, duration(call.seconds))
       if (call.promptTokens > 0) tokens.observe({ ...operation, gen_ai_token_type: 'input' }, call.promptTokens)

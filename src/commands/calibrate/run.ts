@@ -132,7 +132,7 @@ export async function runCalibration(
       const dead = new AbortController()
       const at = (name: string) => endpointOf(reachable, name)
       const endpoint = watchedEndpoint(modelOf(reachable), at, Date.now, () => dead.abort())
-      const meter = metered(endpoint.model, settings.models.prices, maxCost, () => broke.abort())
+      const meter = metered(endpoint.model, settings.models, maxCost, () => broke.abort())
       const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
       const { scorer: model } = modelsOf(settings, kind)
       let asked = 0
