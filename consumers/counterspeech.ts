@@ -9,7 +9,7 @@ import type { ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 import type { CheckpointSettings } from '../src/threads/checkpoints.ts'
 import type { Intake, ReadOk } from './intake.ts'
-import { arrivalOf, type EraseSubject, inSteps } from './posts.ts'
+import { arrivalOf, type EraseSubject, takeInSteps } from './posts.ts'
 import { placeOf, shortened } from './read-message.ts'
 
 /**
@@ -61,14 +61,7 @@ export function counterspeech(deps: {
     clocked: false,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : replyOf(message, rules)),
-    async take(read, heartbeat) {
-      const outcomes: Outcome[] = []
-      for (const some of inSteps(read, subjectOf)) {
-        outcomes.push(...(await Promise.all(some.map(take))))
-        await heartbeat()
-      }
-      return outcomes
-    },
+    take: (read, heartbeat) => takeInSteps({ read, subjectOf, threads, take, heartbeat }),
   }
 }
 

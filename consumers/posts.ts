@@ -7,8 +7,10 @@ import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts
 import type { Heartbeat, Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
 
-/** Subjects that are erased in parallel. */
-const ERASED_AT_ONCE = 50
+/** Messages of different subjects whose effects are made durable in parallel. */
+const TAKEN_AT_ONCE = 50
+/** Subjects of which nothing is known, deleted in one step of the store: few enough not to block Redis. */
+const UNKNOWN_AT_ONCE = 250
 /** Routes as if every protocol had judged the post before: sampling leaves none out. */
 const EVERYBODY = { has: () => true }
 
@@ -49,7 +51,7 @@ export function posts(deps: {
   async function eraseWithReplies(ref: ThreadRef, heartbeat: Heartbeat): Promise<Outcome> {
     const outcome = await erase(ref)
     for (;;) {
-      const replies = await threads.repliesTo(ref, ERASED_AT_ONCE)
+      const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
       if (replies.length === 0) return outcome
       await Promise.all(replies.map(erase))
       // Whoever reads the deletion again after a crash goes on with the rest.
@@ -73,38 +75,72 @@ export function posts(deps: {
     clocked: true,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : keptOf(message)),
-    async take(read, heartbeat) {
-      const outcomes: Outcome[] = []
-      for (const some of inSteps(read, subjectOf)) {
-        outcomes.push(...(await Promise.all(some.map((one) => take(one, heartbeat)))))
-        await heartbeat()
-      }
-      return outcomes
-    },
+    take: (read, heartbeat) =>
+      takeInSteps({ read, subjectOf, threads, take: (one) => take(one, heartbeat), heartbeat }),
   }
 }
 
 /**
- * What can be processed together, in order: one post alone, or several deletions of different subjects. An edit and a
- * deletion of the same post keep their order, and a burst of deletions does not wait for each of them.
+ * Takes messages of different subjects side by side, a bounded number at a time, and those of one subject in order: a burst of
+ * deletions does not wait for each of them, nor a post for the deletions before it. Resolves to the outcomes, in order.
  */
-export function* inSteps<Message extends { readonly deleted?: boolean | undefined }>(
+export async function takeInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
+  read: readonly ReadOk<Message>[]
+  subjectOf: (message: Message) => ThreadRef
+  threads: Pick<ThreadStore, 'deleteUnknown'>
+  take: (one: ReadOk<Message>) => Promise<Outcome>
+  heartbeat: Heartbeat
+}): Promise<Outcome[]> {
+  const { read, subjectOf, threads, take, heartbeat } = work
+  const outcomes: Outcome[] = []
+  for (const step of ofDifferentSubjects(read, subjectOf)) {
+    const others = new Map(step)
+    // Most deletions of a burst are of subjects that nobody has heard of.
+    for (const some of pages(step.filter(isDeletion), UNKNOWN_AT_ONCE)) {
+      const deleted = await threads.deleteUnknown(some.map(([, { message }]) => subjectOf(message)))
+      for (const [nth, [at]] of some.entries()) {
+        if (deleted[nth] !== true) continue
+        outcomes[at] = 'deleted'
+        others.delete(at)
+      }
+    }
+    for (const some of pages([...others], TAKEN_AT_ONCE)) {
+      await Promise.all(
+        some.map(async ([at, one]) => {
+          outcomes[at] = await take(one)
+        }),
+      )
+      await heartbeat()
+    }
+  }
+  return outcomes
+}
+
+/** A message by its place among those that were read. */
+type Placed<Message> = readonly [number, ReadOk<Message>]
+
+const isDeletion = ([, { message }]: Placed<{ readonly deleted?: boolean | undefined }>) => message.deleted === true
+
+/** The messages in order, in steps that hold no subject twice. */
+function* ofDifferentSubjects<Message>(
   read: readonly ReadOk<Message>[],
   subjectOf: (message: Message) => ThreadRef,
-): Generator<readonly ReadOk<Message>[]> {
-  let deletions = new Map<string, ReadOk<Message>>()
-  for (const one of read) {
+): Generator<readonly Placed<Message>[]> {
+  let step = new Map<string, Placed<Message>>()
+  for (const [at, one] of read.entries()) {
     const { tenant, postId } = subjectOf(one.message)
     const subject = `${tenant}:${postId}`
-    const isDeletion = one.message.deleted === true
-    if (deletions.size > 0 && (!isDeletion || deletions.has(subject) || deletions.size >= ERASED_AT_ONCE)) {
-      yield [...deletions.values()]
-      deletions = new Map()
+    if (step.has(subject)) {
+      yield [...step.values()]
+      step = new Map()
     }
-    if (isDeletion) deletions.set(subject, one)
-    else yield [one]
+    step.set(subject, [at, one])
   }
-  if (deletions.size > 0) yield [...deletions.values()]
+  if (step.size > 0) yield [...step.values()]
+}
+
+function* pages<Item>(all: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < all.length; at += size) yield all.slice(at, at + size)
 }
 
 /** What the routes of a post mean for its thread. */

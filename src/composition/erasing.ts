@@ -14,7 +14,7 @@ import type { ThreadStore } from '../ports/threads.ts'
 import type { Loops } from './loop.ts'
 
 /** How often to look for what was deleted, in ms: it is gone from shelves and cases within two seconds. */
-const LOOK_MS = 500
+const LOOK_MS = 250
 
 /** Erases what was deleted from the shelves, and from cases that were shown it. For processes that have the library. */
 export function startErasing(

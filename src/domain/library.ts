@@ -48,7 +48,9 @@ export function withoutItems(answer: unknown, items: readonly ShownItem[]): Foun
     const gone = new Set(items.filter(({ shelf }) => shelf === looked.shelf).map(({ id }) => id))
     const neighbours = looked.neighbours.filter(({ id }) => !gone.has(id))
     if (neighbours.length > 0 || looked.neighbours.length === 0) return { ...looked, neighbours }
-    return { ...looked, neighbours, problem: `what was found on the shelf "${looked.shelf}" has been deleted since` }
+    // Of the others that were found nothing is kept either, so that no later deletion concerns the case.
+    const problem = `what was found on the shelf "${looked.shelf}" was learnt from subjects, one of which has been deleted since`
+    return { ...looked, neighbours, problem }
   })
   return { ...rest, shelves: left }
 }

@@ -12,9 +12,11 @@ export interface EraserSettings {
 }
 
 /** Another process erases when the one that did has not said for this long that it is alive, in ms. */
-const LEASE_MS = 1_500
+const LEASE_MS = 600
 /** One run ends after this time, in ms, so that the lease is renewed; the next goes on. */
 const RUN_MS = 1_000
+/** How often what a damaged shelf holds up is tried again, in ms. */
+const DAMAGED_RETRY_MS = 30_000
 /** Owners whose shelves are erased in one rewrite. */
 const OWNERS_AT_ONCE = 1_000
 /** Owners, and cases of one owner, whose cases are cleaned in parallel. */
@@ -39,6 +41,8 @@ export function eraser(deps: {
   const { name, restartsPerSecond } = settings
   let releasedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
+  /** How many owners, the first that wait, were erased from all shelves but the damaged ones, and until when they are passed over. */
+  let held = { owners: 0, until: 0 }
 
   /** Cleans an owner's cases, some side by side, as far as the time allows. */
   async function cleanAll(owner: string, until: number): Promise<void> {
@@ -67,13 +71,25 @@ export function eraser(deps: {
     async shelves(): Promise<void> {
       if (!(await erasures.knowsShelves(await library.holdsAnything()))) return
       const until = performance.now() + RUN_MS
-      while (performance.now() < until && (await erasures.lead('shelves', name, LEASE_MS))) {
-        const owners = await erasures.onShelves(OWNERS_AT_ONCE)
-        if (owners.length === 0) return
-        const { erased, owned } = await library.forget(owners)
-        await erasures.shelvesErased(owners, owned)
+      if (performance.now() >= held.until) held = { owners: 0, until: performance.now() + DAMAGED_RETRY_MS }
+      let damage: Error | undefined
+      while (performance.now() < until) {
+        // Who leads next begins at the first of them.
+        if (!(await erasures.lead('shelves', name, LEASE_MS))) {
+          held = { owners: 0, until: 0 }
+          break
+        }
+        const owners = await erasures.onShelves(OWNERS_AT_ONCE, held.owners)
+        if (owners.length === 0) break
+        const { erased, owned, damaged } = await library.forget(owners)
         if (erased > 0) report('shelves:erased', { subjects: owned.size, items: erased })
+        if (damaged.length === 0) await erasures.shelvesErased(owners, owned)
+        else {
+          held = { ...held, owners: held.owners + owners.length }
+          damage = damaged[0]
+        }
       }
+      if (damage !== undefined) throw damage
     },
     async cases(): Promise<void> {
       if (!(await erasures.lead('cases', name, LEASE_MS))) return

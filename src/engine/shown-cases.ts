@@ -17,7 +17,8 @@ const TRIES = 100
 
 /**
  * Cleans a case of what it was shown of subjects that have been deleted since. An unpublished case restarts on the same
- * snapshot, withheld, with the answers that don't rest on it; of a published one nothing is kept. What was asked about its
+ * snapshot, withheld, with the answers that don't rest on it, and once: what it was shown of other subjects goes as well. Of a
+ * published one nothing is kept. What was asked about its
  * subject leaves the memo. Resolves to whether the case restarted. Repeatable.
  */
 export function shownCaseCleaner(deps: {
@@ -61,7 +62,7 @@ export function shownCaseCleaner(deps: {
     }
     const kept =
       protocol !== undefined && sameVersions(record, protocol)
-        ? keep(protocol, found, restarted, new Set(), without(journal, deleted))
+        ? keep(protocol, found, restarted, new Set(), withoutOwned(journal))
         : { journal: new Map<string, JournalEntry>(), lostCalls: callsIn(journal) }
     return { record: restarted, ...kept, version, seen: null, withheld: true }
   }
@@ -89,14 +90,14 @@ export function shownCaseCleaner(deps: {
   }
 }
 
-/** The answers, each lookup's without what these owners own. */
-function without(journal: Journal, deleted: ReadonlySet<string>): Journal {
+/**
+ * The answers, each lookup's without all that is anybody's content, so that a case goes back once, whoever else is deleted while
+ * it is judged.
+ */
+function withoutOwned(journal: Journal): Journal {
   return new Map(
-    [...journal].map(([key, entry]) => {
-      const gone = (entry.shown ?? []).filter(({ owner }) => deleted.has(owner))
-      if (gone.length === 0) return [key, entry]
-      const shown = (entry.shown ?? []).filter(({ owner }) => !deleted.has(owner))
-      return [key, { ...entry, answer: withoutItems(entry.answer, gone), shown }]
+    [...journal].map(([key, { shown = [], ...entry }]) => {
+      return [key, shown.length === 0 ? entry : { ...entry, answer: withoutItems(entry.answer, shown) }]
     }),
   )
 }

@@ -8,6 +8,10 @@ import { otherVersion } from '../engine/versions.ts'
 import type { CaseStore, UnpublishedCase } from '../ports/cases.ts'
 import type { AskGroup, AskWait } from '../ports/queues.ts'
 
+/** What a withheld case is waiting for, after its id. */
+export const WITHHELD =
+  'was shown content of a subject that was deleted since: it is withheld, and begins again without it'
+
 /** A case that is open, or decided and not yet published. Times are ms since 1970. */
 export interface ShownCase {
   readonly id: string
@@ -16,6 +20,8 @@ export interface ShownCase {
   readonly final: boolean
   /** `decided`: its verdict waits for Kafka. */
   readonly state: 'open' | 'decided'
+  /** It was shown content of a subject that was deleted since, and waits to begin again without it. */
+  readonly withheld: boolean
   readonly openedAt: number
   /** With the time for which its asks were held. */
   readonly deadline: number
@@ -46,7 +52,7 @@ export interface ShownAnswer {
   readonly memo: boolean
   /** Null for an answer. */
   readonly failed: { readonly code: string; readonly detail: string } | null
-  /** What was answered, as it was read, and as the model wrote it; null of a lookup. */
+  /** What was answered, as it was read, and as the model wrote it; null of a lookup, and in a withheld case. */
   readonly answer: unknown
   readonly raw: string | null
 }
@@ -58,7 +64,7 @@ export type ShownWait = AskWait & {
 }
 
 export interface CaseParts {
-  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil'>
+  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil' | 'isWithheld'>
   readonly holding: DeadlineSettings
   readonly protocols: ReadonlyMap<string, Protocol>
   /** What asks wait for, by the jobs that hold them. */
@@ -70,13 +76,17 @@ export async function inspectCases(parts: CaseParts, ids: readonly string[]): Pr
   const shown = await Promise.all(
     ids.map(async (id) => {
       const found = await parts.cases.unpublished(id)
-      return found === null ? [] : [await shownCase(parts, found)]
+      return found === null ? [] : [await shownCase(parts, found, await parts.cases.isWithheld(id))]
     }),
   )
   return shown.flat()
 }
 
-async function shownCase({ cases, holding, protocols, waits }: CaseParts, found: UnpublishedCase): Promise<ShownCase> {
+async function shownCase(
+  { cases, holding, protocols, waits }: CaseParts,
+  found: UnpublishedCase,
+  withheld: boolean,
+): Promise<ShownCase> {
   const { record, epoch, journal, lostCalls, concluded } = found
   const { id, protocol, revision, final, openedAt } = record
   const deadline = extendedDeadline(record, await cases.unansweredUntil(protocol), holding)
@@ -86,9 +96,15 @@ async function shownCase({ cases, holding, protocols, waits }: CaseParts, found:
   const asked = new Map(state?.asked.map((one) => [one.key, one]))
   return {
     ...{ id, protocol, revision, final, openedAt, deadline, takeovers: epoch - (record.begunOverAt ?? 0) },
-    state: concluded ? 'decided' : 'open',
+    ...{ state: concluded ? 'decided' : 'open', withheld },
     round: state?.at === 'round' ? (state.open[0]?.round ?? null) : null,
-    answers: [...journal].sort(byKey).map(([key, entry]) => answerOf(key, entry, asked.get(key))),
+    answers: [...journal]
+      .sort(byKey)
+      .map(([key, entry]) => answerOf(key, entry, asked.get(key)))
+      // They may hold or quote what was deleted.
+      .map((answer) =>
+        withheld ? { ...answer, answer: null, raw: null, failed: withoutDetail(answer.failed) } : answer,
+      ),
     waits: (await waits(groups)).flatMap((wait) => {
       const one = open.get(wait.key)
       return one === undefined ? [] : [{ ...wait, ...speaker(one) }]
@@ -129,6 +145,10 @@ function answerOf(key: string, entry: JournalEntry, asked: KeyedAsk | undefined)
     ...{ key, stage, role, label: asked?.ask.label ?? null, model, startedAt, ms, calls: calls.length },
     ...{ costUsd: usage.costUsd, memo, failed, answer, raw },
   }
+}
+
+function withoutDetail(failed: ShownAnswer['failed']): ShownAnswer['failed'] {
+  return failed === null ? null : { ...failed, detail: '' }
 }
 
 /** By round, then by number. */

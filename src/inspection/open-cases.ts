@@ -6,9 +6,10 @@ import { type CaseParts, inspectCases, type ShownCase } from './cases.ts'
 /**
  * How an open case stands. `active`: a worker has some of its asks; `waiting`: its asks wait for a worker; `deferred`: none
  * can be asked before its time; `stranded`: nothing will continue it until the reconciler finds it; `advancing`: its round has
- * ended; `elsewhere`: only a service with other versions or protocols knows.
+ * ended; `elsewhere`: only a service with other versions or protocols knows; `withheld`: it was shown content of a subject that was
+ * deleted since, and waits to begin again without it.
  */
-export const CASE_STATES = ['active', 'waiting', 'deferred', 'stranded', 'advancing', 'elsewhere'] as const
+export const CASE_STATES = ['active', 'waiting', 'deferred', 'stranded', 'advancing', 'elsewhere', 'withheld'] as const
 export type CaseState = (typeof CASE_STATES)[number]
 
 export type ListedCase = Omit<ShownCase, 'state'> & {
@@ -26,7 +27,7 @@ export interface CaseFilter {
 }
 
 export type OpenCasesParts = CaseParts & {
-  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil' | 'openIds'>
+  readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil' | 'isWithheld' | 'openIds'>
   readonly desk: Pick<JobDesk, 'stranded'>
   readonly clock: () => number
 }
@@ -77,7 +78,8 @@ async function listedCase({ desk, clock }: OpenCasesParts, one: ShownCase): Prom
   }
 }
 
-function stateOf({ note, waits }: ShownCase, stranded: boolean): CaseState {
+function stateOf({ note, waits, withheld }: ShownCase, stranded: boolean): CaseState {
+  if (withheld) return 'withheld'
   if (note !== null) return 'elsewhere'
   if (stranded) return 'stranded'
   const has = (wanted: string) => waits.some(({ state }) => state === wanted)

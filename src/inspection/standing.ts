@@ -1,4 +1,5 @@
 import type { Verdict } from '../domain/verdict.ts'
+import { WITHHELD } from './cases.ts'
 import type { Inspection } from './inspection.ts'
 
 /** What is known of a subject, and what that comes to. */
@@ -41,9 +42,10 @@ function deletedStanding({ verdicts }: Inspection): string {
 }
 
 function openStanding(
-  { id, state, round, waits, answers, deadline, note }: Inspection['cases'][number],
+  { id, state, withheld, round, waits, answers, deadline, note }: Inspection['cases'][number],
   at: number,
 ): string {
+  if (withheld) return `${id} ${WITHHELD}.`
   if (state === 'decided') return `${id} is decided, and waits for Kafka.`
   if (note !== null) return `${id} is open: ${note}.`
   if (waits.length === 0) return `${id} is open, and waits for a worker to advance it.`

@@ -2,37 +2,60 @@ import { entryOf } from '../domain/entry-of.ts'
 import type { Forgotten } from '../ports/library.ts'
 import { learntFrom, ownerOf } from './names.ts'
 import { replacedWithout } from './replaced-without.ts'
-import type { ChangeRecord, RowKey, ShelfRecord, Storage, Version } from './storage.ts'
+import {
+  type ChangeRecord,
+  DamagedFiles,
+  type RowKey,
+  type ShelfRecord,
+  type Storage,
+  type Version,
+} from './storage.ts'
 
 /** Erases what was learnt from subjects: their proposals and their items, also in the history of changes. */
 export function forgetting(storage: Storage) {
-  /** Those of the owners of whose content anything is there. */
-  async function owning(owners: ReadonlySet<string>): Promise<Set<string>> {
-    const found = new Set<string>()
-    for (const { proposal } of await storage.proposals({ owners })) found.add(ownerOf(learntFrom(proposal.provenance)))
+  /** Does the work on each shelf that has ever held a subject's content; resolves to what is wrong with the damaged ones. */
+  async function onShelves(work: (record: ShelfRecord) => Promise<void>): Promise<DamagedFiles[]> {
+    const damaged: DamagedFiles[] = []
     for (const record of await storage.shelves()) {
       if (!record.owned) continue
-      for (const { owner } of await storage.rowsBy(record, { owners })) found.add(owner)
-      for (const { replaced } of await storage.changes(record.name))
-        for (const { owner } of Object.values(replaced)) if (owners.has(owner)) found.add(owner)
+      try {
+        await work(record)
+      } catch (error) {
+        if (!(error instanceof DamagedFiles)) throw error
+        damaged.push(error)
+      }
     }
-    return found
+    return damaged
+  }
+
+  /** Those of the owners of whose content anything is there. */
+  async function owning(owners: ReadonlySet<string>) {
+    const owned = new Set<string>()
+    for (const { proposal } of await storage.proposals({ owners })) owned.add(ownerOf(learntFrom(proposal.provenance)))
+    const damaged = await onShelves(async (record) => {
+      for (const { owner } of await storage.rowsBy(record, { owners })) owned.add(owner)
+      for (const { replaced } of await storage.changes(record.name))
+        for (const { owner } of Object.values(replaced)) if (owners.has(owner)) owned.add(owner)
+    })
+    return { owned, damaged }
   }
 
   return async (all: readonly string[]): Promise<Forgotten> => {
     // Noted first: a proposal of their content that is being made at the same time finds the note, and is removed.
     await storage.noteForgotten(all)
-    const seen = await owning(new Set(all))
+    const owners = new Set(all)
+    const seen = await owning(owners)
     // A writer that died may have left their content where no record leads to it.
-    if (seen.size === 0 && !(await storage.hasLeftovers())) return { erased: 0, owned: seen }
+    if (seen.owned.size === 0 && !(await storage.hasLeftovers())) return { erased: 0, ...seen }
     return storage.exclusive(async () => {
-      const owners = new Set(all)
-      const owned = await owning(owners)
+      const { owned } = await owning(owners)
       const proposals = await storage.proposals({ owners })
       let erased = proposals.length
-      for (const shelf of await storage.shelves()) if (shelf.owned) erased += await forgetOn(storage, shelf, owners)
+      const damaged = await onShelves(async (record) => {
+        erased += await forgetOn(storage, record, owners)
+      })
       for (const proposal of proposals) await storage.removeProposal(proposal)
-      return { erased, owned }
+      return { erased, owned, damaged }
     })
   }
 }

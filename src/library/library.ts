@@ -77,7 +77,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
             return { name: shelf, tenant, items, embedder: record.embedder, dimension: record.dimension }
           })
         } catch (error) {
-          if (!(error instanceof PermanentError && error.cause instanceof DamagedFiles)) throw error
+          if (!(error instanceof DamagedFiles)) throw error
           return { name: shelf, tenant, items: 0, embedder, dimension, damaged: error.message }
         }
       })

@@ -1,7 +1,7 @@
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Embedder } from '../ports/library.ts'
 import { placeOf } from './names.ts'
-import { DamagedFiles, type ShelfRecord, type Storage } from './storage.ts'
+import type { ShelfRecord, Storage } from './storage.ts'
 
 /** A table that was replaced while it was read is read again under its new name. */
 const READ_TRIES = 3
@@ -23,7 +23,6 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
         return await look(record)
       } catch (error) {
         if (error instanceof PermanentError || error instanceof OperatorError) throw error
-        if (error instanceof DamagedFiles) throw new PermanentError('library', damageOf(name), { cause: error })
         cause = error
       }
     }
@@ -35,6 +34,7 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
     try {
       return NAME.test(placeOf(name).shelf) ? await storage.shelf(name) : null
     } catch (cause) {
+      if (cause instanceof PermanentError) throw cause
       throw new RetryLaterError('library', 'the library could not be read', { cause })
     }
   }
@@ -53,14 +53,6 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
   }
 
   return { read, shelfNow, problemOf, usable }
-}
-
-/** What to do about a place whose files are damaged. */
-function damageOf(name: string): string {
-  const { shelf, tenant } = placeOf(name)
-  const part = tenant === null ? '' : ` of the tenant ${tenant}`
-  const option = tenant === null ? '' : ` --tenant ${tenant}`
-  return `the shelf "${shelf}"${part} is damaged, its files were cut off: erase it with "gavel library drop ${shelf}${option}" and import it again`
 }
 
 /** What a shelf's name may be: it becomes a file's name. */

@@ -12,7 +12,8 @@ export function splittingByTenant(storage: Storage) {
   let started: Promise<void> | null = null
 
   async function splitShelves(): Promise<void> {
-    const isMixed = ({ name, owned }: ShelfRecord) => owned && placeOf(name).tenant === null
+    const isMixed = ({ name, owned, damaged }: ShelfRecord) =>
+      owned && damaged === undefined && placeOf(name).tenant === null
     if (!(await storage.shelves()).some(isMixed)) return
     await storage.exclusive(async () => {
       const proposals = (await storage.proposals()).map(({ proposal }) => proposal.provenance)

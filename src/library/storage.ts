@@ -1,4 +1,6 @@
+import { PermanentError } from '../domain/errors.ts'
 import type { LoggedChange, Proposal } from '../ports/library.ts'
+import { placeOf } from './names.ts'
 
 /** The part of an item that can change while its text stays the same. */
 export interface Version {
@@ -42,6 +44,8 @@ export interface ShelfRecord {
   readonly dimension: number
   /** Whether any row has ever been a subject's content. */
   readonly owned: boolean
+  /** The record itself can't be read: only its name is known, and nothing of the shelf but that it may be dropped. */
+  readonly damaged?: true
 }
 
 /** One call's part of a change. `replaced` holds, by content id, what was there before. */
@@ -81,9 +85,16 @@ export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRec
   return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
-/** Files of the storage were cut off or overwritten: no later try can read them. `what` they are, in words. */
-export class DamagedFiles extends Error {
-  override readonly name = 'DamagedFiles'
+/** A shelf's files were cut off or overwritten: no later try can read them. The message says what to do about it. */
+export class DamagedFiles extends PermanentError {
+  /** `name`: the shelf's, as its record has it. */
+  constructor(name: string, cause: unknown) {
+    const { shelf, tenant } = placeOf(name)
+    const part = tenant === null ? '' : ` of the tenant ${tenant}`
+    const option = tenant === null ? '' : ` --tenant ${tenant}`
+    const todo = `erase it with "gavel library drop ${shelf}${option}" and import it again`
+    super('library', `the shelf "${shelf}"${part} is damaged, its files were cut off: ${todo}`, { cause })
+  }
 }
 
 /**
@@ -98,13 +109,15 @@ export interface Storage {
 
   /** Whether any shelf or proposal was ever put here. */
   holdsAnything(): Promise<boolean>
+  /** Rejects with `DamagedFiles` if the record can't be read any more. */
   shelf(name: string): Promise<ShelfRecord | null>
+  /** All of them, also those whose record can't be read any more. */
   shelves(): Promise<ShelfRecord[]>
   putShelf(record: ShelfRecord): Promise<void>
   removeShelf(record: ShelfRecord): Promise<void>
 
   count(record: ShelfRecord): Promise<number>
-  /** The same by reading every row; rejects with `DamagedFiles` if some can't be read any more. */
+  /** The same by reading every row. As all that reads rows, it rejects with `DamagedFiles` if some can't be read any more. */
   countRead(record: ShelfRecord): Promise<number>
   /** The rows with these content ids that are on the shelf. */
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>

@@ -32,8 +32,8 @@ export interface Erasures extends DeletedOwners {
    * ever held something, since then its folder is not the library's.
    */
   knowsShelves(holds: boolean): Promise<boolean>
-  /** Owners that may still be on shelves, those first that have waited longest. */
-  onShelves(limit: number): Promise<readonly string[]>
+  /** Owners that may still be on shelves, those first that have waited longest, but for the first `skip`. */
+  onShelves(limit: number, skip?: number): Promise<readonly string[]>
   /**
    * The shelves hold nothing more of these. Who owned nothing, and was shown to no case, is a deleted owner no longer; the
    * others are for a while, as lookups and writers under way may still know them.

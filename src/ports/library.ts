@@ -176,6 +176,8 @@ export interface Forgotten {
   readonly erased: number
   /** The owners of whose content anything was there, also in the history alone. */
   readonly owned: ReadonlySet<string>
+  /** What is wrong with each shelf that can't be read any more, and may still hold content of any of them. */
+  readonly damaged: readonly Error[]
 }
 
 /** Turns texts into vectors of one length. */
@@ -272,7 +274,8 @@ export interface Library {
   holdsAnything(): Promise<boolean>
   /**
    * Erases every item, logged version and proposal with these subjects' content, from the disk too. Subjects are named by
-   * their owner hash (`ownerOf`). Locks nothing, and changes no shelf, if none of them owns anything. Repeatable.
+   * their owner hash (`ownerOf`). Locks nothing, and changes no shelf, if none of them owns anything. A shelf
+   * whose files are damaged holds up no other. Repeatable.
    */
   forget(owners: readonly string[]): Promise<Forgotten>
   close(): Promise<void>

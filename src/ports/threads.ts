@@ -168,6 +168,11 @@ export interface ThreadStore {
     retraction: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
   ): Promise<Outcome>
   /**
+   * Deletes those of the subjects of which the store knows nothing, as `deletePost` would, in one step for all. For each, in order:
+   * whether it did; with the others nothing was done.
+   */
+  deleteUnknown(refs: readonly ThreadRef[]): Promise<readonly boolean[]>
+  /**
    * Erases what is left of deleted comments in verdicts that have been decided: each protocol's carry is replaced by the
    * result of `without`, and nothing is kept of published cases. False, with nothing changed, if other cases are open
    * than `openIds`: one may have been opened with the old carries.

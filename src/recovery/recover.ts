@@ -5,7 +5,7 @@ import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { holdsAllVerdicts, readPublished } from './own-topics.ts'
 import { readAgain } from './read-again.ts'
-import { endThreads, restoreRevisions, splitByEnd } from './revisions.ts'
+import { endThreads, noteEarlierDeletions, restoreRevisions, splitByEnd } from './revisions.ts'
 import type { Run } from './run.ts'
 import { settleRevisions } from './settle.ts'
 
@@ -82,6 +82,7 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   if (!dryRun) {
     await endThreads(run, subjects, over)
     await hold.setRevisionsComplete(await holdsAllVerdicts(run))
+    if (run.since !== null) await noteEarlierDeletions(run, accepted, progress)
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {

@@ -1,4 +1,5 @@
-import { type Accepted, eachBatch } from './input-topics.ts'
+import type { GroupProgress, Range } from '../ports/topic.ts'
+import { type Accepted, eachBatch, takenUpTo } from './input-topics.ts'
 import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
 import { type Run, sideBySide } from './run.ts'
 
@@ -61,6 +62,33 @@ export async function restoreRevisions(
       await threads.deletePost(ref, (protocol, revision) => retraction(ref, protocol, revision))
   })
   return { revisions, givenUp }
+}
+
+/**
+ * Notes deletions from before the recovery's start time, which are not read again: the shelves may not have been erased when the
+ * store was lost, also of subjects without a verdict. Those whose tombstone has expired are passed over: their id may since be
+ * another's.
+ */
+export async function noteEarlierDeletions(run: Run, accepted: Accepted, progress: GroupProgress): Promise<void> {
+  const { history, topics, settings, store, clock } = run
+  const oldest = clock() - settings.keep.keepTombstoneMs
+  const earlier = new Map<string, Map<number, Range>>()
+  for (const topic of [topics.posts, topics.counterspeech]) {
+    const ranges = [...(await history.rangesOf(topic, oldest))].flatMap(([at, { from, to }]) => {
+      const taken = takenUpTo(progress, topic, at, to)
+      const again = accepted.get(topic)?.get(at)?.from ?? from
+      const range = { from, to: again }
+      if (taken < again) range.to = taken
+      return range.from < range.to ? [[at, range] as const] : []
+    })
+    earlier.set(topic, new Map(ranges))
+  }
+  await eachBatch(run, earlier, 'looked at for deletions', async ({ good }) => {
+    const deleted = good.filter((one) => one.from.timestamp >= oldest && one.post() === null)
+    await sideBySide(run, deleted, async (one) => {
+      await store.noteDeleted(one.subject())
+    })
+  })
 }
 
 /** Keeps only the revision numbers of expired subjects, and whether they were deleted. */

@@ -187,6 +187,7 @@ describe('counterspeech', () => {
   it('goes with its post also where it was linked while that was being deleted', async () => {
     const { threads, take } = taking()
     const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
+    await take(replyJson({ id: 'r0', postId: 'p1' }))
     const erased: string[] = []
     const { take: takePosts } = posts({
       threads,
@@ -206,7 +207,7 @@ describe('counterspeech', () => {
     expect(await takePosts([deletion], async () => {})).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
     expect(await threads.linkReply(post, reply('r2'), 9)).toBe('deleted')
-    expect(erased).toEqual(['p1', 'r1'])
+    expect(erased).toEqual(['p1', 'r0', 'r1'])
   })
 
   it('is shown to the routes as it is kept', async () => {

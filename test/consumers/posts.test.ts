@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { ReadOk } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
@@ -81,10 +81,37 @@ describe('deletions', () => {
         inWork--
       },
     })
-    const many = Array.from({ length: 120 }, (_, nth) => deletion(`p${nth}`))
-    expect(new Set(await take(...many))).toEqual(new Set(['deleted']))
+    const many = Array.from({ length: 120 }, (_, nth) => `p${nth}`)
+    await take(...many.map((id) => deletion(id, { text: 'words' })))
+    const before = heartbeats.sent
+    expect(new Set(await take(...many.map((id) => deletion(id))))).toEqual(new Set(['deleted']))
     expect(most).toBe(50)
-    expect(heartbeats.sent).toBe(3)
+    expect(heartbeats.sent - before).toBe(3)
+  })
+
+  test('of subjects that nobody knows take one step of the store for all, and none of its own', async () => {
+    const { stores, take, erased } = deleting()
+    await take(deletion('known', { text: 'words' }))
+    const steps = vi.spyOn(stores.threads, 'deleteUnknown')
+    const many = Array.from({ length: 240 }, (_, nth) => deletion(`p${nth}`))
+    const outcomes = await take(...many, deletion('known'), deletion('new', { text: 'words' }))
+    expect(outcomes).toEqual([...many.map(() => 'deleted'), 'deleted', 'judged'])
+    expect([steps.mock.calls.length, erased]).toEqual([1, ['post known']])
+    expect(await take(deletion('p7', { text: 'words' }), deletion('p8'))).toEqual(['deleted', 'duplicate'])
+    expect((await stores.erasures.waiting()).shelves.count).toBe(241)
+  })
+
+  test('and a post does not wait for those before it', async () => {
+    let goOn = () => {}
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const { stores, take } = deleting({ erase: () => held })
+    await take(deletion('p1', { text: 'words' }))
+    const taking = take(deletion('p1'), deletion('p2', { text: 'words' }))
+    await vi.waitUntil(async () => (await stores.threads.read(thread('p2'))) !== null)
+    goOn()
+    expect(await taking).toEqual(['deleted', 'judged'])
   })
 
   test('keep their order with what else is said of the same post', async () => {

@@ -145,12 +145,14 @@ describe('the library, in LanceDB', () => {
     ['data', /\.lance$/, 40],
     ['versions', /\.manifest$/, 20],
     ['empty data', /\.lance$/, 0],
+    ['record', /^animals\.t1\.json$/, 20],
+    ['empty record', /^animals\.t1\.json$/, 0],
   ])('names a shelf whose files were cut off, with the command that works: %s', async (_, which, size) => {
     const writer = open()
     await writer.add('animals', [item('a red fox', 'wild')], 'ann', signal, undefined, 't1')
     await writer.add('plants', [item('an oak', 'tree')], 'ann', signal)
     const cut = readdirSync(path, { recursive: true, withFileTypes: true }).filter(
-      ({ parentPath, name }) => parentPath.includes('animals') && which.test(name),
+      (file) => file.isFile() && join(file.parentPath, file.name).includes('animals') && which.test(file.name),
     )
     expect(cut).not.toEqual([])
     for (const { parentPath, name } of cut) truncateSync(join(parentPath, name), size)
@@ -171,6 +173,31 @@ describe('the library, in LanceDB', () => {
       [1, undefined],
       [1, undefined],
     ])
+  })
+
+  it.each([
+    ['data', /\.lance$/],
+    ['record', /^animals\.default\.json$/],
+  ])('erases subjects from every other shelf where one is damaged, and says so: %s', async (_, which) => {
+    const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
+    const [owner, nobody] = [ownerOf(subject), ownerOf({ ...subject, id: 'p2' })]
+    for (const shelf of ['aardvarks', 'animals', 'plants'])
+      await open().add(shelf, [item(`SECRET of ${shelf}`, 'x', { subject })], 'ann', signal)
+    for (const file of readdirSync(path, { recursive: true, withFileTypes: true })) {
+      const at = join(file.parentPath, file.name)
+      if (file.isFile() && at.includes('animals') && which.test(file.name)) truncateSync(at, 30)
+    }
+
+    const library = open()
+    const damaged = [expect.objectContaining({ message: expect.stringContaining('gavel library drop animals') })]
+    expect(await library.forget([nobody])).toEqual({ erased: 0, owned: new Set(), damaged })
+    expect(await library.forget([owner])).toEqual({ erased: 2, owned: new Set([owner]), damaged })
+    for (const shelf of ['aardvarks', 'plants']) expect(traces(path, `SECRET of ${shelf}`)).toEqual([])
+    // Nothing of the damaged one is swept away: that is for its operator to do.
+    expect(readdirSync(join(path, 'vectors')).filter((table) => table.startsWith('animals'))).toHaveLength(1)
+    await library.drop('animals', 'ann')
+    expect(readdirSync(join(path, 'vectors')).filter((table) => table.startsWith('animals'))).toEqual([])
+    expect(await library.forget([owner])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
   })
 
   it('makes no file until something is written', async () => {
@@ -205,7 +232,7 @@ describe('the library, in LanceDB', () => {
     // Another process writes.
     writeFileSync(join(path, 'lock'), 'its token')
     const nobodies = Array.from({ length: 2_000 }, (_, nth) => ownerOf({ ...subject, id: `nobody ${nth}` }))
-    expect(await library.forget(nobodies)).toEqual({ erased: 0, owned: new Set() })
+    expect(await library.forget(nobodies)).toEqual({ erased: 0, owned: new Set(), damaged: [] })
     expect(readFileSync(join(path, 'lock'), 'utf8')).toBe('its token')
     rmSync(join(path, 'lock'))
   })
@@ -217,7 +244,7 @@ describe('the library, in LanceDB', () => {
     const left = [join(path, 'vectors', 'animals.0000.lance'), join(path, 'proposals', 'one.json.new')]
     mkdirSync(join(path, 'proposals'))
     for (const file of left) writeFileSync(file, 'words of p1')
-    expect(await library.forget([ownerOf(subject)])).toEqual({ erased: 0, owned: new Set() })
+    expect(await library.forget([ownerOf(subject)])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
     expect(traces(path, 'words of p1')).toEqual([])
   })
 
@@ -342,7 +369,8 @@ describe('the library, in LanceDB', () => {
   it('says that it may work later where a record can not be read', async () => {
     const library = open()
     await library.add('animals', [item('a fox', 'wild')], 'ann', signal)
-    writeFileSync(join(path, 'shelves', 'animals.json'), 'no JSON')
+    rmSync(join(path, 'shelves', 'animals.json'))
+    mkdirSync(join(path, 'shelves', 'animals.json'))
     await expect(texts(library, 'fox')).rejects.toThrow(RetryLaterError)
   })
 })

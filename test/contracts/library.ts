@@ -717,9 +717,10 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(await library.forget(owners)).toEqual({
         erased: 2,
         owned: new Set([owners[0], owners[1], owners[2]]),
+        damaged: [],
       })
       expect((await look('fox dog cat owl hen')).flat().sort()).toEqual(['a cat: pet', 'a dog: pet', 'a hen: pet'])
-      expect(await library.forget(owners)).toEqual({ erased: 0, owned: new Set() })
+      expect(await library.forget(owners)).toEqual({ erased: 0, owned: new Set(), damaged: [] })
       expect(await library.forget([ownerOf(of('p1', 'reply'))])).toMatchObject({ erased: 1 })
     })
 

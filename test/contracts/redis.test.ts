@@ -15,6 +15,7 @@ import { redisJudgeAgain } from '../../src/adapters/redis/judge-again.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { luaOf } from '../../src/adapters/redis/lua.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
+import { redisMemo } from '../../src/adapters/redis/memo.ts'
 import { redisOutbox } from '../../src/adapters/redis/outbox.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { secretOf } from '../../src/adapters/redis/shared-key.ts'
@@ -366,9 +367,16 @@ describe('in Redis', () => {
       retractions.push(`${protocol} ${revision}`)
       return retractionOf(p1)(protocol, revision)
     }
+    expect(await stores.threads.deleteUnknown([p1])).toEqual([false])
     expect(await stores.threads.deletePost(p1, retraction)).toBe('deleted')
     expect(retractions).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
+  })
+
+  it('a subject about which the memo knows an answer is no unknown one', async () => {
+    const memo = redisMemo(client, stores.keys.under)
+    await memo.look(['frame.question'], 'asker', HOUR, p1)
+    expect(await stores.threads.deleteUnknown([p1, thread('p2')])).toEqual([false, true])
   })
 
   const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)

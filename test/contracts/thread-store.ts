@@ -1242,6 +1242,29 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.outbox.size()).toBe(0)
       })
 
+      it('many of which it knows nothing in one step, and does nothing with the others', async () => {
+        const [posted, orphaned, answered, gone] = ['posted', 'orphaned', 'answered', 'gone'].map((id) => thread(id))
+        if (!posted || !orphaned || !answered || !gone) throw new Error('unnamed')
+        await putPost(posted)
+        await put([said('c1')], RULES, orphaned)
+        await stores.threads.linkReply(answered, thread('r1', 'default', 'reply'), 9)
+        await stores.threads.deletePost(gone, retractionOf(gone))
+        const unknown = [p1, thread('p1', 'other'), thread('p1', 'default', 'reply')]
+        const others = [posted, orphaned, answered, gone]
+        expect(await stores.threads.deleteUnknown([...unknown, ...others])).toEqual([
+          ...unknown.map(() => true),
+          ...others.map(() => false),
+        ])
+        for (const ref of unknown) {
+          expect(await stores.threads.deletePost(ref, retractionOf(ref))).toBe('duplicate')
+          expect(await putPost(ref)).toBe('deleted')
+        }
+        expect((await readThread(stores, posted)).post).not.toBeNull()
+        expect(await putPost(orphaned)).toBe('judged')
+        expect(await stores.outbox.size()).toBe(0)
+        expect(await stores.threads.deleteUnknown([])).toEqual([])
+      })
+
       it('a post that has not come yet', async () => {
         await put([said('c1')])
         expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('deleted')

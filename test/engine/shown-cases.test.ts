@@ -9,6 +9,8 @@ import { judge } from '../../src/engine/judge.ts'
 import { type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { shownCaseCleaner } from '../../src/engine/shown-cases.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
+import { inspectCases } from '../../src/inspection/cases.ts'
+import { listCases } from '../../src/inspection/open-cases.ts'
 import type { Library } from '../../src/ports/library.ts'
 import type { Memo } from '../../src/ports/memo.ts'
 import type { StagedAsk } from '../../src/ports/queues.ts'
@@ -68,6 +70,7 @@ beforeEach(async () => {
   const of = (ref: typeof p1) => ({ tenant: ref.tenant, id: ref.postId, kind: ref.kind })
   await library.add('precedents', [item(SECRET, 'bad', { subject: of(p1) })], 'ann', signal)
   await library.add('precedents', [item(OTHER, 'bad', { subject: of(p3) })], 'ann', signal)
+  await library.add('precedents', [item(IMPORTED, 'good', { subject: null })], 'ann', signal, undefined, 'default')
 })
 
 const remove = (ref = p1) => stores.threads.deletePost(ref, retractionOf(ref))
@@ -125,10 +128,10 @@ function worker(find: Library['find'] = library.find) {
   }
 }
 
-function erasing(restartsPerSecond = 1_000) {
+function erasing(restartsPerSecond = 1_000, shelves: Pick<Library, 'forget' | 'holdsAnything'> = library) {
   return eraser({
     erasures: stores.erasures,
-    library,
+    library: shelves,
     clean: shownCaseCleaner({
       ...{ threads: stores.threads, cases: stores.cases, memo, owners: stores.erasures },
       ...{ protocols: [protocol], clock: () => clock.now, settings: { caseDeadlineMs: 10 * MINUTE } },
@@ -149,8 +152,10 @@ async function published() {
   return entries.flatMap((entry) => (entry.kind === 'verdict' ? [entry] : []))
 }
 
-const BRIEF = `brief on ${OTHER}, ${SECRET}`
-const BRIEF_LEFT = `brief on ${OTHER}`
+/** What nobody can take back. */
+const IMPORTED = 'a fountain in a park'
+const BRIEF = `brief on ${IMPORTED}, ${OTHER}, ${SECRET}`
+const BRIEF_LEFT = `brief on ${IMPORTED}`
 
 describe('a case that was shown a subject that is deleted', () => {
   it('asks nothing more with its words, goes back to the brief without them, and asks nothing else again', async () => {
@@ -175,7 +180,7 @@ describe('a case that was shown a subject that is deleted', () => {
     const [entry] = await published()
     expect(entry?.caseId).toBe(id)
     expect(JSON.stringify(entry)).not.toContain(SECRET)
-    expect(JSON.stringify(entry)).toContain(OTHER)
+    expect(JSON.stringify(entry)).toContain(IMPORTED)
   })
 
   it('keeps no answer of a question with its words, neither in the journal nor in the memo', async () => {
@@ -240,7 +245,7 @@ describe('a case that was shown a subject that is deleted', () => {
     if (look === undefined) throw new Error('no lookup')
     expect(await mine.answerOne(look)).toMatchObject({ end: 'held' })
     expect(await mine.go(id)).toBe('done')
-    expect(looks).toEqual([2, 1])
+    expect(looks).toEqual([3, 2])
     expect(asked).not.toContain(BRIEF)
     expect(JSON.stringify(await published())).not.toContain(SECRET)
   })
@@ -253,8 +258,25 @@ describe('a case that was shown a subject that is deleted', () => {
     await erasing().cases()
     expect((await stores.cases.unpublished(id))?.run).toBe(1)
     await worker().go(id)
-    expect(asked).toEqual(['what stands alone', BRIEF, 'brief on nothing', 'last on said of brief on nothing'])
+    expect(asked).toEqual(['what stands alone', BRIEF, BRIEF_LEFT, `last on said of ${BRIEF_LEFT}`])
     expect(pushed).toEqual([id])
+  })
+
+  it('begins again once where another that it was shown goes later', async () => {
+    const id = await open('p2')
+    await worker().go(id, 3)
+    await remove(p1)
+    await erasing().cases()
+    const mine = worker()
+    const step = await mine.advance(id)
+    await remove(p3)
+    await erasing().cases()
+    expect(pushed).toEqual([id])
+    for (const one of asksIn(step)) expect(await mine.answerOne(one)).toMatchObject({ end: 'done' })
+    expect(await mine.go(id)).toBe('done')
+    expect((await stores.cases.unpublished(id))?.run).toBe(1)
+    expect(asked).toEqual(['what stands alone', BRIEF, BRIEF_LEFT, `last on said of ${BRIEF_LEFT}`])
+    expect(JSON.stringify(await published())).not.toMatch(/zebra|giraffe/)
   })
 
   it('begins again at a rate, but is clean at once', async () => {
@@ -293,7 +315,7 @@ describe('the shelves', () => {
     await erasing().shelves()
     expect((await stores.erasures.waiting()).shelves.count).toBe(0)
     const { shelves } = await library.find({ text: SECRET, shelves: ['precedents'], k: 9 }, { ...of('x') }, signal)
-    expect(shelves[0]?.neighbours.map(({ text }) => text)).toEqual([OTHER])
+    expect(shelves[0]?.neighbours.map(({ text }) => text).sort()).toEqual([IMPORTED, OTHER].sort())
   })
 
   it('are left to others by a process that finds no library where another has found one', async () => {
@@ -329,4 +351,56 @@ describe('the shelves', () => {
   })
 
   const of = (id: string) => ({ tenant: 'default', id, kind: 'post' as const })
+})
+
+describe('what is told of a case that was shown something', () => {
+  const parts = () => ({
+    ...{ cases: stores.cases, protocols: new Map([['talk', protocol]]), waits: async () => [], clock: () => clock.now },
+    desk: { stranded: async () => [] },
+  })
+  const list = () =>
+    listCases(parts(), {}, { most: 10, signal, progress() {} }).then(({ cases }) => cases.map(({ state }) => state))
+
+  it('is, from the deletion on, that it is withheld, and nothing that may hold the words', async () => {
+    const id = await open('c1')
+    await worker().go(id, 3)
+    expect(JSON.stringify(await inspectCases(parts(), [id]))).toContain(SECRET)
+    expect(await list()).toEqual(['advancing'])
+    await remove()
+    const told = await inspectCases(parts(), [id])
+    expect(told).toMatchObject([
+      { withheld: true, answers: [{ stage: 'alone' }, { stage: 'look' }, { stage: 'brief' }] },
+    ])
+    expect(JSON.stringify(told)).not.toContain(SECRET)
+    expect(await list()).toEqual(['withheld'])
+    await erasing().cases()
+    await erasing().cases()
+    expect((await inspectCases(parts(), [id])).map(({ withheld }) => withheld)).toEqual([false])
+  })
+})
+
+describe('a damaged shelf', () => {
+  it('holds up the erasure of its own items alone, is named, and is not tried again with each look', async () => {
+    const damage = new Error('the shelf is damaged')
+    const tried: number[] = []
+    const eraser = erasing(1_000, {
+      holdsAnything: async () => true,
+      async forget(owners) {
+        tried.push(owners.length)
+        return { erased: 0, owned: new Set(), damaged: [damage] }
+      },
+    })
+    const deleted = async (from: number, to: number) => {
+      for (let nth = from; nth < to; nth++) await stores.erasures.note(thread(`d${nth}`))
+    }
+    await deleted(0, 1_500)
+    await expect(eraser.shelves()).rejects.toThrow(damage)
+    expect(tried).toEqual([1_000, 500])
+    await eraser.shelves()
+    expect(tried).toHaveLength(2)
+    await deleted(1_500, 1_502)
+    await expect(eraser.shelves()).rejects.toThrow(damage)
+    expect(tried).toEqual([1_000, 500, 2])
+    expect((await stores.erasures.waiting()).shelves.count).toBe(1_502)
+  })
 })

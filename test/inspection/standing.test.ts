@@ -22,7 +22,7 @@ const wait: ShownWait = {
   ...{ stage: 'debate', role: 'debater', label: null },
 }
 const open: ShownCase = {
-  ...{ id: 'rumor~p~r1', protocol: 'rumor', revision: 1, final: false, state: 'open', openedAt: AT },
+  ...{ id: 'rumor~p~r1', protocol: 'rumor', revision: 1, final: false, state: 'open', withheld: false, openedAt: AT },
   ...{
     deadline: AT + 60_000,
     takeovers: 1,
@@ -73,6 +73,11 @@ describe('how a subject stands', () => {
     ],
     ['without its post', { thread: { ...thread, post: false } }, /^Its post has not arrived: 3 comments wait/],
     ['judged by nobody', { thread: { ...thread, status: 'unrouted' as const } }, /^No protocol judges it/],
+    [
+      'withheld',
+      { cases: [{ ...open, withheld: true, waits: [] }] },
+      /^rumor~p~r1 was shown content of a subject that was deleted since: it is withheld, and begins again without it\.$/,
+    ],
     ['decided', { cases: [{ ...open, state: 'decided' as const }] }, /^rumor~p~r1 is decided, and waits for Kafka\.$/],
     ['at work', { cases: [open] }, /^rumor~p~r1 is being judged: round 1, 0 answered, 1 not yet\.$/],
     ['past its deadline', { cases: [{ ...open, deadline: AT - 1 }] }, /; its deadline has passed\.$/],

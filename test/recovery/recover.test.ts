@@ -42,10 +42,11 @@ function runOf(change: Partial<Run> = {}): Run {
   return {
     topics: TOPICS,
     history: {
-      async rangesOf(topic) {
+      async rangesOf(topic, since) {
         const messages = topics.get(topic)
         if (messages === undefined) throw new Error(`there is no topic ${topic}`)
-        return new Map([[0, { from: 0n, to: BigInt(messages.length) }]])
+        const first = since === null ? 0 : messages.findIndex(({ timestamp }) => timestamp >= since)
+        return new Map([[0, { from: BigInt(first < 0 ? messages.length : first), to: BigInt(messages.length) }]])
       },
       async read(topic, ranges, take) {
         const { from, to } = ranges.get(0) ?? { from: 0n, to: 0n }
@@ -147,6 +148,22 @@ describe('a recovery', () => {
       'end old',
       'end other',
     ])
+  })
+
+  it('notes deletions from before its start time, also of subjects without a verdict, and reads nothing else of then', async () => {
+    const since = NOW - HOUR
+    put('posts', { id: 'ancient', deleted: true, createdAt: at(T0) }, NOW - 8 * 24 * HOUR)
+    put('posts', { id: 'before', text: 'words', createdAt: at(NOW - 3 * HOUR) }, NOW - 3 * HOUR)
+    put('posts', { id: 'before', deleted: true, createdAt: at(NOW - 3 * HOUR) }, NOW - 3 * HOUR)
+    put('posts', { id: 'standing', text: 'words', createdAt: at(NOW - 3 * HOUR) }, NOW - 3 * HOUR)
+    put('posts', { id: 'after', deleted: true, createdAt: at(NOW) }, NOW)
+    expect(await recoverStore(runOf({ since }))).toMatchObject({ messages: 1, outcomes: { deleted: 1 } })
+    expect(steps.filter((step) => step.startsWith('deleted'))).toEqual(['deleted before'])
+    expect(await stores.threads.read(thread('standing'))).toBeNull()
+    steps = []
+    await recoverStore(runOf({ since, dryRun: true }))
+    await recoverStore(runOf())
+    expect(steps.filter((step) => step.startsWith('deleted'))).toEqual([])
   })
 
   it('looks at a post that is nothing but an image as intake does', async () => {

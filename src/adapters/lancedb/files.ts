@@ -1,7 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { z } from 'zod'
-import { isCode } from './lock.ts'
 
 /** Records as JSON files in one folder, one per name. A missing folder has none. */
 export function jsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) {
@@ -122,4 +121,9 @@ export async function appendLine(path: string, line: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** Whether this is a file system error with this code. */
+export function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
 }

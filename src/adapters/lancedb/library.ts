@@ -2,11 +2,11 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LibraryOptions, libraryOver } from '../../library/library.ts'
 import { tableName } from '../../library/names.ts'
-import type { Storage } from '../../library/storage.ts'
+import { DamagedFiles, type ShelfRecord, type Storage } from '../../library/storage.ts'
 import type { Library } from '../../ports/library.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
-import { orDamage } from './open-tables.ts'
+import { isOfCutFiles } from './open-tables.ts'
 import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
 import { lanceTables } from './tables.ts'
@@ -37,8 +37,9 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
 
   /** What writers have not finished, or not removed: tables that no shelf names, files that have not replaced others. */
   async function leftovers(): Promise<string[]> {
-    const named = new Set((await shelves.all()).map(({ table }) => `${table}.lance`))
-    const left = (await namesIn(vectors)).filter((table) => !named.has(table)).map((table) => join(vectors, table))
+    const records = await shelves.all()
+    const isNamed = (table: string) => records.some((record) => mayBeTableOf(record, table))
+    const left = (await namesIn(vectors)).filter((table) => !isNamed(table)).map((table) => join(vectors, table))
     for (const folder of [join(path, 'shelves'), join(path, 'changes'), join(path, 'proposals')])
       left.push(...(await namesIn(folder)).filter((file) => file.endsWith('.new')).map((file) => join(folder, file)))
     return left
@@ -49,9 +50,12 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     for (const left of await leftovers()) await rm(left, { recursive: true, force: true })
   }
 
-  async function removeTable(name: string): Promise<void> {
-    tables.closeTable(name)
-    await rm(join(vectors, `${name}.lance`), { recursive: true, force: true })
+  async function removeTables(record: ShelfRecord): Promise<void> {
+    for (const table of await namesIn(vectors)) {
+      if (!mayBeTableOf(record, table)) continue
+      tables.closeTable(table.slice(0, -TABLE.length))
+      await rm(join(vectors, table), { recursive: true, force: true })
+    }
   }
 
   return {
@@ -76,25 +80,28 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     putShelf: shelves.put,
     async removeShelf(record) {
       await shelves.remove(record.name)
-      await removeTable(record.table)
+      await removeTables(record)
     },
 
-    count: ({ table }) => tables.count(table),
-    countRead: ({ table }) => tables.countRead(table),
-    rows: ({ table }, ids) => (ids.length === 0 ? Promise.resolve([]) : orDamage(tables.rows(table, ids))),
-    rowsBy: ({ table }, by) =>
-      orDamage(
+    count: (record) => orDamage(record, ({ table }) => tables.count(table)),
+    countRead: (record) => orDamage(record, ({ table }) => tables.countRead(table)),
+    rows: (record, ids) => orDamage(record, async ({ table }) => (ids.length === 0 ? [] : tables.rows(table, ids))),
+    rowsBy: (record, by) =>
+      orDamage(record, ({ table }) =>
         'change' in by ? tables.rowsBy(table, 'change', [by.change]) : tables.rowsBy(table, 'owner', [...by.owners]),
       ),
-    ownedRows: ({ table }) => orDamage(tables.ownedRows(table)),
-    nearest: ({ table }, vector, limit, loadedOnly) => tables.nearest(table, vector, limit, loadedOnly),
-    putRows: ({ table, dimension }, fresh, replacing) => tables.put(table, dimension, fresh, replacing, now()),
-    async rewrite(record, become) {
-      const table = tableName(record.name)
-      await tables.copy(record.table, table, record.dimension, become)
-      await shelves.put({ ...record, table })
-      await removeTable(record.table)
-    },
+    ownedRows: (record) => orDamage(record, ({ table }) => tables.ownedRows(table)),
+    nearest: (record, vector, limit, loadedOnly) =>
+      orDamage(record, ({ table }) => tables.nearest(table, vector, limit, loadedOnly)),
+    putRows: (record, fresh, replacing) =>
+      orDamage(record, ({ table, dimension }) => tables.put(table, dimension, fresh, replacing, now())),
+    rewrite: (record, become) =>
+      orDamage(record, async ({ name, dimension }) => {
+        const table = tableName(name)
+        await tables.copy(record.table, table, dimension, become)
+        await shelves.put({ ...record, table })
+        await removeTables(record)
+      }),
 
     change: changes.read,
     changes: changes.all,
@@ -112,5 +119,25 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     wasForgotten: farewells.has,
 
     close: tables.close,
+  }
+}
+
+/** What the folders of tables end in. */
+const TABLE = '.lance'
+
+/** Whether a folder is the shelf's table; of a shelf whose record can't be read any more, each that `tableName` may have named. */
+function mayBeTableOf({ name, table, damaged }: ShelfRecord, folder: string): boolean {
+  if (damaged === undefined) return folder === `${table}${TABLE}`
+  return folder.startsWith(`${name}.`) && /^[0-9a-f]{12}\.lance$/.test(folder.slice(name.length + 1))
+}
+
+/** Rejects with `DamagedFiles` where the work on a shelf shows that its files were cut off. */
+async function orDamage<Result>(record: ShelfRecord, work: (record: ShelfRecord) => Promise<Result>): Promise<Result> {
+  if (record.damaged !== undefined) throw new DamagedFiles(record.name, undefined)
+  try {
+    return await work(record)
+  } catch (error) {
+    if (isOfCutFiles(error)) throw new DamagedFiles(record.name, error)
+    throw error
   }
 }

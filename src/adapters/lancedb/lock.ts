@@ -2,22 +2,31 @@ import { randomUUID } from 'node:crypto'
 import { open, readFile, stat, unlink, utimes } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RetryLaterError } from '../../domain/errors.ts'
+import { isCode } from './files.ts'
+import { isGone, thisProcess } from './process-identity.ts'
 
 /** How often a holder touches its lock file, in ms. */
-const HEARTBEAT_MS = 1_000
-/** A lock without a heartbeat for this long, in ms, is stale: its holder is dead. */
+const HEARTBEAT_MS = 250
+/** A lock without a heartbeat for this long, in ms, is stale if its holder's process is known to be gone. */
+const SILENT_MS = 600
+/** One whose holder can't be looked for from here is stale after this long, in ms: longer than any holder stands still. */
 const STALE_MS = 8_000
 /** Longest wait for other writers, in ms: an import releases the lock between its batches. */
 const WAIT_MS = 120_000
 const POLL_MS = 25
 
 /**
- * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed because its file no
- * longer changes, so that clocks and process ids of other machines and containers don't matter. Throws a
- * `RetryLaterError` if others hold the lock for more than two minutes.
+ * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed because its file no longer
+ * changes, so that clocks and process ids of other machines and containers don't matter: within a second where the holder ran
+ * beside this process and is gone, else after `staleMs`. Throws a `RetryLaterError` if others hold the lock for more than two
+ * minutes.
  */
-export async function withLock<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
-  const release = await acquire(file)
+export async function withLock<Result>(
+  file: string,
+  work: () => Promise<Result>,
+  { staleMs = STALE_MS }: { staleMs?: number } = {},
+): Promise<Result> {
+  const release = await acquire(file, staleMs)
   try {
     return await work()
   } finally {
@@ -25,15 +34,15 @@ export async function withLock<Result>(file: string, work: () => Promise<Result>
   }
 }
 
-async function acquire(file: string): Promise<() => Promise<void>> {
-  const token = randomUUID()
+async function acquire(file: string, staleMs: number): Promise<() => Promise<void>> {
+  const mine = `${randomUUID()} ${await thisProcess()}`
   const started = performance.now()
   let seen = { state: '', since: started }
-  while (!(await created(file, token))) {
+  while (!(await created(file, mine))) {
     const state = await stateOf(file)
     const now = performance.now()
     if (state !== seen.state) seen = { state, since: now }
-    else if (state !== '' && now - seen.since > STALE_MS) await breakStaleLock(file, state)
+    else if (state !== '' && (await isStale(file, now - seen.since, staleMs))) await breakStaleLock(file, state, mine)
     if (now - started > WAIT_MS)
       throw new RetryLaterError('library', `another process has held the library's lock for too long (${file})`)
     await sleep(POLL_MS * (0.5 + Math.random()))
@@ -47,17 +56,29 @@ async function acquire(file: string): Promise<() => Promise<void>> {
   return async () => {
     clearInterval(heartbeat)
     // A process that was suspended may have lost the lock to another.
-    if ((await contentOf(file)) === token) await removed(file)
+    if ((await contentOf(file)) === mine) await removed(file)
   }
 }
 
+/** `silentMs`: how long its holder has not touched it, as seen from here. */
+async function isStale(file: string, silentMs: number, staleMs: number): Promise<boolean> {
+  return silentMs > staleMs || (silentMs > SILENT_MS && (await isHeldByNobody(file)))
+}
+
+/** Whether the process that made the file ran on this machine and is gone. */
+async function isHeldByNobody(file: string): Promise<boolean> {
+  const content = (await contentOf(file)) ?? ''
+  // One that was made by another version, or whose maker died before it wrote, names no process.
+  return isGone(content.slice(content.indexOf(' ') + 1))
+}
+
 /** Removes a stale lock, one process at a time: a second one could remove the lock of the next holder. */
-async function breakStaleLock(file: string, state: string): Promise<void> {
+async function breakStaleLock(file: string, state: string, mine: string): Promise<void> {
   // Other versions of Gavel use this file name.
   const breaking = `${file}.burial`
-  if (!(await created(breaking, ''))) {
+  if (!(await created(breaking, mine))) {
     const made = await stat(breaking).then(({ mtimeMs }) => mtimeMs, Date.now)
-    if (Date.now() - made > 10 * STALE_MS) await removed(breaking)
+    if (Date.now() - made > 10 * STALE_MS || (await isHeldByNobody(breaking))) await removed(breaking)
     return
   }
   try {
@@ -105,9 +126,4 @@ async function removed(file: string): Promise<void> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error
   }
-}
-
-/** Whether this is a file system error with this code. */
-export function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

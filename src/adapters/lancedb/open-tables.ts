@@ -1,6 +1,5 @@
 import type { Connection, Table } from '@lancedb/lancedb'
 import { PermanentError } from '../../domain/errors.ts'
-import { DamagedFiles } from '../../library/storage.ts'
 import { COLUMNS } from './rows.ts'
 
 /** Caches of the native library, in bytes; its own bound would be 7 GB. */
@@ -41,7 +40,7 @@ export function openTables(folder: string) {
       return await read(await opened(name))
     } catch {
       tables.delete(name)
-      return orDamage(opened(name).then(read))
+      return opened(name).then(read)
     }
   }
 
@@ -77,16 +76,9 @@ export function openTables(folder: string) {
   }
 }
 
-/** Rejects with `DamagedFiles` where a read fails for files that are shorter than they say of themselves. */
-export async function orDamage<Result>(reading: Promise<Result>): Promise<Result> {
-  try {
-    return await reading
-  } catch (error) {
-    // LanceDB has no error of its own for this.
-    if (error instanceof Error && /for object of size \d|file size is too small/.test(error.message))
-      throw new DamagedFiles('its files were cut off', { cause: error })
-    throw error
-  }
+/** Whether a read failed for files that are shorter than they say of themselves: LanceDB has no error of its own for this. */
+export function isOfCutFiles(error: unknown): boolean {
+  return error instanceof Error && /for object of size \d|file size is too small/.test(error.message)
 }
 
 async function loaded(): Promise<typeof import('@lancedb/lancedb')> {

@@ -7,6 +7,7 @@ import { learntFrom, ownerOf } from '../../library/names.ts'
 import {
   type ChangeHead,
   type ChangeRecord,
+  DamagedFiles,
   type ProposalRecord,
   type Proposed,
   proposedOf,
@@ -15,7 +16,7 @@ import {
 } from '../../library/storage.ts'
 import { appendLine, jsonFiles, namesIn, replaceFile, textOf, watchedJsonFiles } from './files.ts'
 
-const shelfRecord: z.ZodType<ShelfRecord> = z.object({
+const shelfRecord: z.ZodType<Omit<ShelfRecord, 'damaged'>> = z.object({
   name: z.string(),
   table: z.string(),
   embedder: z.string(),
@@ -26,10 +27,29 @@ const shelfRecord: z.ZodType<ShelfRecord> = z.object({
 /** The shelves: `shelves/NAME.json`. */
 export function shelfFiles(folder: string) {
   const files = watchedJsonFiles(folder, shelfRecord)
+
+  /** Rejects with `DamagedFiles` if it holds no record: writers replace it as a whole, so no later try can read it. */
+  async function read(name: string): Promise<ShelfRecord | null> {
+    try {
+      return await files.read(name)
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof z.ZodError) throw new DamagedFiles(name, error)
+      throw error
+    }
+  }
+
   return {
-    read: files.read,
+    read,
     async all(): Promise<ShelfRecord[]> {
-      const records = await Promise.all((await files.names()).map(files.read))
+      const known = async (name: string): Promise<ShelfRecord | null> => {
+        try {
+          return await read(name)
+        } catch (error) {
+          if (!(error instanceof DamagedFiles)) throw error
+          return { name, table: '', embedder: '', dimension: 0, owned: true, damaged: true }
+        }
+      }
+      const records = await Promise.all((await files.names()).map(known))
       return records.filter((record) => record !== null)
     },
     put: (record: ShelfRecord) => files.put(record.name, record),

@@ -56,7 +56,7 @@ export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
       hasLibrary ||= holds
       return holds || !hasLibrary
     },
-    onShelves: async (limit) => [...shelves.keys()].slice(0, limit),
+    onShelves: async (limit, skip = 0) => [...shelves.keys()].slice(skip, skip + limit),
     async shelvesErased(some, owned) {
       for (const owner of some) {
         shelves.delete(owner)

@@ -58,6 +58,14 @@ export function memoryThreads(
       }
       return outcome.kind
     },
+    async deleteUnknown(refs) {
+      return refs.map((ref) => {
+        if (threads.find(ref) !== null || (replies.get(nameOf(ref))?.size ?? 0) > 0) return false
+        erasures.noteNow(ref)
+        threads.step(ref, (thread) => deletePost(thread, { inFlight: new Set() }))
+        return true
+      })
+    },
     async eraseLeft(ref, { openIds, without }) {
       return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
     },

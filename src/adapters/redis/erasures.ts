@@ -33,7 +33,7 @@ export function erasureKeys(keys: Keys, subject: ThreadRef) {
   return { ...queueKeys(keys), shown: keys.shown(owner), owner }
 }
 
-function queueKeys({ deletedOwners, shelfErasures, caseErasures }: Keys) {
+export function queueKeys({ deletedOwners, shelfErasures, caseErasures }: Keys) {
   return { owners: deletedOwners, shelfErasures, caseErasures }
 }
 
@@ -72,7 +72,7 @@ export function redisErasures(client: Redis, keys: Keys): Erasures {
       await client.set(keys.library, 1)
       return true
     },
-    onShelves: (limit) => client.zrange(keys.shelfErasures, '0', String(limit - 1)),
+    onShelves: (limit, skip = 0) => client.zrange(keys.shelfErasures, String(skip), String(skip + limit - 1)),
     async shelvesErased(owners, owned) {
       if (owners.length === 0) return
       await shelvesErased(client, { ...queues, erased: owners.map((owner) => ({ owner, owned: owned.has(owner) })) })

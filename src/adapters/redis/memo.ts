@@ -36,6 +36,11 @@ const memoEntry = z.object({
   completionTokens: z.number(),
 })
 
+/** Key of a sorted set: the frames with questions about a thread. Without it the memo knows nothing of the thread. */
+export function askedAbout(under: (name: string) => string, member: string): string {
+  return under(`memo:of:${member}`)
+}
+
 /**
  * The memo in Redis: a hash for each prompt, with its questions as fields (`frameOf`), so that a batch is looked up and
  * kept in a few commands. `under` makes a key from a name; all keys must share one hash tag.
@@ -46,7 +51,7 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   const frameAt = (name: string) => under(`memo:answer:${name}`)
   const subjectKeys = (subject: ThreadRef) => {
     const member = memberOf(subject)
-    return { index: under(`memo:of:${member}`), gone: under(`memo:gone:${member}`), subject: shortHash(member) }
+    return { index: askedAbout(under, member), gone: under(`memo:gone:${member}`), subject: shortHash(member) }
   }
 
   return {

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
-import { erasureKeys } from './erasures.ts'
+import { erasureKeys, queueKeys } from './erasures.ts'
 import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
+import { askedAbout } from './memo.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 import { type Fields, lastRevisions, revisionsOf } from './thread-state.ts'
@@ -40,6 +41,23 @@ const deletePost = script('threads/delete-post', {
     'retractions[].transcript',
   ],
 })
+const deleteUnknown = script('threads/delete-unknown', {
+  keys: [
+    'owners',
+    'shelfErasures',
+    'caseErasures',
+    'subjects[].thread',
+    'subjects[].comments',
+    'subjects[].sample',
+    'subjects[].authors',
+    'subjects[].orphans',
+    'subjects[].revisions',
+    'subjects[].replies',
+    'subjects[].asked',
+    'subjects[].shown',
+  ],
+  args: ['subjects[].owner', 'keep'],
+})
 const eraseCarries = script('threads/erase-carries', {
   keys: ['thread', 'caseKeys[]'],
   args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
@@ -62,7 +80,10 @@ export function threadErasure({
   client,
   keys,
   settings,
-}: ThreadContext): Pick<ThreadStore, 'deletePost' | 'eraseLeft' | 'linkReply' | 'repliesTo' | 'unlinkReplies'> {
+}: ThreadContext): Pick<
+  ThreadStore,
+  'deletePost' | 'deleteUnknown' | 'eraseLeft' | 'linkReply' | 'repliesTo' | 'unlinkReplies'
+> {
   const readRevisions = (member: string): Promise<[Fields, Fields]> =>
     Promise.all([client.hgetall(keys.thread(member)), client.hgetall(keys.revisions(member))])
   const keysOfCases = (ids: readonly string[]) => ids.flatMap((id) => Object.values(caseKeys(keys, id)))
@@ -130,12 +151,26 @@ export function threadErasure({
 
   return {
     async deletePost(ref, retractionOf) {
-      // Most subjects of a burst were never judged, or are not even known.
+      // Most that were known were never judged.
       const unjudged = await tryDelete(ref, new Map(), retractionOf)
       if (unjudged !== null) return unjudged
       return untilUnchanged(ref, async () =>
         tryDelete(ref, lastRevisions(...(await readRevisions(memberOf(ref)))), retractionOf),
       )
+    },
+    async deleteUnknown(refs) {
+      if (refs.length === 0) return []
+      const subjects = refs.map((ref) => {
+        const member = memberOf(ref)
+        const { shown, owner } = erasureKeys(keys, ref)
+        const [replies, asked] = [keys.replies(member), askedAbout(keys.under, member)]
+        return { ...threadKeys(keys, member), replies, asked, shown, owner }
+      })
+      const done = await deleteUnknown(client, { ...queueKeys(keys), subjects, keep: settings.keepTombstoneMs })
+      return z
+        .array(z.number())
+        .parse(done)
+        .map((deleted) => deleted === 1)
     },
     eraseLeft: (ref, left) => untilUnchanged(ref, () => tryErase(ref, left)),
     async linkReply(post, reply, most) {

@@ -29,7 +29,7 @@ export const command: Command<ListOptions, Listed> = {
       .default(100),
   ],
   json: true,
-  help: `States: active (a worker has an ask of it), waiting (for a worker), deferred (nothing may be asked before its time), stranded (nothing continues it until the reconciler finds it), advancing (its round has ended), elsewhere (a service with other versions has it).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,
+  help: `States: active (a worker has an ask of it), waiting (for a worker), deferred (nothing may be asked before its time), stranded (nothing continues it until the reconciler finds it), advancing (its round has ended), elsewhere (a service with other versions has it), withheld (it was shown content of a subject that was deleted since, and begins again without it).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,
   async run({ options: { most, state, tenant, protocol }, settings, signal, terminal }) {
     const parts = await casesParts(settings())
     try {

@@ -1,5 +1,5 @@
 import type { FilteredQuestions } from '../../domain/filtered.ts'
-import type { ShownCase, ShownWait } from '../../inspection/cases.ts'
+import { type ShownCase, type ShownWait, WITHHELD } from '../../inspection/cases.ts'
 import type { Inspection } from '../../inspection/inspection.ts'
 import type { Shown } from '../../inspection/standing.ts'
 import { counted, printable, type Terminal, table } from '../terminal.ts'
@@ -86,7 +86,7 @@ function threadIn({ thread, deleted, paused }: Inspection): string[] {
 }
 
 function caseIn(
-  { state, openedAt, deadline, takeovers, round, answers, waits, usage, note }: ShownCase,
+  { state, withheld, openedAt, deadline, takeovers, round, answers, waits, usage, note }: ShownCase,
   at: number,
 ): string[] {
   return [
@@ -95,6 +95,7 @@ function caseIn(
     ...(Math.max(answers.length, waits.length) > MOST_LISTED
       ? [`the last ${MOST_LISTED} answers and the first ${MOST_LISTED} waits are listed; --json has them all`]
       : []),
+    ...(withheld ? [`it ${WITHHELD}`] : []),
     ...(note === null ? [] : [printable(note, 300)]),
     ...(answers.length === 0
       ? []

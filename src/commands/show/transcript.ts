@@ -1,4 +1,5 @@
 import type { RecordedMessage } from '../../domain/verdict.ts'
+import { WITHHELD } from '../../inspection/cases.ts'
 import type { Inspection } from '../../inspection/inspection.ts'
 import { printable, type Terminal } from '../terminal.ts'
 
@@ -28,9 +29,13 @@ export function printDebates({ transcripts, cases, deleted }: Inspection, prompt
       if (index === transcript.turns.length - 1) out('')
     }
   }
-  for (const { id, answers, waits } of cases) {
+  for (const { id, withheld, answers, waits } of cases) {
     out('')
     out(`Debate of ${printable(id, 200)}, so far`)
+    if (withheld) {
+      out(`  (it ${WITHHELD})`)
+      continue
+    }
     for (const { key, stage, role, label, model, ms, answer, raw, failed } of answers) {
       out('')
       out(
