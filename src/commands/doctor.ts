@@ -1,10 +1,10 @@
 import type { Admin } from 'kafkajs'
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
-import { topicFindings } from '../adapters/kafka/checks.ts'
+import { offsetFindings, topicFindings } from '../adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { openAiModel } from '../adapters/openai/model.ts'
-import { redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
+import { configurationFindings, redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../adapters/redis/connect.ts'
 import { libraryOf } from '../composition/library.ts'
 import { topicsOf } from '../composition/topics.ts'
@@ -179,7 +179,10 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
   try {
     client = connect(settings.redis, () => {}, 'fail-fast')
     await withTimeout(checkRedis(client, settings.redis))
-    return await withTimeout(findingsOfRedis(client, settings.redis))
+    return [
+      ...(await withTimeout(findingsOfRedis(client, settings.redis))),
+      ...(await withTimeout(configurationFindings(client, settings.redis))),
+    ]
   } catch (error) {
     return [broken('Redis', error, 'Check REDIS_URL, and that Redis is running.')]
   } finally {
@@ -230,6 +233,9 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             todo: '"gavel run" creates them at startup if permitted.',
           },
       ...(await withTimeout(topicFindings(admin, { all: there, verdicts: topics.verdicts }, limits))),
+      ...(await withTimeout(
+        offsetFindings(admin, { ...limits, brokers: cluster.brokers.map(({ nodeId }) => nodeId) }),
+      )),
     ]
   } catch (error) {
     return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]

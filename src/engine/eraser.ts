@@ -42,7 +42,7 @@ export function eraser(deps: {
   let releasedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
   /** How many owners, the first that wait, were erased from all shelves but the damaged ones, and until when they are passed over. */
-  let held = { owners: 0, until: 0 }
+  let passedOver = { owners: 0, until: 0 }
 
   /** Cleans an owner's cases, some side by side, as far as the time allows. */
   async function cleanAll(owner: string, until: number): Promise<void> {
@@ -71,21 +71,21 @@ export function eraser(deps: {
     async shelves(): Promise<void> {
       if (!(await erasures.knowsShelves(await library.holdsAnything()))) return
       const until = performance.now() + RUN_MS
-      if (performance.now() >= held.until) held = { owners: 0, until: performance.now() + DAMAGED_RETRY_MS }
+      if (performance.now() >= passedOver.until) passedOver = { owners: 0, until: performance.now() + DAMAGED_RETRY_MS }
       let damage: Error | undefined
       while (performance.now() < until) {
         // Who leads next begins at the first of them.
         if (!(await erasures.lead('shelves', name, LEASE_MS))) {
-          held = { owners: 0, until: 0 }
+          passedOver = { owners: 0, until: 0 }
           break
         }
-        const owners = await erasures.onShelves(OWNERS_AT_ONCE, held.owners)
+        const owners = await erasures.onShelves(OWNERS_AT_ONCE, passedOver.owners)
         if (owners.length === 0) break
         const { erased, owned, damaged } = await library.forget(owners)
         if (erased > 0) report('shelves:erased', { subjects: owned.size, items: erased })
         if (damaged.length === 0) await erasures.shelvesErased(owners, owned)
         else {
-          held = { ...held, owners: held.owners + owners.length }
+          passedOver = { ...passedOver, owners: passedOver.owners + owners.length }
           damage = damaged[0]
         }
       }

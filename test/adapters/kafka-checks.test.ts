@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs'
 import { expect, it } from 'vitest'
-import { topicFindings } from '../../src/adapters/kafka/checks.ts'
+import { offsetFindings, topicFindings } from '../../src/adapters/kafka/checks.ts'
 
 const DAY = 86_400_000
 const KEPT = {
@@ -53,4 +53,31 @@ it.each([
 it('one copy is no fault of a single broker, and hidden settings are no fault of the topics', async () => {
   expect(await findings({}, 1, 1)).toEqual([])
   expect(await findings(null)).toEqual([expect.stringContaining('read')])
+})
+
+it.each([
+  ['is long enough', ['10080', '20160'], 'ok', 'kept for 10080 minutes'],
+  [
+    'is too short on one broker',
+    ['20160', '1440'],
+    'warning',
+    'kept for 1440 minutes .* less than threads.keepTombstone',
+  ],
+  ['is hidden', null, 'warning', 'can’t be read'],
+  ['is not told', ['', '10080'], 'warning', 'can’t be read'],
+])('how long the offsets of a group are kept: %s', async (_, minutes, state, says) => {
+  const admin = {
+    async describeConfigs({ resources }: { resources: { name: string }[] }) {
+      if (minutes === null) throw new Error('CLUSTER_AUTHORIZATION_FAILED')
+      return {
+        resources: resources.map(({ name }, at) => ({
+          resourceName: name,
+          configEntries:
+            minutes[at] === '' ? [] : [{ configName: 'offsets.retention.minutes', configValue: minutes[at] }],
+        })),
+      }
+    },
+  }
+  const found = await offsetFindings(admin as unknown as Admin, { brokers: [1, 2], keepTombstoneMs: 7 * DAY })
+  expect(found).toEqual([expect.objectContaining({ state, detail: expect.stringMatching(says) })])
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { withLock } from '../../src/adapters/lancedb/lock.ts'
+import { breakingFile, withLock } from '../../src/adapters/lancedb/lock.ts'
 import { isGone, thisProcess } from '../../src/adapters/lancedb/process-identity.ts'
 
 const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'adapters', 'lancedb', 'lock.ts'))
@@ -81,9 +81,9 @@ describe.runIf(process.platform === 'linux')('the lock of a folder', () => {
   it('is not held up by a process that was killed while it freed it', async () => {
     const ended = await endedProcess()
     writeFileSync(file, `a-token ${ended}`)
-    writeFileSync(`${file}.burial`, `another-token ${ended}`)
+    writeFileSync(breakingFile(file), `another-token ${ended}`)
     expect(await withLock(file, async () => 'done', NEVER)).toBe('done')
-    expect(existsSync(`${file}.burial`)).toBe(false)
+    expect(existsSync(breakingFile(file))).toBe(false)
   })
 
   it('goes by its age alone where its holder ran elsewhere, or says nothing of itself', async () => {

@@ -2,7 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type CheckSettings, redisFindings, refusalFor } from '../../src/adapters/redis/checks.ts'
+import {
+  type CheckSettings,
+  configurationFindings,
+  redisFindings,
+  refusalFor,
+} from '../../src/adapters/redis/checks.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { COMMANDS } from '../../src/adapters/redis/permissions.ts'
 import { SCRIPTS } from '../../src/adapters/redis/script-file.ts'
@@ -13,6 +18,7 @@ import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { invocation } from '../support/commands.ts'
 import { eventually, settingsOf, silent, tell } from '../support/pipeline.ts'
+import { startRedisSentinel } from '../support/redis-servers.ts'
 
 const PREFIX = 'test-checks'
 const DOCUMENTED = `on >secret ~{${PREFIX}}:* +@all -@admin -@dangerous +info`
@@ -150,6 +156,58 @@ describe('a Redis', () => {
       expect.stringContaining('append-only'),
       expect.stringContaining('without a replica'),
     ])
+  })
+})
+
+describe('what only doctor asks, which needs more rights than the service', () => {
+  async function configuration(settings: CheckSettings, asked = settings): Promise<string[]> {
+    const client = connect(settings, () => {}, 'fail-fast')
+    try {
+      const found = await configurationFindings(client, asked)
+      expect(found.every(({ state, todo }) => state === 'warning' && todo !== undefined)).toBe(true)
+      return found.map(({ detail }) => detail)
+    } finally {
+      client.disconnect()
+    }
+  }
+
+  it('is how soon a write is on the disk', async () => {
+    expect(await admin.config('GET', 'appendonly')).toContain('yes')
+    for (const [policy, says] of [
+      ['no', [expect.stringContaining('(appendfsync no)')]],
+      ['always', []],
+      ['everysec', []],
+    ] as const) {
+      await admin.config('SET', 'appendfsync', policy)
+      expect(await configuration(settingsAt(url)), policy).toEqual(says)
+    }
+    await admin.call('ACL', 'SETUSER', 'documented', 'reset', ...DOCUMENTED.split(' '))
+    expect(await configuration(settingsAt(url.replace('//', '//documented:secret@')))).toEqual([
+      expect.stringContaining('does not tell its appendfsync'),
+    ])
+  })
+
+  it('is whether a master that is cut off stops before another is promoted', { timeout: 120_000 }, async () => {
+    const sentinels = await startRedisSentinel('word', { minReplicas: 1 })
+    const master = new Redis({ host: '127.0.0.1', port: await sentinels.masterPort(), password: 'word' })
+    try {
+      const { redis } = settingsOf(sentinels.settings)
+      // Its sentinels wait for a second.
+      for (const [seconds, says] of [
+        ['2', [expect.stringMatching(/takes writes for 2 s .* after 1 s/)]],
+        ['1', []],
+        ['0', [expect.stringContaining('for ever')]],
+      ] as const) {
+        await master.config('SET', 'min-replicas-max-lag', seconds)
+        expect(await configuration(redis), seconds).toEqual(says)
+      }
+      expect(await configuration(redis, { ...redis, sentinelPassword: 'wrong' })).toEqual([
+        expect.stringContaining('does not tell this user whether it stops'),
+      ])
+    } finally {
+      master.disconnect()
+      await sentinels.close()
+    }
   })
 })
 

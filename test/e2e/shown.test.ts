@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,43 +7,31 @@ import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { connect } from '../../src/adapters/redis/connect.ts'
 import { recover } from '../../src/commands/recover.ts'
-import { libraryOf } from '../../src/composition/library.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
 import { dice } from '../chaos/dice.ts'
-import { type EchoingModel, startEchoingModel } from '../support/echoing-model.ts'
 import {
-  environmentOn,
   eventually,
-  protocolsOn,
   type Service,
-  send,
   settingsOf,
   silent,
   startServers,
-  startService,
   tell,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
-import { everythingIn, filesWith } from '../support/stored.ts'
-
-const wordsOf = (nth: number) => `ZEBRA-${nth}-WORDS`
-const WORDS = /ZEBRA-\d+-WORDS/g
-const createdAt = '2026-01-01T00:00:00Z'
+import { filesWith } from '../support/stored.ts'
+import { caseText, type Role, splitRoles, WORDS, wordsOf } from './shown.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-shown-'))
 let stack: Stack
 let redis: Redis
-let running: Service[] = []
-let model: EchoingModel | undefined
+let gavel: Awaited<ReturnType<typeof splitRoles>> | undefined
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 0 })
   redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
 })
 afterEach(async () => {
-  await Promise.all(running.map((service) => service.kill('SIGKILL')))
-  running = []
-  await model?.close()
+  await gavel?.close()
 })
 afterAll(async () => {
   redis?.disconnect()
@@ -51,54 +39,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-type Role = 'intake' | 'judge' | 'publish'
-
-/** A Gavel of split roles: only those who judge have the library, with a precedent learnt from each of p0, p1, … */
-async function split(name: string, precedents: number, asked: (body: string) => Promise<unknown>) {
-  model = await startEchoingModel(stack.settings.OPENAI_BASE_URL ?? '', WORDS, asked)
-  const echo = model
-  const library = join(folder, name)
-  const environment = environmentOn(stack, {
-    ...protocolsOn('safety'),
-    GAVEL_LIBRARY_PATH: library,
-    GAVEL_CASES_KEEP_JOURNAL: '1h',
-    GAVEL_CLOCK_IDLE_AFTER: '200ms',
-    OPENAI_BASE_URL: echo.url,
-  })
-  const shelves = libraryOf(settingsOf(environment), Date.now)
-  const learnt = Array.from({ length: precedents }, (_, nth) => ({
-    text: `A zebra stood in the fountain, and people threw things at it: ${wordsOf(nth)}`,
-    label: 'unsafe',
-    metadata: { keyCues: `threats, ${wordsOf(nth)}` },
-    subject: { tenant: 'default', id: `p${nth}`, kind: 'post' as const },
-  }))
-  await shelves.add('precedents', learnt, 'ana', new AbortController().signal)
-  await shelves.close()
-  const stored = async () =>
-    (await everythingIn(redis)).filter((one) => one.startsWith(`{${environment.GAVEL_REDIS_PREFIX}}`))
-  let files = 0
-  return {
-    library,
-    environment,
-    echo,
-    async start(role: Role): Promise<Service> {
-      const elsewhere = { ...environment, GAVEL_LIBRARY_PATH: join(folder, `${name}-${role}-has-none`) }
-      const service = await startService(role === 'judge' ? environment : elsewhere, role)
-      running.push(service)
-      return service
-    },
-    async sendAll(...lines: object[]) {
-      const file = join(folder, `${name}-${files++}.jsonl`)
-      writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
-      await send(environment, file, 'gavel', { kind: 'flat-out' })
-    },
-    /** All that it has in Redis, which others have used before it. */
-    stored,
-    isDeleted: async (nth: number) => (await stored()).some((one) => one.includes(`:thread:default:p${nth} `)),
-  }
+/** Of split roles, on the servers of this file. */
+async function split(name: string, precedents: number, asked?: (body: string) => Promise<unknown>) {
+  gavel = await splitRoles({ stack, redis, folder }, name, precedents, asked)
+  return gavel
 }
-
-const caseText = (nth: number) => `The ${nth}th zebra stood in the fountain, and people threw things at it.`
 
 it('what is learnt from a deleted post is sent to nobody from then on, and erased, where intake has no library', {
   timeout: 180_000,
@@ -154,7 +99,7 @@ it('nor at random moments, with every role killed in between: nothing comes back
   timeout: 280_000,
 }, async () => {
   const [PRECEDENTS, CASES] = [12, 60]
-  const gavel = await split('random', PRECEDENTS, async () => {})
+  const gavel = await split('random', PRECEDENTS)
   const { echo, library, environment, sendAll } = gavel
   const { between } = dice(20260601, 'shown')
   const roles: Record<Role, Service> = {
@@ -248,7 +193,7 @@ it('nor at random moments, with every role killed in between: nothing comes back
 })
 
 it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async () => {
-  const gavel = await split('emptied', 3, async () => {})
+  const gavel = await split('emptied', 3)
   const { library, environment, sendAll } = gavel
   const prefix = environment.GAVEL_REDIS_PREFIX
   // Nobody judges: what is deleted waits.

@@ -357,6 +357,7 @@ describe('what is told of a case that was shown something', () => {
   const parts = () => ({
     ...{ cases: stores.cases, protocols: new Map([['talk', protocol]]), waits: async () => [], clock: () => clock.now },
     desk: { stranded: async () => [] },
+    holding: { caseDeadlineMs: 10 * MINUTE, mostHeldMs: HOUR },
   })
   const list = () =>
     listCases(parts(), {}, { most: 10, signal, progress() {} }).then(({ cases }) => cases.map(({ state }) => state))

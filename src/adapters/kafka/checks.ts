@@ -76,6 +76,35 @@ function warning(detail: string, todo: string): Finding {
   return { what: 'topics', state: 'warning', detail, todo }
 }
 
+const MINUTE_MS = 60_000
+
+/** Whether the brokers keep a group's offsets, which say what was accepted, for as long as the numbers of revisions are known. */
+export async function offsetFindings(
+  admin: Admin,
+  options: { readonly brokers: readonly number[]; readonly keepTombstoneMs: number },
+): Promise<Finding[]> {
+  const what = 'group offsets'
+  const todo = 'Set offsets.retention.minutes of every broker to threads.keepTombstone or more.'
+  const resources = options.brokers.map((id) => ({
+    ...{ type: kafkajs.ConfigResourceTypes.BROKER, name: String(id) },
+    configNames: ['offsets.retention.minutes'],
+  }))
+  const minutes = await admin.describeConfigs({ resources, includeSynonyms: false }).then(
+    (described) => described.resources.map(({ configEntries: [entry] }) => Number(entry?.configValue ?? Number.NaN)),
+    () => [Number.NaN],
+  )
+  if (minutes.some(Number.isNaN)) {
+    const detail =
+      'for how long a group’s are kept can’t be read: the user lacks the right to, or the brokers don’t tell'
+    return [{ what, state: 'warning', detail, todo }]
+  }
+  const shortest = Math.min(...minutes)
+  if (shortest * MINUTE_MS >= options.keepTombstoneMs)
+    return [{ what, state: 'ok', detail: `kept for ${shortest} minutes after a group’s last member has left` }]
+  const detail = `kept for ${shortest} minutes after a group’s last member has left, less than threads.keepTombstone: after a longer stop it is not known what was accepted`
+  return [{ what, state: 'warning', detail, todo }]
+}
+
 async function settingsOf(admin: Admin, names: readonly string[]): Promise<TopicSettings[]> {
   const { topics } = await admin.fetchTopicMetadata({ topics: [...names] })
   const type = kafkajs.ConfigResourceTypes.TOPIC

@@ -72,10 +72,14 @@ async function isHeldByNobody(file: string): Promise<boolean> {
   return isGone(content.slice(content.indexOf(' ') + 1))
 }
 
+/** The file of the one process that removes a stale lock. Other versions of Gavel use this name. */
+export function breakingFile(file: string): string {
+  return `${file}.burial`
+}
+
 /** Removes a stale lock, one process at a time: a second one could remove the lock of the next holder. */
 async function breakStaleLock(file: string, state: string, mine: string): Promise<void> {
-  // Other versions of Gavel use this file name.
-  const breaking = `${file}.burial`
+  const breaking = breakingFile(file)
   if (!(await created(breaking, mine))) {
     const made = await stat(breaking).then(({ mtimeMs }) => mtimeMs, Date.now)
     if (Date.now() - made > 10 * STALE_MS || (await isHeldByNobody(breaking))) await removed(breaking)

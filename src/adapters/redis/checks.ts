@@ -1,8 +1,9 @@
 import { Cluster, Redis } from 'ioredis'
 import type { Finding } from '../../domain/finding.ts'
 import type { RedisFault } from '../../ports/report.ts'
-import { accessTo, databaseOf, type RedisSettings, serversOf } from './connect.ts'
+import { accessTo, databaseOf, type RedisSettings, sentinelConnections, serversOf } from './connect.ts'
 import { keysUnder } from './keys.ts'
+import { pairs } from './pairs.ts'
 import { deniedCommands } from './permissions.ts'
 
 /** A finding about Redis. A warning with a fault is one that the settings accept. */
@@ -24,8 +25,9 @@ interface Server {
 }
 
 /**
- * Everything that Gavel needs of Redis and can ask of it, for `gavel doctor` and `gavel run` alike: each server's settings,
- * those of the replicas that may be promoted, the database, and the user's rights. What a server hides is a warning.
+ * What Gavel needs of Redis and can ask of it with the rights that it needs itself, for `gavel doctor` and `gavel run` alike: each
+ * server's settings, those of the replicas that may be promoted, the database, and the user's rights. What a server hides is a
+ * warning.
  */
 export async function redisFindings(client: Redis, settings: CheckSettings): Promise<RedisFinding[]> {
   const servers = serversOf(client)
@@ -47,6 +49,27 @@ export async function redisFindings(client: Redis, settings: CheckSettings): Pro
   )
   const ofUser = await Promise.all([database(client, settings), rights(client, settings)])
   return [...found.flat(), ...ofUser].filter((one) => one !== null)
+}
+
+/**
+ * The rest of what is promised only under some settings, which a server tells only whoever may read its configuration: warnings,
+ * for `gavel doctor` alone.
+ */
+export async function configurationFindings(client: Redis, settings: CheckSettings): Promise<RedisFinding[]> {
+  const servers = serversOf(client)
+  const found = await Promise.all(
+    servers.map(async (one) => {
+      const server = await serverOf(
+        servers.length === 1 ? 'Redis' : `Redis ${one.options.host}:${one.options.port}`,
+        one,
+      )
+      return [
+        await appendSync(server),
+        isReplicated(server, settings) ? await replicaLag(server, await promotedAfterMs(server, settings)) : null,
+      ]
+    }),
+  )
+  return found.flat().filter((one) => one !== null)
 }
 
 /** What makes a service refuse to start, in one text; null if nothing does. */
@@ -110,6 +133,61 @@ function appendOnly({ name, info }: Server): RedisFinding | null {
     ...{ what: name, state: 'warning', detail: 'the append-only file is off: accepted data is lost if it restarts' },
     todo: 'Set appendonly to yes.',
   }
+}
+
+async function appendSync({ name, info, config }: Server): Promise<RedisFinding | null> {
+  if (info('aof_enabled') !== '1') return null
+  const policy = await config('appendfsync')
+  if (policy === 'always' || policy === 'everysec') return null
+  const todo = 'Set appendfsync to everysec, or to always where not even the last second may be lost.'
+  if (policy === undefined)
+    return { what: name, state: 'warning', detail: 'does not tell its appendfsync to this user', todo }
+  return {
+    ...{ what: name, state: 'warning', todo },
+    detail: `writes its append-only file whenever the machine does (appendfsync ${policy}): half a minute of what it acknowledged may be lost with that`,
+  }
+}
+
+/** After how long at the soonest another server is made the master, in ms; undefined if nobody tells. */
+async function promotedAfterMs({ info, config }: Server, settings: CheckSettings): Promise<number | undefined> {
+  if (info('cluster_enabled') === '1') return numberOf(await config('cluster-node-timeout'))
+  const asked = sentinelConnections(settings).map(async (options) => {
+    const client = new Redis({ ...options, lazyConnect: true, retryStrategy: () => null })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const told = new Map(pairs((await client.call('SENTINEL', 'MASTER', settings.sentinelMaster)) as string[]))
+      return numberOf(told.get('down-after-milliseconds'))
+    } catch {
+      return undefined
+    } finally {
+      client.disconnect()
+    }
+  })
+  const known = (await Promise.all(asked)).filter((ms) => ms !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+/** A master that is cut off takes writes for as long as it counts a replica that is silent: longer than others wait for it. */
+async function replicaLag({ name, config }: Server, promotedMs: number | undefined): Promise<RedisFinding | null> {
+  const seconds = numberOf(await config('min-replicas-max-lag'))
+  const todo =
+    'Set min-replicas-max-lag (seconds) of all its servers below down-after-milliseconds of the sentinels, or cluster-node-timeout.'
+  if (seconds === undefined || promotedMs === undefined)
+    return {
+      ...{ what: name, state: 'warning', todo },
+      detail: 'does not tell this user whether it stops taking writes before another server may be promoted',
+    }
+  // 0 switches the count of replicas off.
+  if (seconds > 0 && seconds * 1_000 <= promotedMs) return null
+  return {
+    ...{ what: name, state: 'warning', todo },
+    detail: `takes writes for ${seconds === 0 ? 'ever' : `${seconds} s`} after its replicas were last heard (min-replicas-max-lag), and another may be promoted after ${promotedMs / 1_000} s: two masters may take writes in between`,
+  }
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
 function isReplicated({ info }: Server, { sentinels }: RedisSettings): boolean {
