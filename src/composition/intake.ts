@@ -12,6 +12,7 @@ import type { KafkaClient } from './kafka.ts'
 import type { Loops } from './loop.ts'
 import type { Opener } from './opening.ts'
 import type { RedisPart } from './redis.ts'
+import type { redisSettingsWatch } from './redis-settings.ts'
 import { inputsOf, type Topics } from './topics.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
@@ -35,6 +36,7 @@ export function intakePart(
     topics: Topics
     opener: Opener
     watch: ReturnType<typeof storeWatch>
+    redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
     loops: Loops
     /** The stage queues, as of the last look. */
     backlog: () => readonly StageBacklog[]
@@ -42,7 +44,8 @@ export function intakePart(
     report: Report
   },
 ) {
-  const { redis, kafka, topics, opener, watch, loops, backlog, threads, protocols, clock, report } = parts
+  const { redis, kafka, topics, opener, watch, redisSettings, loops, backlog, threads, protocols, clock, report } =
+    parts
   return closable(async (keep) => {
     const { poll, idleAfter } = settings.clock
     // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
@@ -84,7 +87,7 @@ export function intakePart(
       clock,
       settings: settings.intake,
     })
-    signals.push(watch.pressure)
+    signals.push(watch.pressure, redisSettings.pressure)
     const press = backpressure({ reader, signals, settings: settings.intake, report })
     loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
     return { downSince: () => reader.downSince }

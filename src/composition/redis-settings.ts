@@ -1,3 +1,4 @@
+import type { PressureSignal } from '../../consumers/backpressure.ts'
 import type { RedisFinding } from '../adapters/redis/checks.ts'
 import type { Report } from '../ports/report.ts'
 
@@ -6,7 +7,7 @@ export const REDIS_SETTINGS_MS = 30_000
 
 /**
  * Watches whether Redis is still set as Gavel needs it, beginning with what was found at the start. What is found to be
- * broken later stops nothing that is running, and is told.
+ * broken later stops no case that is running, and is told; while Redis may drop what it has taken, intake takes nothing more.
  */
 export function redisSettingsWatch(deps: {
   find: () => Promise<readonly RedisFinding[]>
@@ -43,6 +44,12 @@ export function redisSettingsWatch(deps: {
     /** What the settings accept; null if nothing. */
     get risk(): string | null {
       return textOf('warning')
+    },
+    /** Whether intake must wait: what is read from Kafka would be gone from both. */
+    async pressure(): Promise<PressureSignal> {
+      const evicts = found.some(({ fault, state }) => fault === 'eviction' && state === 'broken')
+      const says = 'Redis may evict what it has taken: set maxmemory-policy to noeviction'
+      return { by: 'store-refused', share: evicts ? Number.POSITIVE_INFINITY : 0, says }
     },
     async look(): Promise<void> {
       found = await find()

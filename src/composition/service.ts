@@ -184,7 +184,7 @@ async function assemble(
   )
   if (roles.includes('intake')) {
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo: stores.memo, samplingRank, clock }
-    const intakeDeps = { redis, kafka, topics, opener, watch, loops, backlog: state.backlog, report }
+    const intakeDeps = { redis, kafka, topics, opener, watch, redisSettings, loops, backlog: state.backlog, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)

@@ -54,10 +54,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 /** What Redis 6 says of an error inside a script stands before the reply's own word. */
 const WORD = /^(?:ERR Error running script .*?: -?)?([A-Z]+) /
 
+/** How a script's command is refused to its user: without the word, by Redis 7 and before it. */
+const SCRIPT_RIGHTS = /ACL failure in script|The user executing the script can't/
+
 /** The refusal that an error is; null if it is none. */
 export function refusalOf(error: unknown): Refusal | null {
   if (!(error instanceof Error)) return null
-  return entryOf(REFUSALS, WORD.exec(error.message)?.[1] ?? '') ?? null
+  const word = SCRIPT_RIGHTS.test(error.message) ? 'NOPERM' : WORD.exec(error.message)?.[1]
+  return entryOf(REFUSALS, word ?? '') ?? null
 }
 
 const TRY_MS = 1_000
