@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer } from 'kafkajs'
 import { NoAnswer, withTimeout } from '../src/adapters/kafka/with-timeout.ts'
 import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
@@ -24,6 +25,13 @@ const REQUEST_BYTES = 900_000
 const SILENT_MS = 20_000
 
 /**
+ * A request that failed and may not fail again is sent again as a whole, so often, after waits in ms. Not by kafkajs: its own
+ * tries go only to brokers that have not answered yet, and where a partition has moved to one that has, its records are never
+ * sent, and called sent.
+ */
+const AGAIN = { times: 5, firstMs: 100, mostMs: 2_000 }
+
+/**
  * Writes with acknowledgement by all in-sync replicas; after a silence, through a new producer on new connections.
  * Deliberately not idempotent: kafkajs reuses sequence numbers after it has given up on a batch, and the broker would
  * then silently drop the next one. Consumers skip a repeat by its id.
@@ -34,7 +42,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       idempotent: false,
       allowAutoTopicCreation: false,
       createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-      retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000 },
+      retry: { retries: 0 },
     })
     await fresh.connect()
     return fresh
@@ -51,8 +59,9 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
         topic,
         messages: records.map(({ key, value, headers = {} }) => ({ key, value, headers })),
       }))
-      const sending = own.then((ready) => ready.sendBatch({ acks: -1, compression: TYPES[compression], topicMessages }))
-      await withTimeout(SILENT_MS, sending)
+      const batch = { acks: -1, compression: TYPES[compression], topicMessages }
+      const ready = await withTimeout(SILENT_MS, own)
+      await again(() => withTimeout(SILENT_MS, ready.sendBatch(batch)))
     } catch (error) {
       // A record that the broker refused doesn't mean that the connection is bad. Others may be sending on it: closing
       // it would make them send twice.
@@ -77,6 +86,18 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
     },
     close: async () => (await producer)?.disconnect(),
   }
+}
+
+async function again(send: () => Promise<unknown>): Promise<void> {
+  for (let [times, waitMs] = [0, AGAIN.firstMs]; ; times++, waitMs = Math.min(AGAIN.mostMs, 2 * waitMs))
+    try {
+      await send()
+      return
+    } catch (error) {
+      const mayPass = error instanceof Error && error.name === 'KafkaJSNumberOfRetriesExceeded'
+      if (!mayPass || times === AGAIN.times) throw error
+      await sleep(waitMs)
+    }
 }
 
 /** Errors by which a broker refuses this record, rather than the topic or every record. */
