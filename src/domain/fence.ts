@@ -1,4 +1,5 @@
 import { cut } from './cut.ts'
+import { digests } from './digests.ts'
 import { hmac } from './hmac.ts'
 import { neutralized } from './neutralized.ts'
 
@@ -41,14 +42,19 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
     return { nonce: digest.slice(0, NONCE_DIGITS), body: kept.text, left: kept.left }
   }
+  const ofKind = new Map<string, (text: string) => string>()
+  const digestOf = (kind: string): ((text: string) => string) => {
+    const known = ofKind.get(kind) ?? digests((text) => keyed(`${kind}\0${text}`, 'hex'))
+    ofKind.set(kind, known)
+    return known
+  }
   const blockOf = (kind: string, text: string): Block => {
     // A text is fenced for each ask about it and for the transcript, usually within a short time.
-    const whole = `${kind}\0${text}`
     const long = text.length > KEPT_AS_WRITTEN
-    const id = long ? keyed(whole, 'hex') : whole
+    const id = long ? digestOf(kind)(text) : `${kind}\0${text}`
     const known = made.get(id)
     if (known !== undefined) return known
-    const fresh = block(kind, text, long ? id : keyed(whole, 'hex'))
+    const fresh = block(kind, text, long ? id : keyed(id, 'hex'))
     made.set(id, fresh)
     characters += id.length + fresh.body.length
     for (const [oldest, { body }] of made) {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate as others } from 'node:timers/promises'
 import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import type { ThreadRef } from '../domain/thread.ts'
@@ -65,7 +66,7 @@ export function commentEraser(deps: {
     carry === null ? null : (protocols.get(name)?.withoutComments?.(carry, deleted) ?? null)
 
   /** What the case restarts with, without the comments; null if it never contained one. */
-  function restartOf(found: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
+  async function restartOf(found: UnpublishedCase, state: ThreadState, deleted: ReadonlySet<string>) {
     const { record } = found
     const carry = without(record.protocol, record.carry, deleted)
     if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
@@ -89,7 +90,8 @@ export function commentEraser(deps: {
     const kept =
       current === null || isOver(restarted)
         ? { journal: new Map(), lostCalls: callsIn(found.journal) }
-        : keep(current, found, restarted, deleted)
+        : await keep(current, found, restarted, deleted)
+    await others()
     return {
       record: restarted,
       ...kept,
@@ -116,7 +118,8 @@ export function commentEraser(deps: {
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
       const found = openId === null ? null : await cases.unpublished(openId)
-      const restart = found === null ? null : restartOf(found, state, deleted)
+      await others()
+      const restart = found === null ? null : await restartOf(found, state, deleted)
       if (found === null || restart === null) continue
       const done = await cases.restartUnpublished(found, restart)
       if (done === 'changed') return false
@@ -231,32 +234,34 @@ export function sameVersions({ versions }: CaseRecord, protocol: Protocol): bool
  * single items if each of them was answered before. Of those that were asked about together with a deleted comment only
  * what is no text is kept: a reason may quote it. A question that is asked again
  * unchanged can't contain deleted words, nor can its answer: neither the snapshot nor the kept answers contain any.
- * `answered` are the answers that may be kept, if not all.
+ * `answered` are the answers that may be kept, if not all. Others have their turn between two questions: a giant thread has
+ * many, and each of its comments may be deleted by itself.
  */
-export function keep(
+export async function keep(
   protocol: Protocol,
   found: UnpublishedCase,
   restarted: CaseRecord,
   deleted: ReadonlySet<string>,
   answered: Journal = found.journal,
-): { journal: Journal; lostCalls: LostCall[] } {
+): Promise<{ journal: Journal; lostCalls: LostCall[] }> {
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
-    const answers = knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, answered, deleted)
+    const answers = await knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, answered, deleted)
     const progress = begin(scriptOf(protocol, restarted))
     for (;;) {
       const replayState = proceed(progress, journal)
       if (replayState.at === 'end') break
-      const found = replayState.open.flatMap(({ key, ask }) => {
+      let kept = 0
+      for (const { key, ask } of replayState.open) {
+        await others()
         const known = answers.to(ask)
-        return known === null ? [] : [{ key, ...known }]
-      })
-      for (const { key, entry, from } of found) {
-        journal.set(key, entry)
-        if (from !== null) moved.add(from)
+        if (known === null) continue
+        kept++
+        journal.set(key, known.entry)
+        if (known.from !== null) moved.add(known.from)
       }
-      if (found.length < replayState.open.length) break
+      if (kept < replayState.open.length) break
     }
   } catch {
     // A script that fails on its subject fails again when the case is advanced, and is reported there.
@@ -265,10 +270,11 @@ export function keep(
 }
 
 /** Reusable answers by question: to whole asks, and to single items of batches. */
-function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: ReadonlySet<string>) {
+async function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, deleted: ReadonlySet<string>) {
   const whole = new Map<string, { from: string; entry: JournalEntry }[]>()
   const single = new Map<string, { answer: unknown; model: string; startedAt: number }>()
   for (const { key, ask } of asked) {
+    await others()
     const entry = journal.get(key)
     if (entry === undefined || entry.failed !== undefined) continue
     const question = questionOf(ask)

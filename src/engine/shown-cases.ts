@@ -62,7 +62,7 @@ export function shownCaseCleaner(deps: {
     }
     const kept =
       protocol !== undefined && sameVersions(record, protocol)
-        ? keep(protocol, found, restarted, new Set(), withoutOwned(journal))
+        ? await keep(protocol, found, restarted, new Set(), withoutOwned(journal))
         : { journal: new Map<string, JournalEntry>(), lostCalls: callsIn(journal) }
     return { record: restarted, ...kept, version, seen: null, withheld: true }
   }

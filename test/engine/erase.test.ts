@@ -206,6 +206,21 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect([...given.evidence.support, ...given.evidence.oppose]).not.toContain(GONE)
   })
 
+  it('lets others have their turn between the questions that it may keep', async () => {
+    const id = await open()
+    await advance(id, 2)
+    let [turns, going] = [0, true]
+    const count = () => {
+      turns++
+      if (going) setImmediate(count)
+    }
+    setImmediate(count)
+    await remove()
+    going = false
+    // Six were asked, and of the new run four are.
+    expect(turns).toBeGreaterThanOrEqual(10)
+  })
+
   it('learns no words from the memo, however soon it asks again', async () => {
     const id = await open()
     const worker = workerOf(made(), 20, true)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { digests } from '../../domain/digests.ts'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
 import { undisguised } from './undisguised.ts'
 import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
@@ -150,8 +151,8 @@ export function readAhead(text: string): void {
 
 /** Texts up to this length, in characters, are read about as fast as they are found. */
 const KEPT_FROM = 500
-/** Texts whose readings are kept, the latest ones: those of eight threads that hold as many comments as a thread may. */
-const KEPT = 4_000
+/** Texts whose readings are kept, the latest ones: those of four threads that hold as many comments as a thread may. */
+const KEPT = 2_000
 
 /** Makes something of a text, and keeps what it made of the latest longer ones, under what `keyOf` says of them. */
 function remembering<Made>(keyOf: (text: string) => string, make: (text: string) => Made): { of(text: string): Made } {
@@ -171,12 +172,20 @@ function remembering<Made>(keyOf: (text: string) => string, make: (text: string)
   }
 }
 
-const readings = remembering((text) => hash('sha256', text, 'base64url'), read)
+const readings = remembering(digests(digestOf), read)
 // Of a longer text only its ends are read for it.
 const disguises = remembering(
-  (text) => (text.length <= MOST_READ ? text : `${text.slice(0, MOST_READ / 2)}\0${text.slice(-MOST_READ / 2)}`),
-  undisguised,
+  (text) =>
+    digestOf(text.length <= MOST_READ ? text : `${text.slice(0, MOST_READ / 2)}\0${text.slice(-MOST_READ / 2)}`),
+  (text) => {
+    const { keys, words } = undisguised(text)
+    return { keys: keys.map((key) => (key.length > KEPT_FROM ? digestOf(key) : key)), words }
+  },
 )
+
+function digestOf(text: string): string {
+  return hash('sha256', text, 'base64url')
+}
 
 /** Equal for texts that differ in nothing that matters. */
 function read(text: string): string {
@@ -189,7 +198,7 @@ function read(text: string): string {
 /** A longer text's words are those of its beginning and its end. */
 function readEnds(text: string): string {
   const half = MOST_READ / 2
-  const between = hash('sha256', text.slice(half, -half), 'base64url')
+  const between = digestOf(text.slice(half, -half))
   const words = [text.slice(0, half), text.slice(-half)].flatMap((end) => wordsOf(bare(plainly(end))))
-  return `long ${hash('sha256', `${between} ${words.join(' ')}`, 'base64url')}`
+  return `long ${digestOf(`${between} ${words.join(' ')}`)}`
 }
