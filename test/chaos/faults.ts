@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import type { Understudy } from '../../src/tools/understudy/server.ts'
+import type { Sentinels } from '../support/redis-servers.ts'
 import { dice } from './dice.ts'
 import type { Worker } from './fleet.ts'
 import type { Fault, Kind } from './plan.ts'
@@ -23,7 +24,11 @@ import {
 export interface World {
   readonly workers: readonly Worker[]
   readonly redis: RestartableServer
+  /** Null where there is one Redis alone. */
+  readonly sentinels: Sentinels | null
   readonly kafka: RestartableServer
+  /** In the order of their ids, from 1 on. */
+  readonly brokers: readonly RestartableServer[]
   readonly understudy: Understudy
   /** The model's time for an answer while nothing is wrong, ms. */
   readonly latencyMs: number
@@ -378,6 +383,58 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     }
   },
 
+  // Of three brokers the one goes that leads a partition of the verdicts: others lead it, and publication goes on.
+  async 'leader-dies'(world, _, { amount }) {
+    const topics = [world.topic('verdicts')]
+    const partitions = async () => (await world.admin.fetchTopicMetadata({ topics })).topics[0]?.partitions ?? []
+    const led = await partitions()
+    const leader = led[amount % led.length]?.leader ?? 1
+    const broker = world.brokers[leader - 1]
+    if (broker === undefined) throw new Error(`no broker ${leader}`)
+    const before = await world.verdictCount()
+    await broker.kill()
+    await world.produce(60)
+    if (!(await world.until(async () => (await world.verdictCount()) > before + 3, 60_000)))
+      world.breach(`leader-dies: no verdict came within 60 s after broker ${leader} had gone`)
+    await broker.restart()
+    const whole = async () => (await partitions()).every(({ isr, replicas }) => isr.length === replicas.length)
+    if (!(await world.until(whole, 60_000))) world.breach(`leader-dies: broker ${leader} did not catch up`)
+    return { shadows: [], note: `broker ${leader} of ${world.brokers.length}` }
+  },
+
+  /**
+   * The first process loses its sentinels, the master of Redis stands still, a replica is promoted, and the old master comes
+   * back to a process that knows of no other (test/e2e/split.ts).
+   */
+  async split(world) {
+    const { sentinels } = world
+    if (sentinels === null) throw new Error('there is one Redis alone')
+    const from = Date.now()
+    world.understudy.behave({ latencyMs: HELD_UP_MS })
+    await world.produce(60)
+    await world.calls(30, 8_000)
+    const before = await sentinels.masterPort()
+    const master = world.redis.pid
+    if (master === undefined) throw new Error('the master has no process')
+    await sentinels.guest.shutOut()
+    const onMaster = new Redis({ host: '127.0.0.1', port: before, password: sentinels.client.password })
+    await onMaster.call('CLIENT', 'PAUSE', '500', 'WRITE')
+    await sleep(100)
+    onMaster.disconnect()
+    process.kill(master, 'SIGSTOP')
+    await sleep(STILL_MS)
+    process.kill(master, 'SIGCONT')
+    const promoted = await world.until(async () => (await sentinels.masterPort()) !== before, 20_000)
+    if (!promoted) world.breach('split: no replica was promoted')
+    // Until the sentinels make the old master a replica of the new one.
+    await sleep(12_000)
+    await sentinels.guest.letIn()
+    world.understudy.behave({ latencyMs: world.latencyMs })
+    const lost = await world.until(() => world.workers.some((each) => each.hasLost), 5_000)
+    const how = lost ? `; recovered: ${await world.recover()}` : ''
+    return { shadows: [during(from).shadows].flat(), note: `another master${how}` }
+  },
+
   /**
    * Redis forgets its scripts, has no memory left for a while, and loses its last seconds, as by a replica that was behind; then
    * `gavel recover`, while messages and deletions go on. Calls of what was lost are made again, and nothing else.
@@ -475,6 +532,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
 const LOOKED_FOR_MS = 4_000
 /** Kafka's number for a topic among its resources. */
 const TOPIC = 2
+/** The master of Redis stands still, ms: longer than the sentinels wait for it. */
+const STILL_MS = 3_000
 /** Calls that come soon where nothing holds them up. */
 const CALLS_BESIDE = 30
 const COMMENTS_BACKED = 18

@@ -32,6 +32,8 @@ export interface Worker {
   /** How often it says that its intake goes on. */
   readonly resumes: number
   readonly httpPort: number
+  /** Whether it says that Redis has lost data. */
+  readonly hasLost: boolean
   /** How often it says that it gave up a Kafka consumer for a new one. */
   readonly consumersReplaced: number
   /** Changes nothing where it runs already. */
@@ -67,6 +69,7 @@ export function workerOf(settings: {
   let resumes = 0
   let httpPort = 0
   let consumersReplaced = 0
+  let hasLost = false
   let expected = true
   let frozen = false
 
@@ -108,6 +111,7 @@ export function workerOf(settings: {
           resumes++
         }
         if (line.includes('"where":"kafka consumer"')) consumersReplaced++
+        if (line.includes('"store:lost"')) hasLost = true
         if (!line.includes('"service:started"')) return
         clearTimeout(deadline)
         httpPort = (JSON.parse(line) as { httpPort: number }).httpPort
@@ -144,6 +148,9 @@ export function workerOf(settings: {
     },
     get consumersReplaced() {
       return consumersReplaced
+    },
+    get hasLost() {
+      return hasLost
     },
     get httpPort() {
       return httpPort

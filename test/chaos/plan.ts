@@ -29,6 +29,8 @@ export const KINDS = [
   'take-back',
   'loss',
   'forgotten',
+  'leader-dies',
+  'split',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -51,11 +53,33 @@ export interface Fault {
   readonly amount: number
 }
 
-/** So many kinds of fault: those that every plan has, and others drawn by the seed. */
+/** A third of the seeds each has these, with what they take: three brokers, or three servers of Redis under three sentinels. */
+const IN_TURN: readonly Kind[] = ['leader-dies', 'split']
+/** What is done to a Redis that is alone, or on the way to it. */
+const TO_ONE_REDIS: readonly Kind[] = [
+  ...([
+    'stop',
+    'redis-restart',
+    'redis-cut',
+    'redis-hold',
+    'redis-refuse',
+    'redis-delay',
+    'loss',
+    'forgotten',
+  ] as const),
+]
+
+/** So many kinds of fault: those that every plan of its kind has, and others drawn by the seed. */
 export function kindsOf(seed: number, faults: number): Kind[] {
   const lots = dice(seed, 'kinds')
-  const kinds: Kind[] = ALWAYS.slice(0, faults)
-  const others = KINDS.filter((kind) => !ALWAYS.includes(kind))
+  const own = IN_TURN[seed % 3]
+  const always = [...(own === undefined ? [] : [own]), ...ALWAYS].filter(
+    (kind) => own !== 'split' || !TO_ONE_REDIS.includes(kind),
+  )
+  const kinds: Kind[] = always.slice(0, faults)
+  const others = KINDS.filter(
+    (kind) => !always.includes(kind) && !IN_TURN.includes(kind) && (own !== 'split' || !TO_ONE_REDIS.includes(kind)),
+  )
   while (kinds.length < faults) kinds.push(...lots.shuffled(others).slice(0, faults - kinds.length))
   return kinds
 }

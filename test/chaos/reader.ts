@@ -12,11 +12,11 @@ export interface TopicRecord {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A client of the suite's own, on the broker's own port. */
+/** A client of the suite's own, on the brokers' own ports. */
 export function ownClient(brokers: string): Kafka {
   return new kafkajs.Kafka({
     clientId: 'chaos',
-    brokers: [brokers],
+    brokers: brokers.split(','),
     retry: { initialRetryTime: 200, maxRetryTime: 1_000, retries: 40 },
     logLevel: kafkajs.logLevel.NOTHING,
   })

@@ -11,13 +11,14 @@ import { Redis } from 'ioredis'
 import kafkajs, { type Kafka } from 'kafkajs'
 import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
 import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
-import { startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
 import { freePort, UnavailableError } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import type { CallRecord } from '../../src/tools/understudy/call-log.ts'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { startRedisSentinel } from '../support/redis-servers.ts'
 import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
+import { startBrokers } from './brokers.ts'
 import { dice } from './dice.ts'
 import { DEAD_HEADER } from './expected.ts'
 import { FAULTS, type Shadow, type Told, type World } from './faults.ts'
@@ -62,6 +63,8 @@ const PREFIX = 'chaos.'
 const INPUTS = ['posts', 'comments', 'counterspeech'] as const
 const OUTPUTS = ['verdicts', 'transcripts', 'dead-letters'] as const
 const GROUP = 'chaos'
+/** Of a Redis under sentinels. */
+const PASSWORD = 'chaos'
 /** Two processes do everything, one judges only. */
 const ROLES = ['intake,judge,publish', 'intake,judge,publish', 'judge'] as const
 const LATENCY_MS = 40
@@ -116,22 +119,26 @@ async function rehearse(
   // Servers, and proxies between them and each process.
   const data = join(folder, 'redis')
   mkdirSync(data)
-  const redis = await startRedis({ say: quiet, fsync: 'always', directory: data })
-  later(() => redis.close())
-  const redisClient = new Redis(redis.settings.REDIS_URL ?? '', {
-    retryStrategy: () => 100,
-    maxRetriesPerRequest: null,
-  })
+  const sentinels = kinds.includes('split')
+    ? await startRedisSentinel(PASSWORD, { replicas: 2, sentinels: 3, minReplicas: 1 })
+    : null
+  if (sentinels !== null) later(() => sentinels.close())
+  const redis = sentinels?.servers[0] ?? (await startRedis({ say: quiet, fsync: 'always', directory: data }))
+  if (sentinels === null) later(() => redis.close())
+  const retrying = { retryStrategy: () => 100, maxRetriesPerRequest: null }
+  const redisClient =
+    sentinels === null
+      ? new Redis(redis.settings.REDIS_URL ?? '', retrying)
+      : new Redis({ ...retrying, ...sentinels.client })
   redisClient.on('error', quiet)
   later(async () => redisClient.disconnect())
-  const kafkaPorts = await Promise.all(ROLES.map(freePort))
-  const kafka = await startApacheKafka({ say: quiet, proxies: kafkaPorts.map((port) => `127.0.0.1:${port}`) })
+  const kafka = await startBrokers(kinds.includes('leader-dies') ? 3 : 1, ROLES.length)
   later(() => kafka.close())
   const logFile = join(folder, 'calls.jsonl')
   const rate = { rate: FAIL_RATE }
   const understudy = await startUnderstudy({ seed, latencyMs: LATENCY_MS, faults: rate, logFile })
   later(() => understudy.close())
-  const redisAt = (redis.settings.REDIS_URL ?? '').replace('redis://', '')
+  const redisAt = (redis.settings.REDIS_URL ?? '').replace(/^redis:\/\/(.*@)?/, '')
   const modelAt = new URL(understudy.settings.OPENAI_BASE_URL).host
   const names = await silentNameServer()
   later(() => names.close())
@@ -142,14 +149,15 @@ async function rehearse(
       join(folder, 'gavel.yaml'),
       JSON.stringify({
         ...SETTINGS,
+        kafka: { ...SETTINGS.kafka, replication: kafka.servers.length },
         protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },
       }),
     )
   configure({})
   const workers: Worker[] = []
   const directly = {
-    REDIS_URL: redis.settings.REDIS_URL ?? '',
-    KAFKA_BROKERS: kafka.settings.KAFKA_BROKERS ?? '',
+    ...(sentinels?.settings ?? { REDIS_URL: redis.settings.REDIS_URL ?? '' }),
+    KAFKA_BROKERS: kafka.addresses,
     OPENAI_BASE_URL: understudy.settings.OPENAI_BASE_URL,
     OPENAI_API_KEY: 'understudy',
     GAVEL_LIBRARY_PATH: join(folder, 'library'),
@@ -159,12 +167,14 @@ async function rehearse(
     const tap = () => tapRequests(name, (one) => asked.push(one))
     const ways = {
       redis: await startProxy(await freePort(), () => redisAt),
-      kafka: await startProxy(kafkaPorts[index] ?? 0, () => kafka.behind[index] ?? ''),
+      kafka: await kafka.wayOf(index),
       model: await startProxy(await freePort(), () => modelAt, tap),
     }
     for (const way of Object.values(ways)) later(() => way.close())
+    // Sentinels name the servers themselves: there is no proxy on that way. The first process can be kept from them.
+    const own = index === 0 ? sentinels?.guest.settings : sentinels?.settings
     const environment = {
-      REDIS_URL: `redis://${ways.redis.address}`,
+      ...(own ?? { REDIS_URL: `redis://${ways.redis.address}` }),
       KAFKA_BROKERS: ways.kafka.address,
       OPENAI_BASE_URL: `http://${ways.model.address}/v1`,
       OPENAI_API_KEY: 'understudy',
@@ -179,7 +189,7 @@ async function rehearse(
   say(`seed ${seed}: ${workers.length} processes are up`)
 
   // The suite's own client, on the broker's own port.
-  const client = ownClient(kafka.settings.KAFKA_BROKERS ?? '')
+  const client = ownClient(kafka.addresses)
   const admin = client.admin()
   await admin.connect()
   later(() => admin.disconnect())
@@ -202,7 +212,9 @@ async function rehearse(
   const world: World = {
     workers,
     redis,
-    kafka,
+    sentinels,
+    kafka: kafka.servers[0],
+    brokers: kafka.servers,
     understudy,
     latencyMs: LATENCY_MS,
     failRate: FAIL_RATE,

@@ -95,6 +95,13 @@ interface SentinelOptions {
 
 /** A master, replicas and sentinels; the master comes first of the servers. */
 export interface Sentinels extends RedisServers<RestartableServer> {
+  /** Options of a client that goes where the sentinels say. */
+  readonly client: {
+    readonly sentinels: { readonly host: string; readonly port: number }[]
+    readonly name: string
+    readonly password: string
+    readonly sentinelPassword: string
+  }
   /** A user whose connections to all sentinels can be cut, and stay so until they are let in again. */
   readonly guest: { readonly settings: Record<string, string>; shutOut(): Promise<void>; letIn(): Promise<void> }
   /** The port of the master that most sentinels name now. */
@@ -146,6 +153,10 @@ export async function startRedisSentinel(
   return {
     settings,
     servers,
+    client: {
+      sentinels: ports.map((port) => ({ host: '127.0.0.1', port })),
+      ...{ name: 'gavel-test', password, sentinelPassword: `${password}s` },
+    },
     guest: {
       settings: { ...settings, GAVEL_REDIS_SENTINEL_USERNAME: 'guest', GAVEL_REDIS_SENTINEL_PASSWORD: `${password}g` },
       async shutOut() {

@@ -23,6 +23,16 @@ export interface ApacheKafkaOptions {
   readonly proxies?: readonly string[]
   /** A second listener, which asks for TLS and a user and password: `settings` then lead to it. */
   readonly secured?: SecuredListener
+  /** The one of several brokers that it is. */
+  readonly node?: ClusterNode
+}
+
+/** A broker among others, each of which holds a copy of everything: two of three are enough. */
+export interface ClusterNode {
+  /** From 1 on. */
+  readonly id: number
+  /** The addresses of all controllers, in the order of their brokers. */
+  readonly controllers: readonly string[]
 }
 
 export interface SecuredListener {
@@ -50,7 +60,7 @@ export interface ApacheKafka extends RestartableServer {
  * which says what is missing, where Java 17, Maven or the registry can't be had.
  */
 export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
-  const { say, cacheDirectory = defaultCacheDirectory, proxies = [], secured } = options
+  const { say, cacheDirectory = defaultCacheDirectory, proxies = [], secured, node } = options
   const java = await findJava()
   const kafka = await fetchKafka(java, join(cacheDirectory, 'kafka'), say)
   const archive = await classArchive(java, kafka, say)
@@ -58,7 +68,7 @@ export async function startApacheKafka(options: ApacheKafkaOptions): Promise<Apa
   for (const _ of proxies) behind.push(`127.0.0.1:${await freePort()}`)
   const listeners = proxies.map((proxy, index) => ({ at: behind[index] ?? '', advertised: proxy }))
   const guarded = secured && { at: `127.0.0.1:${await freePort()}`, ...secured }
-  const { server, address: openAddress, folder } = await startNode(java, kafka, archive, say, listeners, guarded)
+  const { server, address: openAddress, folder } = await startNode(java, kafka, archive, say, listeners, guarded, node)
   const address = guarded?.at ?? openAddress
   return {
     kind: 'apache',
@@ -109,16 +119,17 @@ async function startNode(
   say: Say,
   more: readonly Listener[] = [],
   secured?: GuardedListener,
+  node?: ClusterNode,
 ): Promise<{ server: SpawnedServer; address: string; folder: string }> {
   const folder = await temporaryFolder('kafka')
   const data = join(folder, 'data')
   const address = `127.0.0.1:${await freePort()}`
   const properties = join(folder, 'server.properties')
-  const controller = `127.0.0.1:${await freePort()}`
-  await writeFile(properties, serverProperties(address, controller, data, more, secured))
+  const { id, controllers } = node ?? { id: 1, controllers: [`127.0.0.1:${await freePort()}`] }
+  await writeFile(properties, serverProperties(address, { id, controllers }, data, more, secured))
   // Users of SCRAM are in the data from their beginning.
   if (secured) await formatData(java, kafka, properties, secured.scram)
-  else await cp(join(kafka.folder, 'formatted'), data, { recursive: true })
+  else await copyFormatted(kafka, data, id)
   const server = await spawnServer({
     name: 'Apache Kafka',
     command: java.program,
@@ -132,9 +143,18 @@ async function startNode(
   return { server, address, folder }
 }
 
+/** The formatted data folder, as that of this node. */
+async function copyFormatted(kafka: Installation, data: string, id: number): Promise<void> {
+  await cp(join(kafka.folder, 'formatted'), data, { recursive: true })
+  if (id === 1) return
+  const file = join(data, 'meta.properties')
+  const own = (await readFile(file, 'utf8')).replace(/^node\.id=.*$/m, `node.id=${id}`)
+  await writeFile(file, own.replace(/^directory\.id=.*$/m, `directory.id=${base64Id()}`))
+}
+
 function serverProperties(
   listener: string,
-  controller: string,
+  { id, controllers }: ClusterNode,
   data: string,
   more: readonly Listener[] = [],
   secured?: GuardedListener,
@@ -143,14 +163,15 @@ function serverProperties(
     ...more.map((one, index) => ({ name: `PROXY${index}`, protocol: 'PLAINTEXT', ...one })),
     ...(secured ? [{ name: 'SECURED', protocol: 'SASL_SSL', at: secured.at, advertised: secured.at }] : []),
   ]
+  const enough = Math.ceil((controllers.length + 1) / 2)
   const properties = {
     'process.roles': 'broker,controller',
-    'node.id': 1,
-    'controller.quorum.voters': `1@${controller}`,
+    'node.id': id,
+    'controller.quorum.voters': controllers.map((at, nth) => `${nth + 1}@${at}`),
     'controller.listener.names': 'CONTROLLER',
     listeners: [
       `PLAINTEXT://${listener}`,
-      `CONTROLLER://${controller}`,
+      `CONTROLLER://${controllers[id - 1]}`,
       ...named.map(({ name, at }) => `${name}://${at}`),
     ],
     'advertised.listeners': [
@@ -166,10 +187,11 @@ function serverProperties(
     'group.initial.rebalance.delay.ms': 0,
     // One node can't hold replicas; one partition starts faster than fifty.
     'offsets.topic.num.partitions': 1,
-    'offsets.topic.replication.factor': 1,
+    'offsets.topic.replication.factor': controllers.length,
     'transaction.state.log.num.partitions': 1,
-    'transaction.state.log.replication.factor': 1,
-    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.replication.factor': controllers.length,
+    'transaction.state.log.min.isr': enough,
+    'min.insync.replicas': enough,
     'share.coordinator.state.topic.num.partitions': 1,
     'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
@@ -251,7 +273,8 @@ async function copyJars(maven: string, jars: string): Promise<void> {
 async function format(java: Java, kafka: Installation): Promise<void> {
   const properties = join(kafka.folder, 'format.properties')
   const data = join(kafka.folder, 'formatted')
-  await writeFile(properties, serverProperties('127.0.0.1:9092', '127.0.0.1:9093', data))
+  const node = { id: 1, controllers: ['127.0.0.1:9093'] }
+  await writeFile(properties, serverProperties('127.0.0.1:9092', node, data))
   await formatData(java, kafka, properties)
 }
 
@@ -262,13 +285,18 @@ async function formatData(
   scram: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   // It may begin with a dash, which would be read as an option if it stood by itself.
-  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
+  const clusterId = base64Id()
   const users = Object.entries(scram).map(([name, password]) => `SCRAM-SHA-512=[name=${name},password=${password}]`)
   const tool = [
     ...['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties],
     ...users.flatMap((user) => ['--add-scram', user]),
   ]
   await runCommand(java.program, [...JVM, ERRORS_ONLY, '-cp', await classPath(kafka), ...tool], 120_000)
+}
+
+/** 16 bytes at random, as Kafka writes ids. */
+function base64Id(): string {
+  return Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
 }
 
 /**
