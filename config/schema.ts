@@ -3,6 +3,7 @@ import { dialectPart } from '../src/domain/dialect.ts'
 import { tenantName } from '../src/domain/messages.ts'
 import { canonicalName, DEFAULT_ENDPOINT } from '../src/domain/model-name.ts'
 import { ROUTED_TOPICS } from '../src/engine/routes.ts'
+import { TIERS } from '../src/ports/model.ts'
 import { COMPRESSIONS } from '../src/ports/topic.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 
@@ -215,6 +216,8 @@ const allSettings = z.strictObject({
     prices: byName(price),
     slots: count,
     callTimeout: wait,
+    tiers: byName(z.enum(TIERS)),
+    flexTimeout: wait,
     minTimeout: wait.nullable(),
     latencyTolerance: z.number().min(1.1).nullable(),
     imageTokens: count,

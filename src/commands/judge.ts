@@ -6,11 +6,13 @@ import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
 import type { OwnReading } from '../evaluation/own-rows.ts'
+import type { Tier } from '../ports/model.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
 import { durationMs, formatOption, readingOf, readingOptions } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable, printableJson } from './terminal.ts'
+import { onTier, tierOption } from './tier.ts'
 import { verdictLine } from './verdict-line.ts'
 import { withModel } from './with-model.ts'
 import { withRecording } from './with-recording.ts'
@@ -42,6 +44,7 @@ export interface JudgeOptions extends OwnReading {
 interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates' | 'out'> {
   readonly transcript?: boolean
   readonly finalAge?: number
+  readonly tier?: Tier
 }
 
 /** `gavel judge`: a file's subjects, judged in this process. */
@@ -54,6 +57,7 @@ export const command: Command<Options, Judged> = {
       '--final-age <duration>',
       'leave out comments posted later than this after their post, as a stream does (24h, 90m); default: whole threads',
     ).argParser(durationMs),
+    tierOption(),
     new Option('--transcript', 'print the whole argument of each verdict'),
     new Option(
       '--keep-near-duplicates',
@@ -72,7 +76,7 @@ export const command: Command<Options, Judged> = {
   ].join('\n'),
   run({ args: [file = ''], options, json, settings, ...io }) {
     const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
-    return judgeFile(settings(), file, { ...options, finalAge, transcript, json }, io)
+    return judgeFile(onTier(settings(), options.tier), file, { ...options, finalAge, transcript, json }, io)
   },
   print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol }, terminal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)

@@ -7,6 +7,7 @@ import type { Lesson } from '../adapters/openai/learning.ts'
 import { placeOf } from '../domain/model-name.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
+import { longestCallMs } from '../gateway/tiers.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
@@ -51,11 +52,11 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
 export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
   const { models, memo, limits, budgets, breaker } = settings
   const { coolDown, maxCoolDown, ...breaking } = breaker
-  const { slots, roles, onFiltered, prices, latencyTolerance, imageTokens } = models
+  const { slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
-    ...{ slots, roles, onFiltered, prices, latencyTolerance, imageTokens, holds },
+    ...{ slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens, holds },
     endpointOf: (model) => placeOf(model, settings.endpoints).endpoint,
-    callTimeoutMs: models.callTimeout,
+    ...callTimes(settings),
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
     whenSpent: budgets.whenSpent,
@@ -74,8 +75,12 @@ export function gatewaySettings(settings: Settings, secret: string, holds = fals
 }
 
 /** A call keeps its in-flight slot until it must have ended. */
-export function limitLeaseMs({ models }: Settings): number {
-  return models.callTimeout + 30_000
+export function limitLeaseMs(settings: Settings): number {
+  return longestCallMs({ tiers: settings.models.tiers, ...callTimes(settings) }) + 30_000
+}
+
+function callTimes({ models }: Settings) {
+  return { callTimeoutMs: models.callTimeout, flexTimeoutMs: models.flexTimeout }
 }
 
 export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {

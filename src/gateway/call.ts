@@ -99,6 +99,7 @@ export function modelCalls(deps: {
             ...(context.others ? {} : { alone: true }),
             ...(context.apart === true ? { apart: true } : {}),
             ...(trial === undefined ? {} : { trial }),
+            ...(flight.tier === undefined ? {} : { tier: flight.tier }),
             callId: id,
             timeoutMs: flight.timeoutMs,
             signal: flight.signal,

@@ -2,15 +2,18 @@ import type { Ask } from '../domain/ask.ts'
 import { type CallOutcome, RetryLaterError } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ModelReply } from '../ports/model.ts'
+import type { ModelReply, Tier } from '../ports/model.ts'
 import type { Report, Unmetered } from '../ports/report.ts'
 import type { Breaker, Pass, PassFailure } from './breaker.ts'
 import type { CallContext } from './context.ts'
 import type { Charge } from './cost.ts'
 import type { Guards } from './model-slots.ts'
+import { type TierSettings, tierOf, timeoutOf } from './tiers.ts'
 
 /** A call that has begun. */
 export interface CallInFlight {
+  /** The tier that it asks for. */
+  readonly tier?: Tier
   /** Longest wait for its answer, in ms. */
   readonly timeoutMs: number
   /** Aborted when the ask is aborted, or when the call takes too long for its stage. */
@@ -38,7 +41,7 @@ export interface CallInFlight {
 
 export function callsInFlight(deps: {
   breakers: Pick<Breaker, 'note'>
-  settings: { readonly callTimeoutMs: number }
+  settings: TierSettings
   clock: Clock
   report: Report
 }) {
@@ -46,15 +49,19 @@ export function callsInFlight(deps: {
   const unmeteredCalls = unmeteredReports(report, clock)
   return (id: string, ask: Ask, pass: Pass, context: CallContext, { adaptive, times }: Guards): CallInFlight => {
     const started = clock()
-    const timeoutMs = Math.min(settings.callTimeoutMs, Math.max(1, context.deadline - started))
-    const paceEnded = adaptive.begin(ask.stage)
+    const tier = tierOf(settings, context.protocol, ask.role)
+    const longestMs = timeoutOf(settings, tier)
+    const timeoutMs = Math.min(longestMs, Math.max(1, context.deadline - started))
+    // A tier has a pace of its own.
+    const kind = tier === undefined ? ask.stage : `${ask.stage} ${tier}`
+    const paceEnded = adaptive.begin(kind)
     const stopping = new AbortController()
     const stop = () => stopping.abort(context.signal.reason)
     context.signal.addEventListener('abort', stop, { once: true })
     if (context.signal.aborted) stop()
     let tooLong: Error | null = null
     const unwatch = times.watch({
-      kind: ask.stage,
+      kind,
       attempt: context.attempt,
       last: context.last,
       cut(afterMs) {
@@ -64,6 +71,7 @@ export function callsInFlight(deps: {
       },
     })
     return {
+      ...(tier === undefined ? {} : { tier }),
       timeoutMs,
       signal: stopping.signal,
       get elapsedMs() {
@@ -79,7 +87,7 @@ export function callsInFlight(deps: {
         unwatch(reply === undefined ? undefined : ms)
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A timeout that the case's deadline shortened says nothing about the model.
-        const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < settings.callTimeoutMs
+        const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < longestMs
         if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
         context.calls.push({
           ...{ id, outcome },

@@ -6,10 +6,9 @@ import type { LimitKind, Limits, LimitsOf, Ticket } from '../ports/limits.ts'
 import type { Report } from '../ports/report.ts'
 import { CallDeferred } from './deferred.ts'
 import { spentBudgets } from './spent-budgets.ts'
+import { longestCallMs, type TierSettings } from './tiers.ts'
 
-export interface ReservationSettings {
-  /** Longest wait for one call, in ms. */
-  readonly callTimeoutMs: number
+export interface ReservationSettings extends TierSettings {
   /** What all processes together may ask: by model and by tenant; `default` for others. */
   readonly limits: {
     readonly models: Readonly<Record<string, LimitsOf>>
@@ -58,7 +57,7 @@ export function reservations(deps: {
 
   /** True if it must be settled. */
   async function reserveMoney({ id: ticket, caseId, tenant, atMost }: Reserving): Promise<boolean> {
-    const leaseMs = settings.callTimeoutMs + LEASE_SPARE_MS
+    const leaseMs = longestCallMs(settings) + LEASE_SPARE_MS
     const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
     if (reserved.granted) {
       spent.granted(tenant)

@@ -2,6 +2,10 @@ import type { Trial } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import type { ChatMessage, Remark } from '../domain/verdict.ts'
 
+/** The tiers that a call can ask for. `flex`: at half the price, slower, and turned away while there is no room. */
+export const TIERS = ['flex', 'priority'] as const
+export type Tier = (typeof TIERS)[number]
+
 export interface ModelRequest {
   readonly model: string
   readonly messages: readonly ChatMessage[]
@@ -23,6 +27,8 @@ export interface ModelRequest {
   readonly alone?: boolean
   /** One of another endpoint can. */
   readonly apart?: boolean
+  /** The tier that is asked for; what the endpoint does unasked if it is left out. */
+  readonly tier?: Tier
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */

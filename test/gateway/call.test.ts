@@ -101,6 +101,25 @@ const limitsOf = (models: Record<string, LimitsOf>, tenants: Record<string, Limi
 const LIMITED = limitsOf({ small: { callsPerMinute: 9 } })
 const later = (code: 'timeout' | 'rate-limited' | 'unavailable') => new RetryLaterError(code, code)
 
+describe('the tier of a call', () => {
+  const on = (tiers: CallSettings['tiers']) => called(reply(), { settings: { tiers, flexTimeoutMs: 9_000 } })
+
+  test.each([
+    ['by default', { default: 'flex' as const }, 'flex', 9_000],
+    ['by its role', { debater: 'flex' as const, default: 'priority' as const }, 'flex', 9_000],
+    ['by its protocol and role', { 'rumor.debater': 'priority' as const, debater: 'flex' as const }, 'priority', 1_000],
+    ['not at all', { judge: 'flex' as const }, undefined, 1_000],
+  ])('is asked for %s, with the time limit of that tier', async (_, tiers, tier, timeoutMs) => {
+    const { asked } = await on(tiers)
+    expect(asked).toMatchObject([{ timeoutMs }])
+    expect(asked[0]?.tier).toBe(tier)
+  })
+
+  test('lets what is set aside last as long as the longest call', async () => {
+    expect((await on({ judge: 'flex' })).money[0]).toMatchObject({ leaseMs: 39_000 })
+  })
+})
+
 describe('what is set aside for a call', () => {
   const prices = { small: { prompt: 2, cached: 3, completion: 5 } }
 

@@ -78,6 +78,8 @@ const NO_BUDGETS: BudgetSettings = {
 export const GATEWAY: GatewaySettings = {
   slots: 8,
   callTimeoutMs: 1_000,
+  tiers: {},
+  flexTimeoutMs: 5_000,
   minTimeoutMs: null,
   roles: { default: ['m'] },
   onFiltered: 'stop',

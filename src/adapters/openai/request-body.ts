@@ -24,6 +24,7 @@ export function requestBody(
     ...responseFormat(request, dialect),
     // The interface grows faster than its types.
     ...(effort === null ? {} : { reasoning_effort: effort as NonNullable<Body['reasoning_effort']> }),
+    ...(request.tier === undefined ? {} : { service_tier: request.tier }),
     ...(logprobs ? { logprobs: true, top_logprobs: dialect.logprobs } : {}),
   }
   return {

@@ -17,6 +17,7 @@ import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Command } from '../command.ts'
 import { positive, positiveWhole, readingOf, readingOptions } from '../options.ts'
 import { printable } from '../terminal.ts'
+import { onTier, tierOption } from '../tier.ts'
 import { type CalibrationCost, costOf } from './plan.ts'
 import { type CalibrateOptions, type CalibrationResult, modelsOf, runCalibration, sizesOf } from './run.ts'
 
@@ -51,6 +52,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--seed <seed>', 'seed of the parts and of the drafts').default('1'),
     new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
     new Option('--steps <folder>', 'where the steps are written').default('.gavel/steps'),
+    tierOption(),
     new Option('--yes', 'pay what the plan says'),
     new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
   ],
@@ -61,7 +63,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     '  $ gavel calibrate --aspect relevance --ratings ratings.jsonl --out .gavel/relevance --yes',
   ].join('\n'),
   async run({ options, settings: load, terminal, signal }) {
-    const settings = asSet(load(), options)
+    const settings = onTier(asSet(load(), options), options.tier)
     const kind = PROTOCOLS.find(({ name }) => name === options.protocol)
     if (kind === undefined) throw new OperatorError(`No protocol is called ${options.protocol}.`)
     const calibration = calibrationOf(settings, kind, options.aspect)

@@ -17,6 +17,7 @@ import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import type { OwnFormat, OwnReading } from '../../evaluation/own-rows.ts'
 import { chainOf } from '../../gateway/fallback.ts'
+import type { Tier } from '../../ports/model.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import type { Invocation } from '../command.ts'
 import { withModel } from '../with-model.ts'
@@ -40,6 +41,7 @@ function refusal(scorers: readonly Scorer[]): string | null {
 }
 
 export interface CalibrateOptions extends OwnReading {
+  readonly tier?: Tier
   readonly format: OwnFormat
   readonly aspect: string
   readonly ratings: string

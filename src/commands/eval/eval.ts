@@ -9,6 +9,7 @@ import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import type { Command, Invocation } from '../command.ts'
 import { readingOf } from '../options.ts'
 import { printable } from '../terminal.ts'
+import { onTier } from '../tier.ts'
 import { type Compared, comparedWith, readBaseline } from './compared.ts'
 import { dataSet } from './data-sets.ts'
 import { judgeTable } from './judge-table.ts'
@@ -101,8 +102,9 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
     misused('--replay asks nothing, so --max-cost limits nothing')
 }
 
-/** The settings, with `--models` in every role. */
-function askedAs(settings: Settings, { models }: EvalOptions): Settings {
+/** The settings, with `--models` in every role, on the tier of `--tier`. */
+function askedAs(given: Settings, { models, tier }: EvalOptions): Settings {
+  const settings = onTier(given, tier)
   if (models === undefined) return settings
   return { ...settings, models: { ...settings.models, roles: { default: [models] } } }
 }

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import type { Contradictions } from '../../evaluation/contradictions.ts'
 import { FORMATS, type Format } from '../../evaluation/formats.ts'
 import type { OwnReading } from '../../evaluation/own-rows.ts'
+import type { Tier } from '../../ports/model.ts'
 import {
   contradictionsOption,
   labelFieldOption,
@@ -10,6 +11,7 @@ import {
   positiveWhole,
   readingOptions,
 } from '../options.ts'
+import { tierOption } from '../tier.ts'
 import { BESIDE, type Beside } from './rows.ts'
 
 export interface EvalOptions extends OwnReading {
@@ -17,6 +19,7 @@ export interface EvalOptions extends OwnReading {
   readonly preset?: string
   readonly model?: readonly StandIn[]
   readonly models?: string
+  readonly tier?: Tier
   readonly only?: readonly string[]
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
@@ -64,6 +67,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
     "with --preset: the model that stands in for one of the paper's, as your settings name it; may be given several times",
   ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
   new Option('--models <name>', 'the model that answers in every role and row, but for what --model says'),
+  tierOption(),
   new Option('--only <row>', 'judge this row alone; may be given several times').argParser(several<string>),
   new Option('--data <file>', 'a labelled file; may be given several times').argParser(several<string>),
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(

@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { memoryBudgets } from '../../src/adapters/memory/budgets.ts'
+import { memoryLimits } from '../../src/adapters/memory/limits.ts'
+import { openAiModel } from '../../src/adapters/openai/model.ts'
+import { readUsage } from '../../src/adapters/openai/usage.ts'
+import type { Ask } from '../../src/domain/ask.ts'
+import type { Call } from '../../src/domain/case.ts'
+import { usageOf } from '../../src/domain/case.ts'
+import type { AdaptiveLimit } from '../../src/gateway/adaptive.ts'
+import type { Breaker, Pass } from '../../src/gateway/breaker.ts'
+import { type Answered, type CallSettings, modelCalls } from '../../src/gateway/call.ts'
+import { upperBound } from '../../src/gateway/cost.ts'
+import { withFormat } from '../../src/gateway/format.ts'
+import type { Guards } from '../../src/gateway/model-slots.ts'
+import type { BudgetSettings } from '../../src/ports/budgets.ts'
+import type { Model } from '../../src/ports/model.ts'
+import { DIALECTS } from '../../src/tools/understudy/dialects/all.ts'
+import type { Dialect } from '../../src/tools/understudy/dialects/dialect.ts'
+import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { GATEWAY } from '../support/parts.ts'
+
+const ask: Ask = {
+  ...{ stage: 'subjectivity', role: 'debater', temperature: 0, maxTokens: 700 },
+  messages: [
+    { role: 'system', content: 'Be fair.' },
+    { role: 'user', content: '<<claim:9f3a1c0b7d2e4a55>>\nThe mill is on fire.\n<<end:9f3a1c0b7d2e4a55>>' },
+  ],
+  answer: z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) }),
+}
+const PRICE = { prompt: 1, cached: 0.1, completion: 10 }
+const MESSAGES = withFormat(ask)
+const BOUND = upperBound(ask, MESSAGES, PRICE, GATEWAY.imageTokens)
+const NO_LIMIT = { tokens: null, usd: null }
+
+let running: Understudy | undefined
+afterEach(() => running?.close())
+
+/** Asks `times` at once, under a total budget, and asks again while a budget only waits for calls in flight. */
+async function spending(
+  model: Model,
+  times: number,
+  total: { tokens: number | null; usd: number | null },
+  settings: Partial<CallSettings> = {},
+) {
+  const limits: BudgetSettings = {
+    ...{ verdict: NO_LIMIT, tenants: {}, keepVerdictMs: 60_000 },
+    ...{ tenant: { ...NO_LIMIT, perMs: 3_600_000 }, total: { ...total, perMs: 3_600_000 } },
+  }
+  const clock = () => 1_000_000
+  const budgets = memoryBudgets(limits, clock)
+  const ledger: Call[] = []
+  const reported: unknown[] = []
+  const calls = modelCalls({
+    ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
+    breakers: { note: () => {} } as unknown as Breaker,
+    settings: { ...GATEWAY, callTimeoutMs: 30_000, prices: { small: PRICE }, ...settings },
+    report: (name, event) => void (name === 'model:unmetered' && reported.push(event)),
+  })
+  const guards = {
+    adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
+    times: { watch: () => () => {} },
+  } as unknown as Guards
+  const context = { protocol: 'rumor', tenant: 't', attempt: 1, last: false, others: false, deadline: 2_000_000 }
+  const asked = async (at: number): Promise<Answered | Error> => {
+    const ids = { caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger }
+    for (;;) {
+      try {
+        return await calls.call(ask, { model: 'small' } as Pass, MESSAGES, { ...context, ...ids }, guards)
+      } catch (error) {
+        if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    }
+  }
+  const results = await Promise.all(Array.from({ length: times }, (_, at) => asked(at)))
+  const used = (await budgets.total())?.used
+  return { answered: results.filter((one) => !(one instanceof Error)) as Answered[], used, ledger, reported }
+}
+
+describe('budgets', () => {
+  test.each([
+    ['vllm', 10],
+    ['llama-cpp', 10],
+    ['ollama', 40],
+  ] as const)(
+    'hold over 64 calls at once of %s with %s tokens of thought for each of the answer',
+    async (name, thoughts) => {
+      // The dialect has no word for less thought.
+      const { thinking, ...row }: Dialect = DIALECTS[name]
+      const alone = thinking === null ? null : { ...thinking, efforts: [] }
+      running = await startUnderstudy({ dialect: { ...row, thinking: alone }, thoughts })
+      const model = openAiModel({
+        ...{ baseUrl: running.settings.OPENAI_BASE_URL, apiKey: 'key', answerFormat: 'json_schema' as const },
+      })
+      const limit = 12 * BOUND.tokens
+      const { answered, used, ledger } = await spending(model, 64, { tokens: limit, usd: null })
+      const sent = running.calls().reduce((sum, call) => sum + call.promptTokens + call.completionTokens, 0)
+      expect(answered.length).toBeGreaterThanOrEqual(12)
+      expect(answered.length).toBeLessThan(64)
+      expect([used?.tokens, sent <= limit]).toEqual([sent, true])
+      expect(usageOf(ledger).completionTokens).toBe(
+        running.calls().reduce((sum, call) => sum + call.completionTokens, 0),
+      )
+      expect(Math.max(...running.calls().map(({ completionTokens }) => completionTokens))).toBeLessThanOrEqual(700)
+    },
+  )
+
+  const saying =
+    (usage: unknown): Model['complete'] =>
+    async () => ({
+      ...{ text: '{"reason":"so","answer":"Yes"}', finish: 'stop' as const, model: 'small-2026' },
+      ...readUsage({ usage }),
+    })
+
+  test.each([
+    ['negative', { prompt_tokens: -100, completion_tokens: -5 }, 'missing'],
+    ['missing', undefined, 'missing'],
+    ['no number', { prompt_tokens: 'free', completion_tokens: null }, 'missing'],
+    ['nothing at all', { prompt_tokens: 0, completion_tokens: 0 }, 'missing'],
+    ['absurd', { prompt_tokens: 9_000_000, completion_tokens: 900_000 }, 'beyond'],
+  ])('book the bound, name it once, and estimate what it costs where usage is %s', async (_, usage, why) => {
+    const limit = { tokens: 10 * BOUND.tokens, usd: null }
+    const { answered, used, ledger, reported } = await spending({ complete: saying(usage) }, 30, limit)
+    expect([answered.length, used?.tokens]).toEqual([10, limit.tokens])
+    expect(reported).toEqual([{ model: 'small', why }])
+    const { estimated, costUsd, completionTokens } = usageOf(ledger)
+    expect([estimated, completionTokens]).toEqual([10, 100])
+    expect(costUsd).toBeGreaterThan(10 * 10 * 1e-5)
+    expect(costUsd).toBeLessThan(10 * BOUND.usd)
+  })
+
+  test('hold in dollars too, where an answer costs five times what its question does', async () => {
+    const usage = { prompt_tokens: 50, completion_tokens: 650, total_tokens: 700 }
+    const limit = { tokens: null, usd: 5 * BOUND.usd }
+    const { answered, used } = await spending({ complete: saying(usage) }, 30, limit)
+    const each = (50 * 1 + 650 * 10) / 1e6
+    expect(used?.usd).toBeCloseTo(answered.length * each, 9)
+    expect(answered.length * each).toBeLessThanOrEqual(limit.usd)
+  })
+})
+
+test('the tier flex is asked for, and costs what the tier costs that the answer names', async () => {
+  const price = { ...PRICE, tiers: { flex: 0.5 } }
+  const costOn = async (name: 'openai-since' | 'vllm', tiers: CallSettings['tiers']) => {
+    const { thinking: _, ...row }: Dialect = DIALECTS[name]
+    running = await startUnderstudy({ dialect: { ...row, refuses: [], thinking: null } })
+    const baseUrl = running.settings.OPENAI_BASE_URL
+    const model = openAiModel({ baseUrl, apiKey: 'key', answerFormat: 'json_schema' })
+    const { ledger } = await spending(model, 1, NO_LIMIT, { prices: { small: price }, tiers })
+    await running.close()
+    return usageOf(ledger).costUsd
+  }
+  const usual = await costOn('openai-since', {})
+  expect(await costOn('openai-since', { debater: 'flex' })).toBe(usual / 2)
+  // An endpoint without tiers names none, and has no other price.
+  expect(await costOn('vllm', { debater: 'flex' })).toBe(await costOn('vllm', {}))
+})
