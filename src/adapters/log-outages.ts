@@ -20,6 +20,8 @@ type Part = (typeof PARTS)[number]
 
 const CONNECTION =
   /ECONN(?:REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|Connection is closed|isn't writeable|[Cc]onnection (?:error|timeout|closed)|Closed connection/
+/** What Redis itself says: it answers, and refuses. The same, whichever script or worker reports it. */
+export const REFUSED = /^(?:OOM|MISCONF|NOREPLICAS|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|WRONGPASS|NOAUTH|NOPERM) /
 /** What follows from an outage of Redis, also for a moment after it: locks lapsed, and batches outlived their session. */
 const FOLLOWS = /[Ll]ock|not aware of this member|[Rr]ebalanc|re-joining|member .* fenced/
 
@@ -39,8 +41,9 @@ const KINDS: Readonly<Record<Part, Kind>> = {
       error === 'NoAnswer' ||
       /\bNoAnswer\b/.test(message) ||
       (['redis', 'bullmq', 'worker'].includes(sourceOf(where)) && CONNECTION.test(`${code} ${message}`)),
-    // Everything here needs it.
-    follows: ({ message }, answers) => !answers || FOLLOWS.test(message),
+    // Everything here needs it. It loads its data when it has started, and refuses until then.
+    follows: ({ message }, answers) =>
+      answers ? FOLLOWS.test(message) : !REFUSED.test(message) || message.startsWith('LOADING '),
     isAnswer: (name, event) => name === 'loop:succeeded' && 'loop' in event && event.loop === 'store watch',
     advice:
       'Check that Redis runs, and that REDIS_URL leads to it. Nothing is lost, and all goes on by itself: docs/runbooks/GavelRedisUnreachable.md',

@@ -2,7 +2,7 @@ import pino from 'pino'
 import { describeError } from '../domain/error-line.ts'
 import { printableJson } from '../domain/printable.ts'
 import type { Events, Listener } from '../ports/report.ts'
-import { type OutageLine, outageLines } from './log-outages.ts'
+import { type OutageLine, outageLines, REFUSED } from './log-outages.ts'
 
 /** The log level of each event; `debug` if missing here. */
 const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
@@ -39,8 +39,6 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
 }
 /** The name of `error` in the log: alerts and operators search for it. */
 const ERROR_IN_LOG = 'trouble:met'
-/** What Redis refuses is one error, whichever script or worker reports it: only the rest of the message differs. */
-const REFUSED = /^(?:OOM|MISCONF|NOREPLICAS|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN) /
 /** What kafkajs meets while topics and groups are being made or move, and tries again by itself. */
 const PASSING =
   /coordinator is not available|not aware of this member|[Rr]ebalanc|does not host this topic-partition|no leader for this topic-partition|leadership election/

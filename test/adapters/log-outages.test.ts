@@ -70,6 +70,13 @@ describe('an outage of Redis', () => {
     expect(storeWatch()).toEqual([])
   })
 
+  it('hides nothing that Redis itself says', () => {
+    const { error } = setUp()
+    error(refused)
+    expect(error({ ...silent, error: 'ReplyError', message: 'WRONGPASS invalid username-password pair' })).toBeNull()
+    expect(error({ ...silent, error: 'ReplyError', message: 'LOADING Redis is loading the dataset' })).toEqual([])
+  })
+
   it('hides no other error once it answers, and is told again when it comes again', () => {
     const { error, storeWatch, pass } = setUp()
     expect(error(bug)).toBeNull()

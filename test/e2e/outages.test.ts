@@ -176,18 +176,22 @@ describe('a service that is started without', () => {
     }
   })
 
-  it('its model starts all the same, and names the failure once the attempts are over', async () => {
+  it('its model starts all the same, and holds the case for as long as the settings say', async () => {
     const environment = environmentOf({
       OPENAI_BASE_URL: `http://127.0.0.1:${await freePort()}/v1`,
       GAVEL_STAGES_DEFAULT_ATTEMPTS: '2',
       GAVEL_STAGES_DEFAULT_BACKOFF: '100ms',
+      GAVEL_CASES_DEADLINE: '3s',
+      GAVEL_CASES_MOST_HELD: '2s',
     })
     const service = await start(environment)
     await sendPosts(environment, ['alone'])
     await allFinal(environment, 1, 20_000)
     const [decided] = await verdictsOf(environment)
     expect(decided).toMatchObject({ label: null, decidedBy: 'none' })
-    expect(decided?.degraded.join()).toContain('unavailable')
+    expect(decided?.degraded.join()).toContain('deadline')
+    const { openedAt, decidedAt } = decided?.timing ?? { openedAt: '', decidedAt: '' }
+    expect(Date.parse(decidedAt) - Date.parse(openedAt)).toBeGreaterThan(3_000)
     expect((await health(service, 'live')).status).toBe(200)
   })
 
