@@ -81,7 +81,7 @@ export const ANSWERS: readonly WorstCase[] = [
 const filled =
   (before: string, piece: string, after = '') =>
   (characters: number) =>
-    `${before}${repeated(piece)(Math.max(0, characters - before.length - after.length))}${after}`
+    `${before}${piece.repeat(Math.floor((characters - before.length - after.length) / piece.length))}${after}`
 
 /** Addresses of images. */
 export const HOSTS: readonly WorstCase[] = [
@@ -128,6 +128,15 @@ export const MESSAGES: readonly WorstCase[] = [
   { name: 'a long time', make: filled('{"id":"a","text":"a","createdAt":"2026-01-01T00:00:00.', '0', 'Z"}') },
   { name: 'quotes', make: filled('', '"') },
   { name: 'white space before nothing', make: filled('', ' ') },
+]
+
+/** What an endpoint may say of its usage. */
+export const USAGES: readonly WorstCase[] = [
+  { name: 'usage of many names', make: (characters) => `{${numbered(characters, (nth) => `"a${nth}":0`)}}` },
+  { name: 'usage that is a long number', make: filled('{"prompt_tokens":', '9', '}') },
+  { name: 'usage in lists', make: filled('{"prompt_tokens":1,"completion_tokens":[', '[],', '[]]}') },
+  { name: 'usage in a text', make: filled('{"prompt_tokens":"', '1', '"}') },
+  { name: 'a tier in a text', make: filled('{"service_tier":"', 'a', '"}') },
 ]
 
 function numbered(characters: number, make: (nth: number) => string): string {

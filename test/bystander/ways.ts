@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { loadSettings } from '../../config/load.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { imageLoader } from '../../src/adapters/images.ts'
+import { readUsage } from '../../src/adapters/openai/usage.ts'
 import { cut } from '../../src/domain/cut.ts'
 import { entryOf } from '../../src/domain/entry-of.ts'
 import { describeError } from '../../src/domain/error-line.ts'
@@ -19,7 +20,7 @@ import { readAnswer } from '../../src/gateway/read-answer.ts'
 import { nearDuplicates, readingOf, textKey } from '../../src/library/same-text.ts'
 import { contentId } from '../../src/ports/library.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
-import { ANSWERS, HOSTS, IMAGES, MESSAGES, ORDINARY, SETTINGS, TEXTS, type WorstCase } from './registry.ts'
+import { ANSWERS, HOSTS, IMAGES, MESSAGES, ORDINARY, SETTINGS, TEXTS, USAGES, type WorstCase } from './registry.ts'
 
 const saidBy = (texts: readonly string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
 const answer = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
@@ -83,6 +84,16 @@ export const OTHER_WAYS: readonly {
   { name: 'an image in its message', most: 2, cases: IMAGES, read: load },
   { name: 'a post', most: 40, cases: MESSAGES, read: (json) => taken(json, postMessage) },
   { name: 'a comment', most: 40, cases: MESSAGES, read: (json) => taken(json, commentMessage) },
+  {
+    name: 'a usage',
+    most: 40,
+    cases: USAGES,
+    read(json) {
+      const said: unknown = JSON.parse(json)
+      const read = readUsage({ usage: said, ...(said as object) })
+      if (read.unreported !== true) throw new Error('what is no usage was booked as one')
+    },
+  },
   { name: 'an author', most: 2, cases: [...ORDINARY, ...TEXTS], read: (name) => taken(told(name), commentMessage) },
   {
     name: 'an id',
