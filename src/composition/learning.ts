@@ -3,6 +3,7 @@ import { learner } from '../curator/learn.ts'
 import { fences } from '../domain/fence.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
 import type { Library } from '../ports/library.ts'
+import type { Model } from '../ports/model.ts'
 import { makeCurations, makeProtocols } from '../protocols/make.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import { gatewayOf, memoryGatewayStores } from './gateway.ts'
@@ -10,8 +11,12 @@ import { gatewayOf, memoryGatewayStores } from './gateway.ts'
 /** Most questions to the model in parallel. */
 const ASKED_AT_ONCE = 8
 
-/** The learner from feedback; `all`: also from cases that the verdict got right. */
-export function learnerOf(settings: Settings, { all }: { readonly all: boolean }, library: Library) {
+/** The learner from feedback, which asks `model`; `all`: also from cases that the verdict got right. */
+export function learnerOf(
+  settings: Settings,
+  { all, model }: { readonly all: boolean; readonly model: Model },
+  library: Library,
+) {
   const secret = 'one run'
   const clock = Date.now
   const fence = fences(settings.fences.key || secret, settings.fences)
@@ -21,7 +26,7 @@ export function learnerOf(settings: Settings, { all }: { readonly all: boolean }
     protocols: makeProtocols(settings.protocols, fence, samplingRanks('learn')),
     known: new Set(PROTOCOLS.map(({ name }) => name)),
     library,
-    gateway: gatewayOf(settings, { stores, secret, clock, report: () => {} }),
+    gateway: gatewayOf(settings, { stores, secret, clock, model, report: () => {} }),
     curations: makeCurations(fence),
     clock,
     settings: {

@@ -1,7 +1,9 @@
+import type { Settings } from '../../config/schema.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { type EndpointNames, remedyFor } from '../domain/remedies.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Model } from '../ports/model.ts'
+import { endpointOf, modelOf } from './models.ts'
 
 /** The model of a command that judges a file, and whether there is anybody to answer. */
 export interface WatchedEndpoint {
@@ -80,6 +82,11 @@ export function watchedEndpoint(
     },
     dead: () => dead,
   }
+}
+
+/** The models of the settings' endpoints, watched. */
+export function watchedModel(settings: Settings, givenUp: () => void): WatchedEndpoint {
+  return watchedEndpoint(modelOf(settings), (name) => endpointOf(settings, name), Date.now, givenUp)
 }
 
 /** A URL without user and password. */

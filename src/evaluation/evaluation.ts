@@ -9,6 +9,7 @@ import type { RowPlan } from './rows.ts'
 import { itemsIn, type LabelScores, labelScores } from './scores.ts'
 import { meanOf } from './statement-scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
+import { isUnanswered, whatWasNotAnswered } from './unanswered.ts'
 
 /** A labelled file, and which of its items are judged. */
 export interface DataSet {
@@ -109,10 +110,15 @@ export interface CellInput {
   readonly comments: number
 }
 
-/** Scores a cell. Labels are the protocol's; none where it gives scores instead. */
+/** Scores a cell; one whose calls were not answered has no figures. Labels are the protocol's; none where it gives scores instead. */
 export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
   const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {} } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
+  if (isUnanswered(outcomes))
+    return {
+      ...emptyCell(row.name, data.name, whatWasNotAnswered(outcomes) ?? '', paper),
+      ...{ draws, models, answered, unpriced, outcomes, counts: countsOf(input) },
+    }
   const mean = (of: (usage: Outcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {

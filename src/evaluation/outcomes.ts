@@ -23,6 +23,8 @@ export interface Outcome {
   /** How many of the judging's voters chose each side, where it votes. */
   readonly votes?: readonly number[]
   readonly usage: { readonly calls: number; readonly tokens: number; readonly costUsd: number }
+  /** Calls that brought no answer, by how they ended; left out where there were none. */
+  readonly unanswered?: Readonly<Record<string, number>>
   readonly rationale: string
   /** Who said what, of an item that is judged other than people say: the beginning of its debate, each turn cut. */
   readonly debate?: readonly { readonly who: string; readonly says: string }[]
@@ -43,6 +45,8 @@ export function outcomeOf(
   { confidence, votes }: { readonly confidence: number | null; readonly votes: readonly number[] | null },
 ): Outcome {
   const { label, scores, rationale, degraded, counts, usage } = verdict
+  const calls = transcript.turns.flatMap((turn) => turn.calls)
+  const unanswered = calls.filter(({ outcome }) => !ANSWERS.has(outcome))
   return {
     ...{ id: gold.id, unit: gold.unit, slices: gold.slices, gold: gold.label, label, scores, rationale, degraded },
     ...(gold.ratings === undefined ? {} : { ratings: meansOf(gold.ratings) }),
@@ -51,14 +55,21 @@ export function outcomeOf(
     ...(votes === null ? {} : { votes }),
     ...(gold.label === null || gold.label === label ? {} : { debate: debateOf(transcript) }),
     usage: {
-      calls: transcript.turns.flatMap(({ calls }) => calls).filter(({ outcome }) => ANSWERS.has(outcome)).length,
+      calls: calls.length - unanswered.length,
       tokens: usage.promptTokens + usage.completionTokens,
       costUsd: usage.costUsd,
     },
+    ...(unanswered.length === 0 ? {} : { unanswered: countsOf(unanswered.map(({ outcome }) => outcome)) }),
     comments: counts,
     heldOut: heldOutOf(transcript),
     shelves: shelvesOf(transcript),
   }
+}
+
+function countsOf(words: readonly string[]): Record<string, number> {
+  const counts = new Map<string, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return Object.fromEntries(counts)
 }
 
 /** Most turns that are kept of a debate, and characters of each. */

@@ -3,6 +3,7 @@ import { whatIsMissing } from './missing.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { seededRandom } from './statistics/random.ts'
+import { whatWasNotAnswered } from './unanswered.ts'
 
 /** A share in hundredths, as people compare them; `–` where there is none. */
 export function points(share: number | null): string {
@@ -22,7 +23,8 @@ export function pText(pValue: number): string {
 
 /**
  * What the numbers say and what they can't, a sentence each. In a paper's table the first says which model stood in for which;
- * else the first says whether the debate earns its cost. The second says what the judges lacked. Then come the other data sets,
+ * else the first says whether the debate earns its cost; before it stands how many calls were not answered, where verdicts rest on
+ * none. The second says what the judges lacked. Then come the other data sets,
  * what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows stand
  * in the paper's order, it is the dearest.
  */
@@ -40,7 +42,9 @@ export function summaryOf(
   })
   const [first, ...others] = paper === null ? verdicts : [paper.stoodIn ?? PAPERS_OWN, ...verdicts]
   const missing = whatIsMissing(cells)
+  const unanswered = whatWasNotAnswered(cells.flatMap(({ outcomes }) => outcomes))
   return [
+    ...(unanswered === null ? [] : [`${unanswered}.`]),
     ...(first === undefined ? [] : [first]),
     ...(missing === null ? [] : [missing]),
     ...others,

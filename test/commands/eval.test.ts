@@ -6,6 +6,7 @@ import type { Evaluation } from '../../src/evaluation/evaluation.ts'
 import { seededRandom } from '../../src/evaluation/statistics/random.ts'
 import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
 import { commandIn } from '../support/command-in.ts'
+import { startMisbehaving } from '../support/misbehaving.ts'
 import { startOneModel } from '../support/one-model.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -123,6 +124,26 @@ describe('gavel eval', () => {
     const page = readFileSync(join(out, 'report.md'), 'utf8')
     for (const { row } of evaluation.table) expect(page).toContain(`| ${row}`)
     expect(page).toContain(evaluation.summary[0])
+  }, 60_000)
+
+  it('says first that no call was answered, has no figures then, and ends with exit code 1', async () => {
+    const refusing = await startMisbehaving(() => ({ status: 400, body: { error: { message: 'not this one' } } }))
+    try {
+      const { code, out, said } = await commandIn(
+        folder,
+        ['eval', '--protocol', 'hate', '--data', TEXTS, '--rows', 'baselines', '--json'],
+        refusing.settings,
+      )
+      expect([code, said]).toEqual([1, expect.stringContaining('No call was answered')])
+      const { table, summary, metrics } = JSON.parse(out) as Evaluation
+      expect(summary[0]).toMatch(/^0 of \d+ calls answered: \d+ rejected\.$/)
+      expect(table.map(({ why, labels }) => [why?.replace(/\d+/g, 'N'), labels])).toEqual(
+        table.map(() => ['N of N calls answered: N rejected', null]),
+      )
+      expect([table.length, metrics]).toEqual([4, {}])
+    } finally {
+      await refusing.close()
+    }
   }, 60_000)
 
   it('takes ids that are numbers as they are written, those beyond 2^53 too: none is taken for another', async () => {

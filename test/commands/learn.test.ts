@@ -29,6 +29,7 @@ import { startUnderstudy, type Understudy } from '../../src/tools/understudy/ser
 import { wordEmbedder } from '../contracts/library.ts'
 import { plainFence } from '../protocols/drive.ts'
 import { invocation, perform } from '../support/commands.ts'
+import { startMisbehaving } from '../support/misbehaving.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 const safety = protocolNamed('safety', { labels: ['unsafe', 'safe'], learns: 'cases' })
@@ -530,6 +531,56 @@ describe('gavel learn', () => {
     await expect(learn(join(folder, 'absent'), path)).rejects.toThrow(/absent cannot be read: ENOENT/)
     await expect(learn(given, join(folder, 'absent'))).rejects.toThrow(/absent cannot be read: ENOENT/)
     await expect(learnFile(settings(), given, { all: false, json: true }, io())).rejects.toThrow('Kafka is not set')
+  })
+
+  describe('before an endpoint that can’t answer', () => {
+    const refusal = (status: number, body: unknown) => ({ status, body })
+    const word = (message: string, code: string | null = null) => ({ error: { message, code } })
+    const many = async () => {
+      const posts = Array.from({ length: 12 }, (_, nth) => post(`p${nth}`, `a sharp knife, ${nth}`))
+      const { path, labels } = await judged('p', ...posts)
+      const lines = posts.map(({ id }) => feedback(id, other(labels.get(id)), { by: `ann ${id}` }))
+      return { path, given: file('feedback.jsonl', ...lines) }
+    }
+    it.each<[string, { status: number; body: unknown }, RegExp]>([
+      ['a wrong key', refusal(401, word('no', 'invalid_api_key')), /401 .*the key is not accepted.*OPENAI_API_KEY/],
+      ['no credit', refusal(402, word('Insufficient Balance')), /402: the account has no quota or credit/],
+      ['no quota', refusal(429, word('You exceeded your current quota.', 'insufficient_quota')), /429 .*no quota/],
+      ['no such model', refusal(404, word('no', 'model_not_found')), /404 .*no such model.*models\.roles/],
+      ['a page of HTML', refusal(200, '<html></html>'), /does not answer: .*OPENAI_BASE_URL/],
+    ])('ends after few calls with one line: %s', async (_, response, line) => {
+      const { path, given } = await many()
+      const server = await startMisbehaving(() => response)
+      try {
+        const { message } = await learn(given, path, false, settings(server.settings)).then(
+          () => new Error('it ended well'),
+          (error: Error) => error,
+        )
+        expect(message).toMatch(line)
+        expect(message).toMatch(/Proposals made so far are kept; run it again to continue\.$/)
+        expect(message).not.toContain('\n')
+        expect(server.asked.length).toBeLessThan(50)
+      } finally {
+        await server.close()
+      }
+    })
+
+    it('keeps what was proposed before it went away', { timeout: 60_000 }, async () => {
+      const { path, given } = await many()
+      let answered = 0
+      const answer = () => {
+        answered++
+      }
+      const server = await startMisbehaving(() => (answered < 3 ? answer : refusal(401, word('revoked'))))
+      try {
+        await expect(learn(given, path, false, settings(server.settings))).rejects.toThrow(/the key is not accepted/)
+      } finally {
+        await server.close()
+      }
+      const kept = (await list()).length
+      expect(kept).toBeGreaterThan(0)
+      expect(await learn(given, path)).toMatchObject({ proposed: 12 - kept, alreadyProposed: kept })
+    })
   })
 
   it('goes by the newest final verdict, and passes over lines that are none', async () => {

@@ -52,6 +52,20 @@ describe('the first sentence of the summary', () => {
     expect(firstOf([row('hate', { tokens: 5_000 }), row('zero-shot', {}), tooDear])).toContain('zero-shot')
   })
 
+  it('is how many calls were answered, where a verdict rests on none', () => {
+    const dead = row('dead', { calls: 0 })
+    const over = { outcomes: dead.outcomes.map((one) => ({ ...one, unanswered: { unavailable: 4, timeout: 1 } })) }
+    const none = row('dead', { over })
+    expect(firstOf([none])).toBe('0 of 200 calls answered: 160 unavailable, 40 timeout.')
+    expect(none).toMatchObject({ why: expect.stringContaining('0 of 200'), labels: null, repeats: null })
+    expect(none.counts.items).toBe(40)
+    expect(firstOf([row('hate', { calls: 3 }), none])).toMatch(/^120 of 320 calls answered/)
+    // A call that was tried again is nothing to lead with.
+    const { outcomes } = row('hate', { tokens: 5_000 })
+    const again = { outcomes: outcomes.map((one) => ({ ...one, unanswered: { timeout: 1 } })) }
+    expect(firstOf([row('hate', { over: again }), row('zero-shot', {})])).toMatch(/^The debate/)
+  })
+
   it('takes no row for cheap whose labels are people’s own work', () => {
     const crowd = row('gold stances', { right: 40, tokens: 0, calls: 0 })
     expect(firstOf([row('rumor', { tokens: 5_000 }), crowd, row('zero-shot', {})])).not.toContain('gold stances')

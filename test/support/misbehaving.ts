@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startUnderstudy } from '../../src/tools/understudy/server.ts'
 
@@ -27,7 +27,7 @@ type Content = string | readonly { type: string; text?: string }[]
 export async function startMisbehaving(misbehave: Misbehaviour) {
   const understudy = await startUnderstudy()
   const asked: Question[] = []
-  const server = createServer(async (request, response) => {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = JSON.parse(Buffer.concat(chunks).toString()) as { model: string; messages: { content: Content }[] }
@@ -43,7 +43,9 @@ export async function startMisbehaving(misbehave: Misbehaviour) {
     const completion = (await answered.json()) as Completion
     change?.(completion)
     send(response, answered.status, completion)
-  })
+  }
+  // What is under way when it is closed has nobody to answer to.
+  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -11,8 +11,7 @@ import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
 import { askingFor, type Scorer } from '../../composition/calibration.ts'
 import { version } from '../../composition/identity.ts'
 import { metered } from '../../composition/metered.ts'
-import { endpointOf, modelOf } from '../../composition/models.ts'
-import { watchedEndpoint } from '../../composition/watched-endpoint.ts'
+import { watchedModel } from '../../composition/watched-endpoint.ts'
 import type { Calibration } from '../../domain/calibration.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import type { OwnFormat, OwnReading } from '../../evaluation/own-rows.ts'
@@ -132,8 +131,7 @@ export async function runCalibration(
     withRecording(options.out, terminal, async (recording) => {
       const broke = new AbortController()
       const dead = new AbortController()
-      const at = (name: string) => endpointOf(reachable, name)
-      const endpoint = watchedEndpoint(modelOf(reachable), at, Date.now, () => dead.abort())
+      const endpoint = watchedModel(reachable, () => dead.abort())
       const meter = metered(endpoint.model, settings.models, maxCost, () => broke.abort())
       const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
       const { scorer: model } = modelsOf(settings, kind)

@@ -6,6 +6,7 @@ import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { FORMATS } from '../../evaluation/formats.ts'
 import { makeFolder } from '../../evaluation/make-folder.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
+import { isUnanswered } from '../../evaluation/unanswered.ts'
 import type { Command, Invocation } from '../command.ts'
 import { readingOf } from '../options.ts'
 import { printable } from '../terminal.ts'
@@ -69,6 +70,8 @@ export const command: Command<EvalOptions, Evaluated> = {
   print({ evaluation, compared }, { options, json, terminal }) {
     if (evaluation === null) return
     printEvaluation(evaluation, compared, { json, terminal })
+    if (isUnanswered(evaluation.table.flatMap(({ outcomes }) => outcomes)))
+      throw new OperatorError('No call was answered, so nothing is known. "gavel doctor" asks each model.')
     if (compared.some(({ comparison }) => comparison.alarm))
       throw new OperatorError(
         `Changed since ${options.against} beyond chance and the margin of ${options.margin} points; see above.`,

@@ -7,6 +7,7 @@ import { readLimits } from '../../composition/intakes.ts'
 import { makeTopics } from '../../composition/kafka.ts'
 import { learnerOf } from '../../composition/learning.ts'
 import { topicsOf } from '../../composition/topics.ts'
+import { watchedModel } from '../../composition/watched-endpoint.ts'
 import type { Judged, Learnt } from '../../curator/feedback.ts'
 import { deadReason, type End, type Learning, type Tally, tallying } from '../../curator/tally.ts'
 import { OperatorError } from '../../domain/errors.ts'
@@ -42,7 +43,7 @@ export async function learnFile(
   options: LearnOptions & { readonly judged?: string },
   io: LearnIo,
 ): Promise<Learning> {
-  const { terminal, signal } = io
+  const { terminal } = io
   const { judged: judgedIn } = options
   const judged =
     judgedIn === undefined
@@ -50,7 +51,7 @@ export async function learnFile(
       : judgedFile(judgedIn, (line) =>
           terminal.say(`${judgedIn}:${line} is not a verdict with its transcript; skipped`),
         )
-  return learning(settings, options, io, async (learn, tally) => {
+  return learning(settings, options, io, async (learn, { tally, signal }) => {
     for await (const batch of feedbackIn(file, tally)) {
       if (signal.aborted) return
       await learn(batch, judged)
@@ -63,7 +64,7 @@ export async function learnFile(
  * letters. Offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
  */
 export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
-  const { terminal, signal } = io
+  const { terminal } = io
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
   const topics = topicsOf(settings)
@@ -78,7 +79,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
     say: terminal.say,
   }
   try {
-    return await learning(settings, options, io, (learn) =>
+    return await learning(settings, options, io, (learn, { signal }) =>
       readToEnd(kafka, reading, signal, async (messages) => {
         const ended = await learn(messages, judged)
         if (signal.aborted) return false
@@ -97,25 +98,33 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
   }
 }
 
+const KEPT = 'Proposals made so far are kept; run it again to continue.'
+
 interface Ended {
   readonly from: Incoming
   readonly end: End
 }
 type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
 
-/** Builds the learner, lets `feed` pass it the messages, and counts their outcomes. */
+/**
+ * Builds the learner, lets `feed` pass it the messages, and counts their outcomes. Throws an `OperatorError` if the model's
+ * endpoint is given up.
+ */
 async function learning(
   settings: Settings,
   options: LearnOptions,
   io: LearnIo,
-  feed: (learn: Learn, tally: Tally) => Promise<void>,
+  feed: (learn: Learn, so: { readonly tally: Tally; readonly signal: AbortSignal }) => Promise<void>,
 ): Promise<Learning> {
-  const { terminal, signal } = io
+  const { terminal } = io
   const started = performance.now()
   const tally = tallying()
+  const gone = new AbortController()
+  const signal = AbortSignal.any([io.signal, gone.signal])
   return withModel(settings, terminal, (reachable) =>
     withLibrary(settings, async (library) => {
-      const curator = learnerOf(reachable, options, library)
+      const endpoint = watchedModel(reachable, () => gone.abort())
+      const curator = learnerOf(reachable, { all: options.all, model: endpoint.model }, library)
       const learn: Learn = async (messages, judged) => {
         const ended = await endsOf(messages, settings, (feedback) =>
           curator.learn(feedback, judged, { signal, progress: (line) => terminal.progress(line) }),
@@ -127,14 +136,15 @@ async function learning(
         return ended
       }
       try {
-        await feed(learn, tally)
+        await feed(learn, { tally, signal })
       } catch (error) {
-        if (!isFailure(error)) throw error
-        throw new OperatorError(
-          `The curator is not available: ${error.message}. Proposals made so far are kept; run it again to continue.`,
-          { cause: error },
-        )
+        if (endpoint.dead() === null)
+          throw isFailure(error)
+            ? new OperatorError(`The curator is not available: ${error.message}. ${KEPT}`, { cause: error })
+            : error
       }
+      const dead = endpoint.dead()
+      if (dead !== null && !io.signal.aborted) throw new OperatorError(`${dead.message} ${KEPT}`, { cause: dead })
       return { ...tally.counts(), ...curator.spent(), seconds: (performance.now() - started) / 1000 }
     }),
   )

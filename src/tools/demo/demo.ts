@@ -9,8 +9,10 @@ import { importShelf } from '../../commands/library/import.ts'
 import { produce } from '../../commands/produce.ts'
 import { readingClient } from '../../commands/reading-client.ts'
 import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
+import { untilAnswered } from '../../composition/asked-models.ts'
 import { startApp } from '../../composition/service.ts'
 import { topicsOf } from '../../composition/topics.ts'
+import { type WatchedEndpoint, watchedModel } from '../../composition/watched-endpoint.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { fences } from '../../domain/fence.ts'
 import { samplingRanks } from '../../domain/sampling-rank.ts'
@@ -20,7 +22,7 @@ import { router } from '../../engine/routes.ts'
 import { fileMessages } from '../../evaluation/formats.ts'
 import type { Events, Listener } from '../../ports/report.ts'
 import { makeProtocols } from '../../protocols/make.ts'
-import { startStack } from '../stack/stack.ts'
+import { namesModel, startStack } from '../stack/stack.ts'
 import { repeatsIn } from './repeats.ts'
 
 const DEMO = join(PROJECT, 'config', 'demo')
@@ -54,7 +56,10 @@ export async function demo(
   environment: Readonly<Record<string, string | undefined>>,
   io: { terminal: Terminal; signal: AbortSignal },
 ): Promise<boolean> {
-  const { terminal, signal } = io
+  const { terminal } = io
+  const gone = new AbortController()
+  const signal = AbortSignal.any([io.signal, gone.signal])
+  const endpoint = await answeringModel(environment, () => gone.abort(), io.signal)
   terminal.say('Starting local servers …')
   const stack = await startStack(environment, {
     kafka: 'memory',
@@ -82,6 +87,7 @@ export async function demo(
     await fillShelves(settings, io)
     const app = await startApp(settings, ['intake', 'judge', 'publish'], {
       listeners: [narrate(tally, subjects, terminal)],
+      ...(endpoint === null ? {} : { model: endpoint.model }),
     })
     try {
       terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
@@ -91,6 +97,8 @@ export async function demo(
       await produce(settings, { file: EVENT, format: 'gavel' }, PACE, { terminal: quiet(terminal), signal })
       terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
       await until(() => expected.every((one) => tally.finals.has(one)), signal)
+    } catch (error) {
+      throw endpoint?.dead() ?? error
     } finally {
       await app.stop()
     }
@@ -100,6 +108,22 @@ export async function demo(
     await stack.close()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/**
+ * The model that the environment names, watched: nobody waits in a demo until somebody mends it. Throws an `OperatorError` if it
+ * can't answer. Null if none is named.
+ */
+async function answeringModel(
+  environment: Readonly<Record<string, string | undefined>>,
+  givenUp: () => void,
+  signal: AbortSignal,
+): Promise<WatchedEndpoint | null> {
+  if (!namesModel(environment)) return null
+  const settings = loadSettings(environment)
+  const endpoint = watchedModel(settings, givenUp)
+  await untilAnswered(endpoint, settings.models.roles, signal)
+  return endpoint
 }
 
 /** The fields of a post that routes read. */

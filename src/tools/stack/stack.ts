@@ -34,12 +34,16 @@ export async function startStack(
   try {
     const redis = given.REDIS_URL ? undefined : up('Redis', await startRedis({ say }))
     const kafka = given.KAFKA_BROKERS ? undefined : up('Kafka', await startKafka({ prefer: options.kafka, say }))
-    const hasModel = Boolean(given.OPENAI_BASE_URL || given.OPENAI_API_KEY)
-    const understudy = hasModel ? undefined : up('Model', await startUnderstudy(options.understudy ?? {}))
+    const understudy = namesModel(given) ? undefined : up('Model', await startUnderstudy(options.understudy ?? {}))
     const settings = Object.assign({}, redis?.settings, kafka?.settings, understudy?.settings)
     return { settings, kafka, understudy, close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** Whether these environment variables name a model: then no understudy is started. */
+export function namesModel(given: Readonly<Record<string, string | undefined>>): boolean {
+  return Boolean(given.OPENAI_BASE_URL || given.OPENAI_API_KEY)
 }
