@@ -70,7 +70,12 @@ const tlsFiles = ({ ca, cert, serverName }: z.infer<typeof tls>) => ca !== '' ||
 
 const sasl = z
   .strictObject({
-    mechanism: z.enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512']),
+    mechanism: z.enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512'], {
+      error: ({ input }) =>
+        /oauth|iam|gssapi|kerberos/i.test(String(input))
+          ? 'this mechanism is not supported: docs/connections.md says which clusters that excludes, and what works there'
+          : undefined,
+    }),
     username: z.string(),
     password: z.string(),
   })
@@ -233,6 +238,7 @@ const allSettings = z.strictObject({
   limits: z.strictObject({ models: byName(limitsOf), tenants: byName(limitsOf) }),
   budgets: z.strictObject({
     whenSpent: z.enum(['hold', 'degrade']),
+    unpriced: z.enum(['refuse', 'free']),
     verdict: z.strictObject(budget),
     tenant: z.strictObject({ ...budget, per: budgetWindow }),
     tenants: byName(z.strictObject(budget), tenantName),

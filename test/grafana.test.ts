@@ -204,6 +204,7 @@ const BOUNDED = {
   limits: { models: { default: { callsPerMinute: 100_000 } }, tenants: { default: { callsPerMinute: 100_000 } } },
   budgets: {
     whenSpent: 'hold' as const,
+    unpriced: 'free' as const,
     verdict: { tokens: null, usd: null },
     tenant: { tokens: 1e9, usd: null, per: 3_600_000 },
     tenants: {},

@@ -33,6 +33,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'key:changed': 'warn',
   'service:exposed': 'warn',
   'service:waiting': 'warn',
+  'service:unpriced': 'warn',
   'service:short-drain': 'info',
   'service:stopping': 'info',
   'service:stopped': 'info',

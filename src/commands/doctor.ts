@@ -8,6 +8,7 @@ import { configurationFindings, redisFindings as findingsOfRedis } from '../adap
 import { checkRedis, connect, redisAddresses } from '../adapters/redis/connect.ts'
 import { libraryOf } from '../composition/library.ts'
 import { topicsOf } from '../composition/topics.ts'
+import { unpricedFinding } from '../composition/unpriced.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
@@ -36,6 +37,7 @@ export const command: Command<object, readonly Finding[]> = {
       redisFindings(settings),
       kafkaFindings(settings),
       modelFindings(settings),
+      unpricedFinding(settings) ?? [],
       paperFindings(settings),
       libraryFindings(settings),
     ])

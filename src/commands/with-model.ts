@@ -1,5 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import { modelsInUse, modelsWithoutKey } from '../composition/models.ts'
+import { unpricedFinding, unpricedRefusal } from '../composition/unpriced.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Runs `work` with the settings' model. If none is set, the understudy answers, and a line says so. */
@@ -9,7 +11,12 @@ export async function withModel<Result>(
   work: (reachable: Settings) => Promise<Result>,
 ): Promise<Result> {
   const unasked = modelsWithoutKey(settings)
-  if (unasked.length === 0) return work(settings)
+  if (unasked.length === 0) {
+    const unpriced = unpricedFinding(settings)
+    if (unpriced?.state === 'broken') throw new OperatorError(unpricedRefusal(settings) ?? '')
+    if (unpriced !== null) terminal.say(`${unpriced.what}: ${unpriced.detail}.`)
+    return work(settings)
+  }
   if (unasked.length < modelsInUse(settings).length)
     terminal.say(
       `${unasked.join(', ')} (models.roles) belong to the default endpoint, which has no key: set OPENAI_API_KEY, or name models of another endpoint as ENDPOINT/MODEL.`,

@@ -9,6 +9,7 @@ import { logListener } from '../adapters/log.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
 import { memoryShare } from '../adapters/redis/memory.ts'
 import { whyItWaits } from '../adapters/redis/refusals.ts'
+import { OperatorError } from '../domain/errors.ts'
 import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
@@ -38,6 +39,7 @@ import { REDIS_SETTINGS_MS, redisSettingsWatch } from './redis-settings.ts'
 import { SENTINELS_MS, sentinelReport } from './sentinels.ts'
 import { stateReport } from './state-report.ts'
 import { inputsOf } from './topics.ts'
+import { unpricedFinding, unpricedRefusal } from './unpriced.ts'
 
 export const ROLES = ['intake', 'judge', 'publish'] as const
 export type Role = (typeof ROLES)[number]
@@ -60,6 +62,8 @@ export interface App {
  * left open, if Kafka or Redis is not reachable.
  */
 export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
+  const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
+  if (refusal !== null) throw new OperatorError(refusal)
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
@@ -67,6 +71,8 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   const { httpPort, gateway, close } = await closable((keep) =>
     assemble(settings, roles, { model: overrides.model, report, listen: (one) => void listeners.push(one) }, keep),
   )
+  const unpriced = roles.includes('judge') ? unpricedFinding(settings) : null
+  if (unpriced !== null) report('service:unpriced', { detail: unpriced.detail, advice: unpriced.todo ?? '' })
   const exposed = exposure(settings.http)
   if (exposed !== null) report('service:exposed', exposed)
   const { drain: drainMs, models } = settings

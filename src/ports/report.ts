@@ -293,6 +293,8 @@ export interface Events {
   'service:exposed': { host: string; advice: string }
   /** What does not answer is waited for, by name with what it said. */
   'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
+  /** A budget in dollars and models that have no price, which the settings take for free. */
+  'service:unpriced': { detail: string; advice: string }
   /** At a stop, calls in flight are cut off before they would time out: their answers are paid and lost. */
   'service:short-drain': { drainMs: number; callTimeoutMs: number; advice: string }
   'service:stopping': { reason: string }

@@ -101,6 +101,15 @@ describe('the settings', () => {
     expect(settings.protocols.rumor).toMatchObject({ k: 3, batchSize: 7 })
   })
 
+  test.each(['oauthbearer', 'AWS_MSK_IAM', 'gssapi'])(
+    'that ask for %s are refused with the page that says what works',
+    (name) => {
+      expect(() => loadSettings({ GAVEL_KAFKA_SASL_MECHANISM: name })).toThrow(
+        /kafka\.sasl\.mechanism: this mechanism is not supported: docs\/connections\.md/,
+      )
+    },
+  )
+
   test('of an endpoint come from its file, a key file, and a variable by its name', () => {
     const key = join(folder, 'endpoint-key')
     writeFileSync(key, 'from a file\n')

@@ -1,0 +1,31 @@
+import type { Settings } from '../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import type { Finding } from '../domain/finding.ts'
+import { modelsInUse } from './models.ts'
+
+/**
+ * A budget in dollars counts nothing of a model without a price, and never stops it. Broken where the settings refuse that, a
+ * warning where they take such models for free; null where no budget is in dollars, or every model has a price.
+ */
+export function unpricedFinding(settings: Settings): Finding | null {
+  const { budgets, models } = settings
+  const inDollars = [
+    ...(['verdict', 'tenant', 'total'] as const).filter((name) => budgets[name].usd !== null),
+    ...Object.entries(budgets.tenants).flatMap(([name, { usd }]) => (usd === null ? [] : [`tenants.${name}`])),
+  ]
+  const unpriced = modelsInUse(settings).filter((name) => entryOf(models.prices, name) === undefined)
+  if (inDollars.length === 0 || unpriced.length === 0) return null
+  const named = inDollars.map((name) => `budgets.${name}.usd`).join(', ')
+  return {
+    what: 'budgets',
+    state: budgets.unpriced === 'refuse' ? 'broken' : 'warning',
+    detail: `${named} can't limit ${unpriced.join(', ')}: no price is set, so ${unpriced.length === 1 ? 'it counts' : 'they count'} as free`,
+    todo: 'Set models.prices for each (0 where it is free), or a budget in tokens; budgets.unpriced: free takes them for free.',
+  }
+}
+
+/** The same in one line, if it keeps a command from starting; null if nothing does. */
+export function unpricedRefusal(settings: Settings): string | null {
+  const finding = unpricedFinding(settings)
+  return finding?.state === 'broken' ? `${finding.what}: ${finding.detail}. ${finding.todo}` : null
+}
