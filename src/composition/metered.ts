@@ -42,9 +42,10 @@ export function metered(
         }
         const reply = await model.complete(request)
         spent.calls++
-        const { messages, maxTokens } = request
-        const mostTokens = mostSent(messages, imageTokens) + maxTokens
-        const { charge } = chargeOf(reply, price, { messages, mostWritten: maxTokens, mostTokens })
+        const { messages, maxTokens, thinkingTokens = 0 } = request
+        const mostWritten = maxTokens + thinkingTokens
+        const mostTokens = mostSent(messages, imageTokens) + mostWritten
+        const { charge } = chargeOf(reply, price, { messages, mostWritten, mostTokens })
         spent.tokens += charge.promptTokens + charge.completionTokens
         spent.usd += charge.costUsd
         return reply

@@ -99,10 +99,11 @@ const TOKEN_BYTES = 3
 /** About what an image of a usual size counts as. */
 const IMAGE_TOKENS = 1_000
 
-function estimateOf({ text, finish }: ModelReply, { messages, mostWritten }: Given) {
+function estimateOf({ text, thoughts = '', finish }: ModelReply, { messages, mostWritten }: Given) {
   const sent = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
   // An answer that ended for length has used all that it was allowed, thoughts that nobody sees among it.
-  const wrote = finish === 'length' ? mostWritten : tokensOf(Buffer.byteLength(text ?? ''))
+  const wrote =
+    finish === 'length' ? mostWritten : tokensOf(Buffer.byteLength(text ?? '') + Buffer.byteLength(thoughts))
   return {
     promptTokens: tokensOf(sent) + imagesIn(messages) * IMAGE_TOKENS,
     cachedTokens: 0,

@@ -236,6 +236,11 @@ describe('usage that can be no number of tokens', () => {
     expect(unmetered).toBe('missing')
   })
 
+  it('is estimated with the thoughts that came beside the answer', () => {
+    const { charge } = chargeOf(reply({ unreported: true, thoughts: 'z'.repeat(300) }), PRICE, asked)
+    expect(charge.completionTokens).toBe(110)
+  })
+
   it('is estimated by all that was allowed where the answer ended for length', () => {
     const { charge } = chargeOf(reply({ unreported: true, finish: 'length', text: '' }), PRICE, asked)
     expect(charge.completionTokens).toBe(400)

@@ -26,3 +26,17 @@ it('asks no model without a price where money is limited, and says which; one th
   await unlimited.model.complete(request)
   expect([free.spent.calls, unlimited.spent.calls, unlimited.unpriced(), stopped]).toEqual([1, 1, null, 1])
 })
+
+it('counts an estimate for an answer that does not say what it used, and takes room for thoughts for no mistake', async () => {
+  const settings = { prices: { local: { prompt: 1, cached: 1, completion: 1 } }, imageTokens: 1 }
+  const spentOn = async (reply: object, thinkingTokens: number) => {
+    const said = { complete: async () => ({ ...(await model.complete()), ...reply }) }
+    const meter = metered(said, settings, 1, () => {})
+    await meter.model.complete({ ...request, thinkingTokens })
+    return meter.spent.tokens
+  }
+  // Two bytes of an answer.
+  expect(await spentOn({ unreported: true }, 0)).toBe(1)
+  expect(await spentOn({ completionTokens: 990 }, 1000)).toBe(1000)
+  expect(await spentOn({ completionTokens: 990 }, 0)).toBe(1)
+})
