@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { Kafka, ProducerBatch, ProducerConfig } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
@@ -41,4 +42,67 @@ test('what can’t pass is not sent again', async () => {
   const writer = await kafkaWriter(kafka, 'none')
   await expect(writer.send(RECORDS)).rejects.toThrow('KafkaJSNonRetriableError')
   expect(sent).toHaveLength(1)
+})
+
+/** A cluster of two brokers, of which the first goes with the first request, and the second leads everything from then on. */
+function movingCluster() {
+  const written: string[] = []
+  let moved = false
+  const broker = (nodeId: number) => ({
+    nodeId,
+    async produce({
+      topicData,
+    }: {
+      topicData: { partitions: { partition: number; messages: { value: string }[] }[] }[]
+    }) {
+      if (nodeId === 1) throw Object.assign(new Error('gone'), { name: 'KafkaJSConnectionError', retriable: true })
+      for (const { partitions } of topicData)
+        for (const { messages } of partitions) written.push(...messages.map(({ value }) => value))
+      return { topics: [] }
+    },
+  })
+  const brokers = [broker(1), broker(2)]
+  const partitions = [0, 1].map((partitionId) => ({ partitionId, leader: partitionId + 1 }))
+  const cluster = {
+    addMultipleTargetTopics: async () => {},
+    refreshMetadataIfNecessary: async () => {},
+    refreshMetadata: async () => {
+      moved = true
+    },
+    isConnected: () => true,
+    findTopicPartitionMetadata: () => partitions,
+    findLeaderForPartitions: (_: string, wanted: readonly string[]) =>
+      Object.groupBy(wanted.map(Number), (partition) => (moved ? 2 : partition + 1)),
+    findBroker: async ({ nodeId }: { nodeId: string }) => brokers[Number(nodeId) - 1],
+  }
+  return { cluster, written }
+}
+
+test.each([
+  ['kafkajs’ own tries lose what moved', 5, ['of two']],
+  ['the whole request again does not', 0, ['of two', 'of one', 'of two']],
+] as const)('where a broker dies: %s', async (_, retries, expected) => {
+  const require = createRequire(import.meta.url)
+  const sendMessages = require('kafkajs/src/producer/sendMessages') as (
+    parts: object,
+  ) => (batch: object) => Promise<void>
+  const createRetry = require('kafkajs/src/retry') as (options: object) => unknown
+  const { cluster, written } = movingCluster()
+  const idle = async () => {}
+  const send = sendMessages({
+    cluster,
+    logger: { debug() {}, error() {} },
+    partitioner: ({ message }: { message: { key: string } }) => (message.key === 'one' ? 0 : 1),
+    retrier: createRetry({ retries, initialRetryTime: 1, maxRetryTime: 1 }),
+    eosManager: {
+      ...{ acquireBrokerLock: idle, releaseBrokerLock: idle, isTransactional: () => false },
+      ...{ getSequence: () => 0, updateSequence() {}, getProducerId: () => -1, getProducerEpoch: () => 0 },
+    },
+  })
+  const batch = { acks: -1, topicMessages: [{ topic: 'verdicts', messages: RECORDS }] }
+  await send(batch).catch(async (error: Error) => {
+    expect(error.name).toBe('KafkaJSNumberOfRetriesExceeded')
+    await send(batch)
+  })
+  expect(written).toEqual(expected)
 })
