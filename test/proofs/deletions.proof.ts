@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
@@ -18,12 +18,16 @@ const PER_POST = DELETIONS / POSTS
 const POSTS_PER_SECOND = 20
 const LEAST_PER_SECOND = 2_000
 const MOST_TIMES_LATER = 2
+/** What runs at a time beside the proof, by the system's load average: with more, a ratio of times says nothing of Gavel. */
+const BUSY = cpus().length
 /** The first of them, while the service joins its group, don't count. */
 const WARM_UP = 200
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-deletions-'))
 let stack: Stack
 beforeAll(async () => {
+  const [load = 0] = loadavg()
+  if (load > BUSY) tell(`The machine is busy (load ${load.toFixed(1)}): nothing else may run beside this proof.`)
   stack = await startServers({})
 })
 afterAll(async () => {

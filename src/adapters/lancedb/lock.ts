@@ -6,9 +6,9 @@ import { isCode } from './files.ts'
 import { isGone, thisProcess } from './process-identity.ts'
 
 /** How often a holder touches its lock file, in ms. */
-const HEARTBEAT_MS = 250
+const HEARTBEAT_MS = 100
 /** A lock without a heartbeat for this long, in ms, is stale if its holder's process is known to be gone. */
-const SILENT_MS = 600
+const SILENT_MS = 300
 /** One whose holder can't be looked for from here is stale after this long, in ms: longer than any holder stands still. */
 const STALE_MS = 8_000
 /** Longest wait for other writers, in ms: an import releases the lock between its batches. */
@@ -17,7 +17,7 @@ const POLL_MS = 25
 
 /**
  * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed because its file no longer
- * changes, so that clocks and process ids of other machines and containers don't matter: within a second where the holder ran
+ * changes, so that clocks and process ids of other machines and containers don't matter: within half a second where the holder ran
  * beside this process and is gone, else after `staleMs`. Throws a `RetryLaterError` if others hold the lock for more than two
  * minutes.
  */
