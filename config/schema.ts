@@ -227,6 +227,8 @@ const allSettings = z.strictObject({
     latencyTolerance: z.number().min(1.1).nullable(),
     imageTokens: count,
     dialects: byName(dialectPart),
+    thinkingTokens: z.int().min(0).max(1_000_000),
+    keepThoughts: z.boolean(),
   }),
   memo: z.strictObject({
     enabled: z.boolean(),

@@ -1,9 +1,7 @@
 import type { Admin } from 'kafkajs'
-import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
 import { offsetFindings, topicFindings } from '../adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
-import { openAiModel } from '../adapters/openai/model.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../adapters/redis/connect.ts'
 import { libraryOf } from '../composition/library.ts'
@@ -18,6 +16,7 @@ import { sameModel } from '../domain/steps.ts'
 import { chainOf } from '../gateway/fallback.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
+import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
 import { printable } from './terminal.ts'
 
@@ -27,8 +26,8 @@ const WAIT_MS = 10_000
 export const command: Command<object, readonly Finding[]> = {
   options: [],
   json: true,
-  help: 'Asks each model one tiny question, which costs a few tokens.\n\nExample:\n  $ gavel doctor',
-  async run({ settings: read }) {
+  help: 'Asks each model of each role one tiny question, which costs some hundred tokens each.\n\nExample:\n  $ gavel doctor',
+  async run({ settings: read, signal }) {
     const settings = read()
     const findings = await Promise.all([
       protocolsFinding(settings),
@@ -36,7 +35,7 @@ export const command: Command<object, readonly Finding[]> = {
       keyFinding(settings),
       redisFindings(settings),
       kafkaFindings(settings),
-      modelFindings(settings),
+      modelsAnswer(settings, signal),
       unpricedFinding(settings) ?? [],
       paperFindings(settings),
       libraryFindings(settings),
@@ -246,6 +245,14 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   }
 }
 
+async function modelsAnswer(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
+  try {
+    return await modelFindings(settings, signal)
+  } catch (error) {
+    return [broken('model', error, 'Fix the settings and prompts first: a role is asked in its own form.')]
+  }
+}
+
 /** A paper's results can be reproduced with its own models only. */
 function paperFindings(settings: Settings): Finding[] {
   return otherModels(settings).map((line) => ({
@@ -254,52 +261,6 @@ function paperFindings(settings: Settings): Finding[] {
     detail: line,
     todo: "Set models.roles and library.embedder to the paper's, if they are still available.",
   }))
-}
-
-/** Asks each model in use one tiny question, in the answer format that the settings name. */
-async function modelFindings(settings: Settings): Promise<Finding[]> {
-  if (settings.openai.apiKey === '')
-    return [
-      {
-        what: 'model',
-        state: 'broken',
-        detail: 'is not set',
-        todo: 'Set OPENAI_API_KEY and OPENAI_BASE_URL, or start the understudy with "gavel stack".',
-      },
-    ]
-  const answer = z.object({ answer: z.enum(['Yes', 'No']) })
-  const model = openAiModel(settings.openai)
-  const names = [...new Set(Object.values(settings.models.roles).flat())]
-  return Promise.all(
-    names.map(async (name): Promise<Finding> => {
-      try {
-        const { $schema: _, ...schema } = z.toJSONSchema(answer)
-        const reply = await model.complete({
-          model: name,
-          messages: [
-            {
-              role: 'user',
-              content: `Is water wet? Answer in this form: {"answer": "Yes" or "No"}\n\nAnswer format (doctor): ${JSON.stringify(schema)}`,
-            },
-          ],
-          temperature: 0,
-          maxTokens: 32,
-          answer: { name: 'doctor', schema },
-          callId: 'doctor',
-          timeoutMs: WAIT_MS,
-          signal: new AbortController().signal,
-        })
-        const tokens = reply.promptTokens + reply.completionTokens
-        return { what: `model ${name}`, state: 'ok', detail: `answers as ${reply.model} (${tokens} tokens spent)` }
-      } catch (error) {
-        return broken(
-          `model ${name}`,
-          error,
-          'Check OPENAI_BASE_URL, OPENAI_API_KEY, models.roles, and openai.answerFormat: a server without json_schema needs json_object or text.',
-        )
-      }
-    }),
-  )
 }
 
 function broken(what: string, error: unknown, todo: string): Finding {

@@ -14,7 +14,7 @@ import type { LoadImage } from '../ports/images.ts'
 import type { LimitsOf } from '../ports/limits.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
-import { modelOf } from './models.ts'
+import { dialectsOf, modelOf } from './models.ts'
 
 export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
 
@@ -52,9 +52,16 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
 export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
   const { models, memo, limits, budgets, breaker } = settings
   const { coolDown, maxCoolDown, ...breaking } = breaker
+  const dialectOf = dialectsOf(settings)
   const { slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
     ...{ slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens, holds },
+    thinkingOf: (model) => {
+      const { thinkingTokens: tokens, effort } = dialectOf(model)
+      return { tokens, effort }
+    },
+    mostThinkingTokens: models.thinkingTokens,
+    keepThoughts: models.keepThoughts,
     endpointOf: (model) => placeOf(model, settings.endpoints).endpoint,
     ...callTimes(settings),
     minTimeoutMs: models.minTimeout,

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
-import { type EndpointsSettings, modelsOfEndpoints } from '../adapters/openai/endpoints.ts'
+import { dialectOf, type EndpointsSettings, modelsOfEndpoints } from '../adapters/openai/endpoints.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
+import type { Dialect } from '../domain/dialect.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../domain/model-name.ts'
 import type { EndpointNames } from '../domain/remedies.ts'
@@ -9,6 +10,17 @@ import type { Model } from '../ports/model.ts'
 /** The models of the settings' endpoints. `learnt` is told once of each thing that a model's refusals have shown. */
 export function modelOf(settings: Settings, learnt: (lesson: Lesson) => void = () => {}): Model {
   return modelsOfEndpoints(endpointsOf(settings), { learnt })
+}
+
+/** What a model is told to take, by its name in the settings. */
+export function dialectsOf(settings: Settings): (model: string) => Dialect {
+  const endpoints = endpointsOf(settings)
+  const known = new Map<string, Dialect>()
+  return (model) => {
+    const dialect = known.get(model) ?? dialectOf(model, endpoints)
+    known.set(model, dialect)
+    return dialect
+  }
 }
 
 /** The URL of a model's endpoint, and how its settings are called. */

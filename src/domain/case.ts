@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { filtered } from './filtered.ts'
 import { shownItem } from './library.ts'
 import { SUBJECT_KINDS } from './thread.ts'
-import { addUsage, noUsage, type Usage, usage, versions } from './verdict.ts'
+import { addUsage, noUsage, REMARKS, type Usage, usage, versions } from './verdict.ts'
 
 /**
  * A case: one protocol, one snapshot of its subject, one revision. Written when it opens, and changed only when it
@@ -86,6 +86,8 @@ export const journalEntry = z.object({
   /** Total time deferred, in ms: Retry-After, budget, limit, breaker, version hand-back. */
   heldMs: z.number(),
   memo: z.boolean(),
+  /** What could not be had as it was asked for. */
+  remarks: z.array(z.enum(REMARKS)).optional(),
   /** Set if several models answered items of a batch: the model of each item. */
   models: z.array(z.string()).optional(),
   /** Of a lookup: the items that are some subject's content. Never published. */

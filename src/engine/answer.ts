@@ -200,7 +200,7 @@ function journalEntryOf(
   settled: Settled,
   around: { calls: readonly Call[]; startedAt: number; heldMs: number },
 ): JournalEntry {
-  const { answer, failed, raw, model, models, usage, ms, memo, sent, shown } = settled
+  const { answer, failed, raw, model, models, usage, ms, memo, sent, shown, remarks } = settled
   return {
     stage: ask.stage,
     role: ask.role,
@@ -214,6 +214,7 @@ function journalEntryOf(
     ms,
     heldMs: around.heldMs,
     memo,
+    ...(remarks === undefined ? {} : { remarks: [...remarks] }),
     ...(models === undefined ? {} : { models: [...models] }),
     ...(shown === undefined ? {} : { shown: [...shown] }),
     ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),

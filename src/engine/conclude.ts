@@ -199,6 +199,7 @@ export function transcriptOf(
       ms: entry.ms,
       memo: entry.memo,
       ...(asked.ask.about === undefined ? {} : { about: [...asked.ask.about] }),
+      ...(entry.remarks === undefined ? {} : { remarks: entry.remarks }),
       ...(entry.sent === undefined ? {} : { sent: entry.sent }),
     }
   })

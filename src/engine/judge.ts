@@ -12,6 +12,7 @@ import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
 import { hasWaited } from './erase.ts'
+import { faithfully } from './faithfully.ts'
 import { callsIn } from './lost-calls.ts'
 import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
@@ -126,7 +127,7 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
     })
 }
 
-function concluder({ cases, clock, report, settings }: JudgeParts) {
+function concluder({ protocols, cases, clock, report, settings }: JudgeParts) {
   /** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
   return async function conclude(taken: TakenCase, end: Extract<ReplayState, { at: 'end' }>): Promise<boolean> {
     const { record, epoch, run, journal } = taken
@@ -134,7 +135,8 @@ function concluder({ cases, clock, report, settings }: JudgeParts) {
     const inTranscript = new Set(end.asked.map(({ key }) => key))
     // The transcript of a case that was given up lacks turns whose calls were made.
     const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
-    const ended: Ended = { record, ruling, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+    const said = protocols.get(record.protocol)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+    const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
     const won = await cases.conclude(record, epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),

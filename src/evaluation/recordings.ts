@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { FAILURE_CODES, type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { found } from '../domain/library.ts'
+import { REMARKS } from '../domain/verdict.ts'
 import type { Library, Search, SubjectRef } from '../ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../ports/model.ts'
 import { claim } from './in-use.ts'
@@ -37,6 +38,9 @@ const question = z.object({
   draw: z.string().default(''),
   /** Set if probabilities of the numbers in the answer were asked for. */
   probabilities: z.literal(true).optional(),
+  /** Tokens set aside for thoughts, and how much the model was told to think; absent where its dialect says neither. */
+  thinkingTokens: z.number().optional(),
+  effort: z.string().optional(),
 })
 type Question = z.infer<typeof question>
 
@@ -44,6 +48,8 @@ const reply = z.object({
   text: z.string().nullable(),
   finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
   probabilities: z.record(z.string(), z.array(z.tuple([z.number(), z.number()]))).optional(),
+  /** What could not be had as it was asked for. */
+  remarks: z.array(z.enum(REMARKS)).optional(),
   model: z.string(),
   promptTokens: z.number().int().nonnegative().default(0),
   cachedTokens: z.number().int().nonnegative().default(0),
@@ -241,9 +247,14 @@ function codeOf(failed: string): FailureCode {
 
 /** What tells a question from others: all that the model is sent, and which draw it is. */
 export function digestOf(asked: Question): string {
-  const { model, messages, temperature, maxTokens, answer, draw, probabilities } = asked
+  const { model, messages, temperature, maxTokens, answer, draw, probabilities, thinkingTokens, effort } = asked
   const told = messages.map(({ role, content, images = [] }) => [role, content, images])
-  const wanted = probabilities === true ? ['probabilities'] : []
+  const wanted = [
+    ...(probabilities === true ? ['probabilities'] : []),
+    ...(thinkingTokens === undefined && effort === undefined
+      ? []
+      : [`thinking ${effort ?? ''} ${thinkingTokens ?? 0}`]),
+  ]
   const canonical = JSON.stringify([
     model,
     told,
@@ -263,7 +274,7 @@ function digestOfLookup(wanted: Search, subject: SubjectRef): string {
 }
 
 function questionOf(request: ModelRequest, repeat: string): Question {
-  const { model, messages, temperature, maxTokens, answer, probabilities } = request
+  const { model, messages, temperature, maxTokens, answer, probabilities, thinkingTokens, effort } = request
   const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')
   const told = messages.map(({ role, content, images = [] }) => ({
     role,
@@ -272,7 +283,12 @@ function questionOf(request: ModelRequest, repeat: string): Question {
       images: images.map((data) => `sha256:${createHash('sha256').update(data).digest('hex')}`),
     }),
   }))
-  return { model, messages: told, temperature, maxTokens, answer, draw, ...(probabilities && { probabilities }) }
+  return {
+    ...{ model, messages: told, temperature, maxTokens, answer, draw },
+    ...(probabilities && { probabilities }),
+    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
+    ...(effort === undefined ? {} : { effort }),
+  }
 }
 
 /** A JSON value with every object's keys in order, so that it is written in one way. */

@@ -116,10 +116,12 @@ export function settledOf(
   const remembered = [...answers].flatMap(([item, entry]) => (sent.has(item) ? [] : [entry]))
   const sum = (of: (entry: MemoEntry) => number) => remembered.reduce((total, entry) => total + of(entry), 0)
   const usage = calls.map(({ paid }) => paid.usage).reduce(addUsage, noUsage())
+  const remarks = [...new Set(calls.flatMap(({ paid }) => paid.remarks ?? []))]
   const around = {
     usage: { ...usage, memoHits: usage.memoHits + remembered.length },
     ms: calls.reduce((total, { paid }) => total + paid.ms, waitedMs),
     memo: calls.length === 0,
+    ...(remarks.length === 0 ? {} : { remarks }),
     saved: {
       promptTokens: sum(({ promptTokens }) => promptTokens),
       completionTokens: sum(({ completionTokens }) => completionTokens),

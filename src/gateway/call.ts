@@ -17,8 +17,9 @@ import { callsInFlight } from './in-flight.ts'
 import type { Guards } from './model-slots.ts'
 import { type ReplyReading, readReply } from './read-answer.ts'
 import { type Reservation, type ReservationSettings, reservations } from './reservations.ts'
+import { type ThinkingSettings, withThoughtsApart } from './thinking.ts'
 
-export interface CallSettings extends ReservationSettings {
+export interface CallSettings extends ReservationSettings, ThinkingSettings {
   /** By model; a model without a price is free. */
   readonly prices: Readonly<Record<string, Price>>
   /** Most tokens that one image can count as. */
@@ -41,9 +42,22 @@ export interface Calls {
    * Makes one call, and one more for each parameter that the model refuses. Its upper bound is reserved first and replaced by the real usage afterwards. Throws `CallDeferred`
    * if it must wait, at no attempt's cost, `PermanentError` if waiting does not help, and whatever the model throws.
    */
-  call(ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards): Promise<Answered>
+  call(
+    ask: Ask,
+    pass: Pass,
+    messages: readonly ChatMessage[],
+    context: CallContext,
+    guards: Guards,
+    thinkingTokens: number,
+  ): Promise<Answered>
   /** Throws like `call` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
-  checkRoom(ask: Ask, model: string, messages: readonly ChatMessage[], context: CallContext): Promise<void>
+  checkRoom(
+    ask: Ask,
+    model: string,
+    messages: readonly ChatMessage[],
+    context: CallContext,
+    thinkingTokens: number,
+  ): Promise<void>
 }
 
 export function modelCalls(deps: {
@@ -66,17 +80,26 @@ export function modelCalls(deps: {
     name: string,
     messages: readonly ChatMessage[],
     { deadline, tenant, caseId, askId }: CallContext,
+    thinkingTokens: number,
   ): { atMost: Amount; reserving: Promise<Reservation> } {
     if (deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
-    const atMost = upperBound(ask, messages, priceOf(name), settings.imageTokens)
+    const atMost = upperBound(withRoom(ask, thinkingTokens), messages, priceOf(name), settings.imageTokens)
     return { atMost, reserving: reserve({ id, model: name, tenant, caseId, askId, atMost }) }
   }
 
   const once =
-    (ask: Ask, pass: Pass, messages: readonly ChatMessage[], context: CallContext, guards: Guards) =>
+    (
+      ask: Ask,
+      pass: Pass,
+      messages: readonly ChatMessage[],
+      context: CallContext,
+      guards: Guards,
+      thinkingTokens: number,
+    ) =>
     async (trial?: Trial): Promise<Answered> => {
       const id = randomUUID()
-      const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context)
+      const { effort } = settings.thinkingOf(pass.model)
+      const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context, thinkingTokens)
       const reserved = await reserving
       let spent = NOTHING
       // Providers also count the calls that they reject.
@@ -88,11 +111,13 @@ export function modelCalls(deps: {
         spent = atMost
         const flight = begin(id, ask, pass, context, guards)
         try {
-          const reply = await model.complete({
+          const said = await model.complete({
             model: pass.model,
             messages,
             temperature: ask.temperature,
             maxTokens: ask.maxTokens,
+            ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
+            ...(effort === null ? {} : { effort }),
             ...(ask.draw === undefined ? {} : { draw: ask.draw }),
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
             ...(ask.expected === undefined ? {} : { probabilities: true as const }),
@@ -105,7 +130,8 @@ export function modelCalls(deps: {
             signal: flight.signal,
           })
           counted = true
-          const given = { messages, mostWritten: ask.maxTokens, mostTokens: atMost.tokens }
+          const reply = withThoughtsApart(said, messages)
+          const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens: atMost.tokens }
           const { charge, unmetered } = chargeOf(reply, priceOf(pass.model), given)
           spent = spentOn(charge, atMost)
           const reading = readReply(reply, ask.answer)
@@ -136,8 +162,8 @@ export function modelCalls(deps: {
     }
 
   return {
-    async call(ask, pass, messages, context, guards) {
-      const call = once(ask, pass, messages, context, guards)
+    async call(ask, pass, messages, context, guards, thinkingTokens) {
+      const call = once(ask, pass, messages, context, guards, thinkingTokens)
       const asked = (trial?: Trial): Promise<Answered> =>
         call(trial).catch((error: unknown) => {
           if (error instanceof ParameterRefused) return error.again(asked, context.signal)
@@ -146,8 +172,8 @@ export function modelCalls(deps: {
       return asked()
     },
 
-    async checkRoom(ask, name, messages, context) {
-      const reserved = await reserveFor(randomUUID(), ask, name, messages, context).reserving
+    async checkRoom(ask, name, messages, context, thinkingTokens) {
+      const reserved = await reserveFor(randomUUID(), ask, name, messages, context, thinkingTokens).reserving
       try {
         reserved.check()
       } finally {
@@ -171,3 +197,8 @@ const FREE: ReadonlySet<CallOutcome> = new Set<CallOutcome>([
   'unavailable',
   'content-filter',
 ])
+
+/** An ask that may take as many tokens more for thoughts. */
+function withRoom(ask: Ask, thinkingTokens: number): Ask {
+  return thinkingTokens === 0 ? ask : { ...ask, maxTokens: ask.maxTokens + thinkingTokens }
+}

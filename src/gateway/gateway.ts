@@ -21,6 +21,7 @@ import { holding } from './held.ts'
 import { type ImageCache, type ImageCacheSettings, type ImageOwner, imageCache } from './image-cache.ts'
 import { askOnce, type MemoSettings } from './memo.ts'
 import { modelSlots, type SlotSettings } from './model-slots.ts'
+import { thinkingRooms } from './thinking.ts'
 
 export interface GatewaySettings extends CallSettings, SlotSettings {
   readonly roles: Roles
@@ -83,15 +84,19 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   })
   const hold = settings.holds ? holding({ breakers, clock }) : null
   const slots = modelSlots(settings, clock)
+  const rooms = thinkingRooms(settings, clock)
   const calls = modelCalls({ ...deps, breakers })
   const { onFiltered, endpointOf } = settings
   const asking = {
-    askModel: askModel({ calls, slots, breakers }),
+    askModel: askModel({ calls, slots, breakers, rooms, settings }),
     breakers,
     onFiltered,
     endpointOf,
   }
-  const once = settings.memo === null ? null : askOnce({ memo, settings: settings.memo, secret, clock, report })
+  const once =
+    settings.memo === null
+      ? null
+      : askOnce({ memo, settings: settings.memo, secret, clock, report, thinkingOf: settings.thinkingOf })
 
   /**
    * The messages as sent to the model. Images are fetched only while it may be called and there is room for the call:
@@ -107,7 +112,13 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       const retryInMs = breakers.waitMs(model)
       if (retryInMs > 0) avoided(breakers, ask, chain, context.attempt)(retryInMs)
       await context.mayAsk?.()
-      await calls.checkRoom(ask, model, messages, { ...context, tenant: subject.tenant, others: false })
+      await calls.checkRoom(
+        ask,
+        model,
+        messages,
+        { ...context, tenant: subject.tenant, others: false },
+        rooms.of(model),
+      )
     }
     const author = context.author === undefined ? `post ${subject.postId}` : `by ${context.author}`
     await mayFetch()

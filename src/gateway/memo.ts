@@ -21,6 +21,7 @@ import { type Lease, type LeaseSettings, leases } from './lease.ts'
 import type { Paid } from './paid.ts'
 import { questionKeys } from './question-key.ts'
 import { singleFlight, type Waiter } from './single-flight.ts'
+import type { ThinkingSettings } from './thinking.ts'
 
 export interface MemoSettings extends LeaseSettings {
   /** Longest wait in a worker for another asker's answer, in ms; then the ask is deferred. */
@@ -57,10 +58,11 @@ export function askOnce(deps: {
   settings: MemoSettings
   /** The key of the questions' hashes, so that a hash does not reveal what was asked. */
   secret: string
+  thinkingOf?: ThinkingSettings['thinkingOf']
   clock: Clock
   report: Report
 }): AskOnce {
-  const keysOf = questionKeys(deps.secret)
+  const keysOf = questionKeys(deps.secret, deps.thinkingOf)
   const flights = singleFlight<ThreadRef, MemoEntry>()
   const { lease, watch } = leases(deps)
 

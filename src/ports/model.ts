@@ -45,7 +45,7 @@ export interface ModelReply {
   /** What it thought, where the endpoint gives that apart from the text. */
   readonly thoughts?: string
   /** What was asked for and could not be had: a temperature, log-probabilities. */
-  readonly remarks?: readonly Remark[]
+  readonly remarks?: readonly Remark[] | undefined
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
   /** Of a `content-filter`: what the filter found, if it says so. */
   readonly filtered?: readonly Filtered[]

@@ -66,7 +66,7 @@ async function spending(
     const ids = { caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger }
     for (;;) {
       try {
-        return await calls.call(ask, { model: 'small' } as Pass, MESSAGES, { ...context, ...ids }, guards)
+        return await calls.call(ask, { model: 'small' } as Pass, MESSAGES, { ...context, ...ids }, guards, 0)
       } catch (error) {
         if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
         await new Promise((resolve) => setTimeout(resolve, 5))

@@ -90,7 +90,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
   const calling = { protocol: 'rumor', tenant: 't', caseId: 'c', askId: 'a', signal, ...tries }
   const guards = { adaptive, times: { watch: () => () => {} } } as unknown as Guards
   const outcome = await calls
-    .call(ask, { model: 'small' } as Pass, messages, { ...calling, deadline, calls: told.calls }, guards)
+    .call(ask, { model: 'small' } as Pass, messages, { ...calling, deadline, calls: told.calls }, guards, 0)
     .catch((error: unknown) => error)
   return { ...told, outcome }
 }

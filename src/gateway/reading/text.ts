@@ -1,15 +1,39 @@
 import { z } from 'zod'
 import { looseJson, opensObject, plainObject } from './loose-json.ts'
 
-const THOUGHTS = /^\s*<(think|thinking|thought|analysis|scratchpad)>/i
+const THOUGHTS = /^\s*(?:<(think|thinking|thought|analysis|scratchpad)>|\[(THINK)\]|◁(think)▷)/i
+/** Ends thoughts that some chat templates have begun already, outside the answer. */
+const LONE_END = /<\/think>|\[\/THINK\]|◁\/think▷/i
 
 /** The text without its leading thoughts; empty if they are not closed. */
 export function withoutThoughts(text: string): string {
+  return thoughtsApart(text, () => true).text
+}
+
+/**
+ * Leading thoughts in tags, and what follows them; null where there are none. A mark that ends thoughts which nobody began
+ * counts unless it is quoted, or the text begins as an answer does.
+ */
+export function thoughtsApart(
+  text: string,
+  isQuoted: (mark: string) => boolean,
+): { readonly thoughts: string | null; readonly text: string } {
   const tag = THOUGHTS.exec(text)
-  if (tag === null) return text
-  const closing = `</${tag[1]?.toLowerCase()}>`
-  const end = text.toLowerCase().indexOf(closing)
-  return end === -1 ? '' : text.slice(end + closing.length)
+  if (tag === null) {
+    const end = beginsAsAnswer(text) ? null : LONE_END.exec(text)
+    if (end === null || isQuoted(end[0])) return { thoughts: null, text }
+    return { thoughts: text.slice(0, end.index), text: text.slice(end.index + end[0].length) }
+  }
+  const [begun, named, bracketed] = tag
+  const closing = named !== undefined ? `</${named}>` : bracketed !== undefined ? '[/THINK]' : '◁/think▷'
+  const end = text.toLowerCase().indexOf(closing.toLowerCase(), begun.length)
+  if (end === -1) return { thoughts: text.slice(begun.length), text: '' }
+  return { thoughts: text.slice(begun.length, end), text: text.slice(end + closing.length) }
+}
+
+/** Whether a text begins with JSON or a code block, and not with words or thoughts. */
+export function beginsAsAnswer(text: string): boolean {
+  return /^\s*(?:[{[]|```|~~~)/.test(text)
 }
 
 /** A text that is JSON encoded as a JSON string, with or without its outer quotes, decoded; any other text unchanged. */

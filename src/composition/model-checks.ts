@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import type { Settings } from '../../config/schema.ts'
+import type { Lesson } from '../adapters/openai/learning.ts'
+import { listedModels } from '../adapters/openai/listed-models.ts'
+import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { ParameterRefused, PermanentError, type Trial } from '../domain/errors.ts'
+import { DEFAULT_ENDPOINT, placeOf } from '../domain/model-name.ts'
+import { jsonSchema, withFormat } from '../gateway/format.ts'
+import { readReply } from '../gateway/read-answer.ts'
+import { wasCutInThought, withThoughtsApart } from '../gateway/thinking.ts'
+import type { Model, ModelReply } from '../ports/model.ts'
+import { dialectsOf, modelOf } from './models.ts'
+import { roleQuestions } from './role-questions.ts'
+
+/** What a model said to a role's tiny question. */
+export interface RoleCheck {
+  readonly role: string
+  readonly temperature: number
+  readonly wantsLogprobs: boolean
+  readonly withImage: boolean
+  readonly ms: number
+  readonly reply: ModelReply | null
+  /** Why the answer can't be used; null where it can. */
+  readonly why: string | null
+  readonly error: Error | null
+  /** It needed this many tokens for its thoughts, which its dialect does not set aside. */
+  readonly room: number | null
+}
+
+/** All that was found out about a model. */
+export interface ModelCheck {
+  readonly model: string
+  readonly roles: readonly RoleCheck[]
+  readonly lessons: readonly Lesson[]
+  readonly priced: boolean
+  /** The date on which its endpoint switches it off, where its list of models says so. */
+  readonly shutdown: string | null
+}
+
+/** Asks each model of each role one tiny question in the role's own form, and reads the answer like any other. */
+export async function checkModels(settings: Settings, signal: AbortSignal): Promise<ModelCheck[]> {
+  const lessons: Lesson[] = []
+  const model = modelOf(settings, (lesson) => lessons.push(lesson))
+  const questions = roleQuestions(settings)
+  const names = [...new Set(questions.flatMap(({ models }) => models))]
+  const shutdowns = await shutdownsOf(settings, names, signal)
+  return Promise.all(
+    names.map(async (name): Promise<ModelCheck> => {
+      const roles: RoleCheck[] = []
+      const own = questions.filter(({ models }) => models.includes(name))
+      // One after the other, so that what a model takes is found out once.
+      for (const { role, ask } of own) roles.push(await checkRole(settings, model, name, { role, ask, signal }))
+      return {
+        ...{ model: name, roles, lessons: lessons.filter((lesson) => lesson.model === name) },
+        priced: entryOf(settings.models.prices, name) !== undefined,
+        shutdown: shutdowns.get(name) ?? null,
+      }
+    }),
+  )
+}
+
+async function checkRole(
+  settings: Settings,
+  model: Model,
+  name: string,
+  { role, ask, signal }: { role: string; ask: Ask; signal: AbortSignal },
+): Promise<RoleCheck> {
+  const messages = withFormat(ask)
+  const { thinkingTokens, effort } = dialectsOf(settings)(name)
+  const asked =
+    (room: number) =>
+    (trial?: Trial): Promise<ModelReply> =>
+      model
+        .complete({
+          ...{ model: name, messages, temperature: ask.temperature, maxTokens: ask.maxTokens },
+          ...(room === 0 ? {} : { thinkingTokens: room }),
+          ...(effort === null ? {} : { effort }),
+          answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
+          ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+          ...(trial === undefined ? {} : { trial }),
+          ...{ callId: `doctor-${randomUUID()}`, timeoutMs: settings.models.callTimeout, signal },
+        })
+        .catch((error: unknown) => {
+          if (error instanceof ParameterRefused) return error.again(asked(room), signal)
+          throw error
+        })
+  const start = performance.now()
+  const about = {
+    ...{ role, temperature: ask.temperature, wantsLogprobs: ask.expected !== undefined },
+    withImage: messages.some(({ images = [] }) => images.length > 0),
+  }
+  try {
+    let room = Math.min(thinkingTokens, settings.models.thinkingTokens)
+    let reply = withThoughtsApart(await asked(room)(), messages)
+    const { readable } = readReply(reply, ask.answer)
+    const cut = wasCutInThought(reply, { readable, most: ask.maxTokens + room })
+    if (cut !== 'no' && room < settings.models.thinkingTokens) {
+      room = settings.models.thinkingTokens
+      reply = withThoughtsApart(await asked(room)(), messages)
+    }
+    const reading = readReply(reply, ask.answer)
+    return {
+      ...{ ...about, reply, ms: performance.now() - start, error: null },
+      ...{ why: reading.readable ? null : reading.why, room: room > thinkingTokens ? room : null },
+    }
+  } catch (error) {
+    const thrown = error instanceof Error ? error : new Error('failed')
+    return { ...about, reply: null, why: thrown.message, error: thrown, ms: performance.now() - start, room: null }
+  }
+}
+
+/** By model the date on which it is switched off, as far as endpoints list that. */
+async function shutdownsOf(
+  settings: Settings,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const places = names.map((name) => ({ name, ...placeOf(name, settings.endpoints) }))
+  const endpoints = [...new Set(places.map(({ endpoint }) => endpoint))]
+  const found = await Promise.all(
+    endpoints.map(async (endpoint) => {
+      const at = endpoint === DEFAULT_ENDPOINT ? settings.openai : entryOf(settings.endpoints, endpoint)
+      const listed = at === undefined ? [] : await listedModels(at, signal).catch(() => [])
+      return places.flatMap(({ name, endpoint: own, model }) => {
+        const date = own === endpoint ? listed.find(({ id }) => id === model)?.shutdown : undefined
+        return date == null ? [] : [[name, date] as const]
+      })
+    }),
+  )
+  return new Map(found.flat())
+}
+
+/** Whether an error says that somebody has to mend the account, the key or the settings. */
+export function toMend(error: Error | null): PermanentError['mend'] {
+  return error instanceof PermanentError ? error.mend : undefined
+}

@@ -1,0 +1,64 @@
+import { afterEach, expect, test } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import type { Settings } from '../../config/schema.ts'
+import { modelFindings } from '../../src/commands/doctor-models.ts'
+import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+
+let running: Understudy | undefined
+afterEach(() => running?.close())
+
+const signal = new AbortController().signal
+
+async function found(model: string, options: UnderstudyOptions, change: (settings: Settings) => Settings = (it) => it) {
+  running = await startUnderstudy(options)
+  const settings = loadSettings({ ...running.settings })
+  const roles = { default: [model] }
+  const findings = await modelFindings(change({ ...settings, models: { ...settings.models, roles } }), signal)
+  return findings.map(({ state, detail, todo = '' }) => `${state}: ${detail} → ${todo}`)
+}
+
+test('every role of a model is asked in its own form, and its answer read', async () => {
+  const lines = await found('small', { dialect: 'openai-before' })
+  expect(lines[0]).toMatch(/^ok: answers as understudy, in the form of .*rumor\.scorer.*safety\.arbiter/)
+  expect(lines.join('\n')).toMatch(/ok: took an image, as safety\.describer/)
+  expect(lines.join('\n')).toMatch(/warning: has no price.*models\.prices/)
+})
+
+test('what a model refuses is learnt, and named with its setting', async () => {
+  const lines = (await found('nameless', { dialect: 'openai-since' })).join('\n')
+  expect(lines).toMatch(/ok: learnt .*max_completion_tokens; no temperature is sent.*models\.dialects\."nameless"/)
+  expect(lines).toMatch(/warning: takes no temperature as it is set \(0, 0\.2\)/)
+  expect(lines).not.toContain('broken')
+})
+
+test('a model that is told to think nothing loses no temperature', async () => {
+  expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(/temperature|learnt/)
+})
+
+test('a model that is switched off is named with the day', async () => {
+  expect((await found('gpt-4o-mini', { dialect: 'openai-before' })).join('\n')).toMatch(
+    /warning: is switched off by its endpoint on 2027-01-14/,
+  )
+})
+
+test('a model that takes no images is named for the role that needs one', async () => {
+  expect((await found('small', { dialect: 'vllm' })).join('\n')).toMatch(/broken: .*asked as safety\.describer.*images/)
+})
+
+test('log-probabilities that cannot be had are named where the settings want them', async () => {
+  const weighted = (settings: Settings): Settings => ({
+    ...settings,
+    protocols: {
+      ...settings.protocols,
+      counterspeech: { ...settings.protocols.counterspeech, score: 'weighted' } as never,
+    },
+  })
+  expect((await found('nameless', { dialect: 'openai-since' }, weighted)).join('\n')).toMatch(
+    /warning: gives no log-probabilities/,
+  )
+})
+
+test('models of an endpoint without a key are named, and nobody is asked', async () => {
+  const findings = await modelFindings(loadSettings({}), signal)
+  expect(findings).toMatchObject([{ state: 'broken', detail: expect.stringContaining('no key') }])
+})
