@@ -9,6 +9,7 @@ import type { RowPlan } from '../evaluation/rows.ts'
 import type { Model } from '../ports/model.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { stopsAtMissing } from './first-missing.ts'
+import { type JudgedCase, learningRows } from './learning-row.ts'
 import { metered } from './metered.ts'
 import { judgeRow } from './row-judging.ts'
 
@@ -16,6 +17,8 @@ import { judgeRow } from './row-judging.ts'
 export interface EvaluationPlan {
   readonly kind: ProtocolKind
   readonly labels: readonly string[]
+  /** Where it looks up what it has learnt; empty for a protocol that does not learn. */
+  readonly shelf: string
   /** The data sets, and the rows that are judged on each. */
   readonly parts: readonly { readonly data: DataSet; readonly rows: readonly RowPlan[] }[]
   /** What the paper prints for a row on a data set. */
@@ -70,26 +73,19 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const said = new Set<string>()
   let done = 0
 
+  const learning = learningRows(settings, { kind, shelf: plan.shelf, model: recording.model(meter?.model ?? null) })
+
   async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
-    const answers = recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`)
-    const asked = new Map<string, Set<string>>()
-    const noting: Model = {
-      async complete(request) {
-        const by = asked.get(request.model) ?? new Set()
-        asked.set(request.model, by)
-        const reply = await answers.complete(request)
-        by.add(reply.model)
-        return reply
-      },
-    }
+    const noting = noted(recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`))
     const judging = {
       ...{
         kind: counting ? stopsAtMissing(kind) : kind,
         row,
-        model: noting,
+        model: noting.model,
         draws,
         data: set,
         keepNearDuplicates: plan.keepNearDuplicates,
+        ...(row.learns === true ? { library: learning.of(row).library } : {}),
       },
       shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
     }
@@ -116,8 +112,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
         `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to go on.`,
       )
     return {
-      ...{ ...judged, asked },
-      unpriced: [...asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
+      ...{ ...judged, asked: noting.asked, tookMs: noting.tookMs() },
+      unpriced: [...noting.asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
     }
   }
 
@@ -134,7 +130,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const models = new Set<string>()
     const answered = new Map<string, Set<string>>()
     const unpriced = new Set<string>()
-    let comments = 0
+    let [comments, tookMs]: [number, number | null] = [0, 0]
     for (let repeat = 1; repeat <= (row.repeats ?? 1); repeat++) {
       const judged = await once(row, set, draws, repeat)
       outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
@@ -143,13 +139,15 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       for (const [asked, by] of judged.asked) answered.set(asked, new Set([...by, ...(answered.get(asked) ?? [])]))
       for (const named of judged.unpriced) unpriced.add(named)
       comments += judged.comments
+      tookMs = tookMs === null || judged.tookMs === null ? null : tookMs + judged.tookMs
+      await learnFrom(row, set, judged.cases)
     }
     for (const why of refused) if (!said.has(why)) io.say(why)
     for (const why of refused) said.add(why)
     return cellOf(
       {
         ...input,
-        outcomes,
+        ...{ outcomes, tookMs },
         models: [...models].sort(),
         answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
         unpriced: [...unpriced].sort(),
@@ -161,9 +159,39 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     )
   }
 
+  /** What was judged is learnt from before the next batch; after the last nobody would be shown it. */
+  async function learnFrom(row: RowPlan, { name }: DataSet, cases: readonly JudgedCase[]): Promise<void> {
+    const later = parts.slice(parts.findIndex(({ data }) => data.name === name) + 1)
+    if (row.learns !== true || !later.some(({ rows }) => rows.some((one) => one.name === row.name))) return
+    const failed = await learning.of(row).learn(cases, { signal, progress: () => {} })
+    if (failed > 0) io.say(`${row.name}: the curator made nothing of ${failed} of ${cases.length} cases of ${name}.`)
+    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
+  }
+
   const cells: Cell[] = []
-  for (const { data, rows } of parts) for (const row of rows) cells.push(await judgedCell(row, data, cells))
+  try {
+    for (const { data, rows } of parts) for (const row of rows) cells.push(await judgedCell(row, data, cells))
+  } finally {
+    await learning.close()
+  }
   return cells
+}
+
+/** A model, by which names each that was asked answered, and how long its calls took when they were made. */
+function noted(model: Model) {
+  const asked = new Map<string, Set<string>>()
+  let tookMs: number | null = 0
+  const noting: Model = {
+    async complete(request) {
+      const by = asked.get(request.model) ?? new Set()
+      asked.set(request.model, by)
+      const reply = await model.complete(request)
+      tookMs = tookMs === null || reply.tookMs === undefined ? null : tookMs + reply.tookMs
+      by.add(reply.model)
+      return reply
+    },
+  }
+  return { model: noting, asked, tookMs: () => tookMs }
 }
 
 function stanceCell(

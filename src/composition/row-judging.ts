@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { onePrompt } from '../baselines/one-prompt.ts'
+import { argumentOf } from '../curator/case.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { transcript } from '../domain/verdict.ts'
@@ -9,9 +10,11 @@ import type { GoldItem } from '../evaluation/gold-item.ts'
 import { type Outcome, outcomeOf, unjudged } from '../evaluation/outcomes.ts'
 import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { RowPlan } from '../evaluation/rows.ts'
+import type { Library } from '../ports/library.ts'
 import type { Model } from '../ports/model.ts'
 import type { Judged, ProtocolKind } from '../protocols/kind.ts'
 import { type FileJudging, judgeFileSubjects } from './file-judging.ts'
+import type { JudgedCase } from './learning-row.ts'
 
 /** Items of a labelled file that are to be judged. */
 export interface ItemsToJudge {
@@ -29,6 +32,8 @@ export interface JudgedRow {
   readonly refused: readonly string[]
   /** Comments of these items in the file. */
   readonly comments: number
+  /** Of a row that learns: what was argued of each item that has a label. */
+  readonly cases: readonly JudgedCase[]
   /** The models that answered, as their endpoints name them. */
   readonly models: readonly string[]
 }
@@ -51,6 +56,8 @@ export interface RowJudging {
   readonly data: ItemsToJudge
   /** Whether cases may be shown near-duplicates of their own text. */
   readonly keepNearDuplicates: boolean
+  /** In place of the settings' library. */
+  readonly library?: Library
   /** Keeps what cases are shown of the library. */
   readonly shown: NonNullable<FileJudging['shown']>
 }
@@ -71,6 +78,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
   const outcomes = new Map<string, Outcome>()
   const refused: string[] = []
   const models = new Set<string>()
+  const cases: JudgedCase[] = []
   let comments = 0
   async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
     const wanted: FileMessage[] = []
@@ -92,6 +100,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
     },
     kinds: [kindOf(kind, row, judging.draws)],
     finalAge: row.finalAge ?? Number.POSITIVE_INFINITY,
+    ...(judging.library === undefined ? {} : { library: judging.library }),
   }
   await judgeFileSubjects(settingsOf(settings, kind, row), file, {
     signal: io.signal,
@@ -101,6 +110,9 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
       const argument = transcript.parse(JSON.parse(json.transcript))
       outcomes.set(item.id, outcomeOf(item, verdict, argument, saidBeside(kind, row, verdict)))
       for (const named of Object.entries(verdict.models)) if (named[0] !== 'library') models.add(named[1])
+      const argued = row.learns === true && item.label !== null ? argumentOf(argument) : null
+      if (argued !== null && item.label !== null)
+        cases.push({ id: item.id, argument: argued, verdict: verdict.label, truth: item.label })
       io.judged()
     },
     refused: (why) => refused.push(why),
@@ -112,6 +124,8 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
     outcomes: data.items.map((item) => outcomes.get(item.id) ?? unjudged(item)),
     refused,
     comments,
+    // In the items' order: verdicts come as they are decided.
+    cases: data.items.flatMap(({ id }) => cases.find((one) => one.id === id) ?? []),
     models: [...models].sort(),
   }
 }

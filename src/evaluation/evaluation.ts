@@ -64,6 +64,8 @@ export interface Cell {
   readonly repeats: RepeatScores | null
   /** Fleiss' kappa of the voters of each verdict; null where nobody votes. */
   readonly kappaOfVotes: number | null
+  /** How long its calls took, one after the other, in ms; null where an answer's time is not known. */
+  readonly tookMs: number | null
   /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices. */
   readonly perItem: { readonly calls: number; readonly tokens: number; readonly costUsd: number }
   /** What the paper prints, where the row is a paper's. */
@@ -103,6 +105,7 @@ export interface CellInput {
   readonly draws: number | null
   readonly paper?: Cell['paper']
   readonly outcomes: readonly Outcome[]
+  readonly tookMs?: number | null
   readonly models: readonly string[]
   readonly answered?: Cell['answered']
   readonly unpriced?: readonly string[]
@@ -112,7 +115,7 @@ export interface CellInput {
 
 /** Scores a cell; one whose calls were not answered has no figures. Labels are the protocol's; none where it gives scores instead. */
 export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
-  const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {} } = input
+  const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {}, tookMs = null } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
   if (isUnanswered(outcomes))
     return {
@@ -122,7 +125,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
   const mean = (of: (usage: Outcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
-    ...{ row: row.name, data: data.name, why: null, draws, paper, models, answered, unpriced, outcomes },
+    ...{ row: row.name, data: data.name, why: null, draws, paper, models, answered, unpriced, outcomes, tookMs },
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
@@ -140,7 +143,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
 export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
   return {
     ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
-    ...{ paper, models: [], answered: [], unpriced: [], outcomes: [] },
+    ...{ paper, models: [], answered: [], unpriced: [], outcomes: [], tookMs: null },
     counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
     perItem: { calls: 0, tokens: 0, costUsd: 0 },
   }
@@ -176,6 +179,8 @@ function countsOf({
 export function measured(cell: Cell, measure: Measure, table: readonly Cell[] = []): Estimate | null {
   const { labels, aspects, repeats, kappaOfVotes: ofVotes } = cell
   const [name, of = ''] = measure.split(':') as [string, string | undefined]
+  if (measure === 'seconds') return plain(cell.tookMs === null ? null : cell.tookMs / 1000)
+  if (measure === 'timeIncrease') return plain(timeIncrease(cell, table))
   if (measure === 'accuracySd') return plain(repeats?.accuracySd ?? null)
   if (measure === 'kappa:repeats') return plain(repeats?.kappa ?? null)
   if (measure === 'kappa:perspectives') return plain(ofVotes)
@@ -217,6 +222,13 @@ function ofAspect(aspect: AspectScores, measure: AspectMeasure, best: () => numb
       return above === null ? null : plain(trials === null ? null : trials.mean - above)
     }
   }
+}
+
+/** How much more time a cell's calls took than those of the first row that was judged on the same data, as a share of it. */
+function timeIncrease({ row, data, tookMs }: Cell, table: readonly Cell[]): number | null {
+  const first = table.find((cell) => cell.data === data && cell.why === null)
+  if (first === undefined || first.row === row || first.tookMs === null || tookMs === null) return null
+  return first.tookMs === 0 ? null : tookMs / first.tookMs - 1
 }
 
 /** The highest mean over trials of the rows above a cell on the same data; null where none has one. */

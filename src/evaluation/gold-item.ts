@@ -6,6 +6,8 @@ export interface GoldItem {
   readonly line: number
   /** The subject's id, as its verdict has it. */
   readonly id: string
+  /** What is judged, in words. */
+  readonly text?: string
   /** Equal for items with the same words; left out where a data set says nothing twice. */
   readonly textKey?: string
   /** Null where the item is left out, and `why` says for which reason; or where it is rated, and has no label. */

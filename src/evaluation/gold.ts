@@ -126,7 +126,7 @@ async function* threadGold(
   for await (const thread of labelledThreads(file, format, bad, reading)) {
     const { line, id, claim, veracity, event, lang, split, stances } = thread
     const item = {
-      ...{ line, id, unit: event ?? id },
+      ...{ line, id, unit: event ?? id, text: claim },
       slices: {
         length: lengthOf(claim),
         ...(event === undefined ? {} : { event }),
@@ -153,7 +153,7 @@ async function* textGold(
     const said = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
     const label = read(given, unlabelled, options)
     const gold = {
-      ...{ line, id, label, unit: id, textKey: textKeyOf(text) },
+      ...{ line, id, label, unit: id, text, textKey: textKeyOf(text) },
       ...{ slices: { length: lengthOf(text), ...slices } },
       ...(said.length === 0 ? {} : { annotations: said }),
     }

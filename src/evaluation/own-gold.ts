@@ -123,7 +123,7 @@ function itemOf({
   const item = {
     // Replies to one statement belong together.
     ...{ id, unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id },
-    ...(text == null ? {} : { textKey: textKeyOf(hateSpeech == null ? text : `${hateSpeech} ${text}`) }),
+    ...(text == null ? {} : inWords(hateSpeech == null ? text : `${hateSpeech} → ${text}`)),
     slices: { length: lengthOf(text ?? ''), ...slices, ...(lang == null ? {} : { language: lang }) },
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),
@@ -134,6 +134,10 @@ function itemOf({
   if (ratings != null && Object.keys(ratings).length > 0) return { ...item, label: null }
   if (ratings != null) return { ...item, label: null, why: 'no rating on its scale' }
   return { ...item, label: null, why: labels == null || labels.length === 0 ? 'no label' : 'annotators are tied' }
+}
+
+function inWords(text: string): Pick<GoldItem, 'text' | 'textKey'> {
+  return { text, textKey: textKeyOf(text) }
 }
 
 function labelFault(

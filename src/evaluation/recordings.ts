@@ -139,13 +139,13 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
   )
   const known = new Map<string, ModelReply>()
   const ended = new Set<string>()
-  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call }, place) => {
+  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call, ms }, place) => {
     const own = digestOf(asked)
     if (digest !== undefined && digest !== own)
       throw new OperatorError(
         `${place}: the digest is not that of the question, which is ${own}. Leave it out, or mend it.`,
       )
-    known.set(own, said)
+    known.set(own, ms === undefined ? said : { ...said, tookMs: ms })
     if (call !== undefined) ended.add(call)
   })
   const begun = new Map<string, LostCall>()
@@ -173,9 +173,11 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
     const start = performance.now()
     try {
       const given = await inner.complete(request)
-      await answers.append({ digest, question: asked, reply: given, call, ms: Math.round(performance.now() - start) })
-      known.set(digest, given)
-      return given
+      const tookMs = Math.round(performance.now() - start)
+      await answers.append({ digest, question: asked, reply: given, call, ms: tookMs })
+      const timed = { ...given, tookMs }
+      known.set(digest, timed)
+      return timed
     } catch (error) {
       const failed = error instanceof PermanentError || error instanceof RetryLaterError ? error.code : 'error'
       await calls.append({ call, digest, at: new Date().toISOString(), failed })

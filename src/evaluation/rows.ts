@@ -5,6 +5,11 @@ export interface RowPlan {
   readonly how: Judging
   /** The models of this row by role, over those of the settings. */
   readonly models?: Readonly<Record<string, string>>
+  /**
+   * Its shelf is its own: empty before the first of its data sets, which are batches of one, and then filled with what the curator
+   * makes of each case that it has judged.
+   */
+  readonly learns?: true
   /** How often the whole row is judged, each time with draws of its own; the row's figures are over all of them. 1 by default. */
   readonly repeats?: number
   /** Comments that came longer after their post than this are left out, in ms; left out, threads are judged whole. */

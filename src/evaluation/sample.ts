@@ -11,6 +11,8 @@ export interface SampleOptions {
   readonly balanced?: boolean
   /** The data set's own split of this name. Where it has none, `dev` or `test`, drawn by unit. */
   readonly split?: string
+  /** Of the sample, this part of so many: each has as much of every label as the others. */
+  readonly batch?: { readonly nth: number; readonly of: number }
   /** The share of all items that a drawn `dev` split has at most; 0.2 if it is left out. */
   readonly devShare?: number
 }
@@ -31,10 +33,21 @@ export function sampleOf(items: readonly GoldItem[], sampled: Sampled, options: 
   const { seed, size, balanced = false } = options
   const usable = splitOf(items, sampled, options).filter(({ why }) => why === undefined)
   const ranked = byRank(usable, ({ id }) => id, seed)
-  if (balanced) return balancedOf(ranked, sampled, size)
+  if (balanced) return batchOf(balancedOf(ranked, sampled, size), options.batch)
   if (size !== undefined && size > ranked.length)
     throw new OperatorError(`${sampled.name} has ${counted(ranked.length)}; ${size} were asked for.`)
-  return ranked.slice(0, size)
+  return batchOf(ranked.slice(0, size), options.batch)
+}
+
+/** Every label's items are dealt out in turn. */
+function batchOf(items: GoldItem[], batch: SampleOptions['batch']): GoldItem[] {
+  if (batch === undefined) return items
+  const dealt = new Map<string | null, number>()
+  return items.filter(({ label }) => {
+    const nth = dealt.get(label) ?? 0
+    dealt.set(label, nth + 1)
+    return nth % batch.of === batch.nth - 1
+  })
 }
 
 function balancedOf(ranked: readonly GoldItem[], { name, labels }: Sampled, size: number | undefined): GoldItem[] {

@@ -53,6 +53,8 @@ export interface ModelReply {
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
+  /** How long the call took when it was made, in ms; a recording says it. */
+  readonly tookMs?: number
   /** All of the prompt's tokens, and those of them that were read from a cache or written to one. */
   readonly promptTokens: number
   readonly cachedTokens: number

@@ -140,7 +140,11 @@ describe('a file', () => {
   it.each<[string, string | Buffer, RegExp, Reading?]>([
     ['is empty', '', /OperatorError: \/\d+ is empty\.$/],
     ['holds nothing but blanks', ' \n\t\n', /is empty\.$/],
-    ['lacks a column', 'tweet,class\nx,1\n', /has no column "text" and "label", but: tweet, class\. Name them\.$/],
+    [
+      'lacks a column',
+      'tweet,class\nx,1\n',
+      /has no column "text" and "label", but: tweet, class\. Name them\. If the first row names no columns, put one above it that does\.$/,
+    ],
     [
       'has a column twice',
       'text,label,label\nx,a,b\n',

@@ -34,7 +34,7 @@ async function gold(file: string, format: Format, protocol: keyof typeof PROTOCO
   const items = await goldOf(file, format, PROTOCOLS[protocol], ({ line, why }) => bad.push(`${line} ${why}`), options)
   return { items: items.map(withoutKey), bad }
 }
-function withoutKey({ textKey: _, ...item }: GoldItem): GoldItem {
+function withoutKey({ textKey: _, text: __, ...item }: GoldItem): GoldItem {
   return item
 }
 const countsOf = (items: readonly GoldItem[]) =>

@@ -81,7 +81,7 @@ export async function evaluated(
           recording,
           model,
         },
-        ...{ paper: () => ({}), maxCost: Number.POSITIVE_INFINITY, seed: '1' },
+        ...{ paper: () => ({}), shelf: '', maxCost: Number.POSITIVE_INFINITY, seed: '1' },
         keepNearDuplicates: over.keepNearDuplicates ?? false,
       },
       { signal: new AbortController().signal, progress: () => {}, say: () => {} },

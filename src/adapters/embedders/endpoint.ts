@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import { z } from 'zod'
+import { cut } from '../../domain/cut.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Embedder } from '../../ports/library.ts'
 import { endpoint } from '../openai/endpoint.ts'
@@ -11,8 +12,10 @@ export interface EndpointEmbedderOptions {
   readonly model: string
 }
 
-/** Texts in one request. */
+/** Texts in one request, as long as the endpoint refuses none for it. */
 const BATCH = 256
+/** How much of a text is tried, in characters, where all that is read of it is refused: models differ in what they take. */
+const SHORTER = [2_000, 1_000, 400]
 /** Longest wait for one answer, in ms. */
 const TIMEOUT_MS = 60_000
 /** Longest response, in bytes: a full batch of long vectors, as JSON. */
@@ -30,6 +33,45 @@ const answer = z.object({
 export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOptions): Embedder {
   const post = endpoint({ baseUrl, apiKey, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
   let dimension: number | null = null
+  /** Most texts in one request, learnt from refusals. */
+  let most = BATCH
+
+  type Embedded = Awaited<ReturnType<typeof embedBatch>>
+
+  /**
+   * Where the endpoint refuses a batch, its halves are asked: it holds too many texts, which is learnt if both are taken, or one that
+   * is too long, of which less is read.
+   */
+  async function embedFitting(texts: readonly string[], signal: AbortSignal): Promise<Embedded> {
+    return embedBatch(texts, signal).catch((error: unknown) => divided(texts, signal, error))
+  }
+
+  async function divided(texts: readonly string[], signal: AbortSignal, refusal: unknown): Promise<Embedded> {
+    if (!(refusal instanceof PermanentError) || refusal.mend !== undefined) throw refusal
+    if (texts.length === 1) return shortened(texts[0] ?? '', signal, refusal)
+    const half = Math.ceil(texts.length / 2)
+    const halves = [texts.slice(0, half), texts.slice(half)]
+    const asked = await Promise.allSettled(halves.map((part) => embedBatch(part, signal)))
+    if (asked.every(({ status }) => status === 'fulfilled')) most = Math.min(most, half)
+    const parts: Embedded[] = []
+    for (const [at, part] of asked.entries())
+      parts.push(part.status === 'fulfilled' ? part.value : await divided(halves[at] ?? [], signal, part.reason))
+    return {
+      vectors: parts.flatMap(({ vectors }) => vectors),
+      tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+    }
+  }
+
+  async function shortened(text: string, signal: AbortSignal, refusal: PermanentError): Promise<Embedded> {
+    for (const length of SHORTER.filter((one) => one < readPart(text).length)) {
+      try {
+        return await embedBatch([cut(text, length).text], signal)
+      } catch (error) {
+        if (!(error instanceof PermanentError) || error.mend !== undefined) throw error
+      }
+    }
+    throw refusal
+  }
 
   async function embedBatch(texts: readonly string[], signal: AbortSignal) {
     const body: OpenAI.EmbeddingCreateParams = { model, input: texts.map(readPart), encoding_format: 'float' }
@@ -54,10 +96,12 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
     async embed(texts, signal) {
       const vectors: Float32Array[] = []
       let tokens = 0
-      for (let at = 0; at < texts.length; at += BATCH) {
-        const batch = await embedBatch(texts.slice(at, at + BATCH), signal)
+      for (let at = 0; at < texts.length; ) {
+        const part = texts.slice(at, at + most)
+        const batch = await embedFitting(part, signal)
         vectors.push(...batch.vectors)
         tokens += batch.tokens
+        at += part.length
       }
       dimension ??= vectors[0]?.length ?? null
       return { vectors, tokens }

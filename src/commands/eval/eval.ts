@@ -7,6 +7,7 @@ import { FORMATS } from '../../evaluation/formats.ts'
 import { makeFolder } from '../../evaluation/make-folder.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
+import type { Texts } from '../../evaluation/report/items.ts'
 import type { Command, Invocation } from '../command.ts'
 import { readingOf } from '../options.ts'
 import { printable } from '../terminal.ts'
@@ -64,7 +65,10 @@ export const command: Command<EvalOptions, Evaluated> = {
     const evaluation = await judgeTable(settings, table, sets, invocation)
     if (evaluation === null) return { evaluation, compared: [] }
     const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
-    if (folder !== undefined) terminal.say(await writeReports(folder, evaluation, compared))
+    if (folder !== undefined) {
+      const texts = options.texts === true ? textsOf(sets) : null
+      terminal.say(await writeReports(folder, evaluation, compared, texts))
+    }
     return { evaluation, compared }
   },
   print({ evaluation, compared }, { options, json, terminal }) {
@@ -126,6 +130,11 @@ function ownTableOf(
   return ownTable(protocol, protocolOf(settings, kind), given, { beside: rows, only })
 }
 
+/** The judged texts, by data set and id. */
+function textsOf(sets: readonly DataSet[]): Texts {
+  return new Map(sets.map(({ name, items }) => [name, new Map(items.map(({ id, text = '' }) => [id, text]))]))
+}
+
 async function dataSetsOf(
   settings: Settings,
   { kind, parts }: PlannedTable,
@@ -158,7 +167,7 @@ export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): st
   return names
 }
 
-function wantedOf({ given, sample }: Planned, options: EvalOptions) {
+function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
   const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
   const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
   return {
@@ -166,5 +175,6 @@ function wantedOf({ given, sample }: Planned, options: EvalOptions) {
     ...readingOf(options),
     ...(size === undefined ? {} : { size }),
     ...(split === undefined ? {} : { split }),
+    ...(batch === undefined ? {} : { batch }),
   }
 }

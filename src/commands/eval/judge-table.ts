@@ -29,14 +29,25 @@ export async function judgeTable(
   { options, terminal, signal }: Invocation<EvalOptions>,
 ): Promise<Evaluation | null> {
   const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
-  const { labels } = protocolOf(settings, table.kind)
+  const { labels, learns = '' } = protocolOf(settings, table.kind)
   const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
   const line = progressLine(terminal)
   const judge = async (recording: Recording, model: Model | null, reachable: Settings, countMissing = false) =>
     evaluate(
       reachable,
       {
-        ...{ kind: table.kind, labels, parts, paper: table.paper, recording, model, maxCost, seed, keepNearDuplicates },
+        ...{
+          kind: table.kind,
+          labels,
+          shelf: learns,
+          parts,
+          paper: table.paper,
+          recording,
+          model,
+          maxCost,
+          seed,
+          keepNearDuplicates,
+        },
         countMissing,
       },
       { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },

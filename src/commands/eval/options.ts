@@ -41,6 +41,7 @@ export interface EvalOptions extends OwnReading {
   readonly against?: string
   readonly margin: number
   readonly keepNearDuplicates?: boolean
+  readonly texts?: boolean
 }
 
 /** One name in the place of another: the model of a paper's, the label of a file's. */
@@ -95,6 +96,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
     .default('hate'),
   new Option('--out <folder>', 'keep every answer there, and the reports; run again, it goes on'),
   new Option('--report <folder>', 'write the reports there (default: the folder of --out)'),
+  new Option('--texts', 'show the judged texts in the reports: beside disagreements, and in the page of all items'),
   new Option('--replay <folder>', 'evaluate the answers kept there, without a model'),
   new Option(
     '--what-if <settings>',

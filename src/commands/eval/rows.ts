@@ -8,7 +8,7 @@ export type Beside = 'none' | 'baselines' | 'all'
 export const BESIDE = ['none', 'baselines', 'all'] as const satisfies readonly Beside[]
 
 /** What a protocol judges, and how it says so. */
-export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject'>
+export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
 
 /**
  * The rows of an evaluation: the protocol as it is set, what it must beat, and with `all` the protocol without each of its parts.

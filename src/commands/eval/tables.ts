@@ -25,6 +25,7 @@ export interface Planned {
   /** As the paper names it; undefined where it is none of a paper's. */
   readonly name?: string
   readonly sample?: PresetData['sample']
+  readonly batch?: PresetData['batch']
   readonly rows: readonly RowPlan[]
 }
 
@@ -89,7 +90,10 @@ export function paperTable(
   if (foreign !== undefined) throw new OperatorError(`${name} names no model ${foreign}, but: ${named.join(', ')}.`)
   const preset = { ...whole, rows: onlyOf(whole.rows, only) }
   const kind = kindNamed(preset.protocol)
-  const known = given.map((one) => ({ one, data: preset.data.find(({ formats }) => formats.includes(one.format)) }))
+  const known = given.flatMap((one): { one: GivenData; data: PresetData | undefined }[] => {
+    const fitting = preset.data.filter(({ formats }) => formats.includes(one.format))
+    return fitting.length === 0 ? [{ one, data: undefined }] : fitting.map((data) => ({ one, data }))
+  })
   const absent = preset.data.filter((data) => !known.some((part) => part.data === data))
   const paper = (row: string, data: string) =>
     entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
@@ -99,6 +103,7 @@ export function paperTable(
       given: one,
       ...(data === undefined ? {} : { name: data.name }),
       ...(data?.sample === undefined ? {} : { sample: data.sample }),
+      ...(data?.batch === undefined ? {} : { batch: data.batch }),
       rows: rowsOn(preset, data?.name ?? null).map((row, at) => {
         const asked = withStandIns(row, standIns)
         return preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, asked) : asked

@@ -185,7 +185,7 @@ function headerOf(file: string, fields: readonly string[], { needed, known = [],
   const missing = needed.filter((name) => !fields.some((field) => isNamed(field, name)))
   if (missing.length > 0)
     throw new OperatorError(
-      `${file} has no column ${missing.map((name) => `"${name}"`).join(' and ')}, but: ${said}.${hint === undefined ? '' : ` ${hint}`}`,
+      `${file} has no column ${missing.map((name) => `"${name}"`).join(' and ')}, but: ${said}.${hint === undefined ? '' : ` ${hint}`} If the first row names no columns, put one above it that does.`,
     )
   const names = fields.map((field) => {
     const wanted = [...needed, ...known]

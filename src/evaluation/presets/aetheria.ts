@@ -182,8 +182,39 @@ const table4: PresetTable = {
     LIBRARY_NOTE,
     READING_NOTE,
     'A run of its own in the paper: its two rounds are not the full model of Tables 2 and 3 to the digit.',
-    'The time is of the whole run over 1,286 pairs, on a machine and with a parallelism that the paper does not give: compare its growth, not its length.',
+    'The paper’s time is of its whole run over 1,286 pairs, on a machine and with a parallelism that it does not give; ours is that of all calls, one after the other, as long as each took when it was made. Compare its growth, not its length.',
   ],
 }
 
-export const AETHERIA: readonly PresetTable[] = [table2, table3, table4]
+const BATCHES = [1, 2, 3, 4].map((nth) => ({ ...TEXT_AND_IMAGE, name: `B${nth}`, batch: { nth, of: 4 } }))
+
+function inBatches(printed: readonly (number | undefined)[]): Figures {
+  return Object.fromEntries(printed.map((f1, at) => [`B${at + 1}`, f1 === undefined ? {} : { 'f1:unsafe': f1 }]))
+}
+
+const figure3: PresetTable = {
+  name: 'aetheria-figure-3',
+  of: 'Aetheria, Figure 3: learning from batch to batch',
+  protocol: 'safety',
+  switches: SWITCHES,
+  data: BATCHES,
+  measures: MEASURES,
+  decimals: 4,
+  rows: [
+    debated('Zero-shot baseline', { retrieval: false }, inBatches([undefined, 0.8177, 0.8692, 0.8252])),
+    {
+      ...debated('Continuous learning', {}, inBatches([undefined, undefined, undefined, 0.8708])),
+      models: { ...MODELS, curator: 'gpt-4o' },
+      learns: true,
+    },
+  ],
+  notes: [
+    DATA_NOTE,
+    READING_NOTE,
+    'The paper deals 1,000 items into four batches of 250 with the same share of each class; here the file’s, or the sample’s, are dealt so.',
+    'As in the paper the shelf is empty before B1, and after each batch the curator is asked about every case of it, right or wrong. What it says is shelved without anybody’s approval, for this row alone; its questions are in no cell’s cost.',
+    'The figure is a picture. The text gives the baseline of B2 (0.8177), B3 (0.8692) and B4 (0.8252), and learning’s B4 (0.8708, +4.56 points); of B3 it says −1.34 points, which makes 0.8558. It does not name the measure; it is read as the F1 of the tables.',
+  ],
+}
+
+export const AETHERIA: readonly PresetTable[] = [table2, table3, table4, figure3]

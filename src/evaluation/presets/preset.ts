@@ -9,7 +9,7 @@ export type Measure =
   | 'accuracySd'
   /** Fleiss' kappa: of a row's repeats, or of the perspectives that vote on one text. */
   | `kappa:${'repeats' | 'perspectives'}`
-  /** Wall time of the whole row; and how much more that is than the first row's, as a share of it. */
+  /** How long a row's calls took, one after the other; and how much more that is than the first row's, as a share of it. */
   | 'seconds'
   | 'timeIncrease'
   /** Of one label: `f1:rumor`. */
@@ -63,6 +63,8 @@ export interface PresetData {
   readonly name: string
   /** Formats (`--format`) in which it, or the half of it that is at hand, can be given. */
   readonly formats: readonly string[]
+  /** Of a data set that is judged in parts, each as much of every class as the others: which part it is, from 1. */
+  readonly batch?: { readonly nth: number; readonly of: number }
   /** The paper's sample, if it drew one: items in all, as many of each class. */
   readonly sample?: { readonly size: number; readonly balanced: boolean }
 }

@@ -75,6 +75,7 @@ function estimateIn(cell: Cell, measure: Measure, table: readonly Cell[]): strin
   const estimate = cell.why === null ? measured(cell, measure, table) : null
   if (estimate === null) return ''
   if (isPValue(measure)) return estimate.value === null ? '–' : estimate.value.toExponential(2)
+  if (measure === 'seconds') return estimate.value === null ? '–' : estimate.value.toFixed(1)
   if (!isCorrelation(measure)) return withInterval(estimate)
   const { value, interval } = estimate
   if (value === null) return '–'
@@ -93,7 +94,7 @@ function isPValue(measure: Measure): boolean {
 
 /** Whether a measure is a share of items, or the deviation of one: in points, here as in the paper's column. */
 function isShare(measure: Measure): boolean {
-  return /^(accuracy|accuracySd|macroF1|precision:.*|recall:.*|f1:.*)$/.test(measure)
+  return /^(accuracy|accuracySd|macroF1|timeIncrease|precision:.*|recall:.*|f1:.*)$/.test(measure)
 }
 
 function paperFigure({ paper }: Cell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {

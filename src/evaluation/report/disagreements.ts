@@ -44,7 +44,11 @@ function byInterest(one: Disagreement, other: Disagreement): number {
 }
 
 /** The disagreements as a section, each folded away, with how many there are and how many are shown. */
-export function disagreementSection(cell: Cell, beside: Cell | null): Markup {
+export function disagreementSection(
+  cell: Cell,
+  beside: Cell | null,
+  texts: ReadonlyMap<string, string> | null,
+): Markup {
   const { wrong, telling } = disagreementsOf(cell, beside)
   const shown = telling.slice(0, MOST)
   const differing = telling.filter(({ other }) => other !== null).length
@@ -52,11 +56,11 @@ export function disagreementSection(cell: Cell, beside: Cell | null): Markup {
   return html`
 <p>${foreign(cell.row, 120)} and people disagree on ${wrong} items.${beside === null ? '' : html` On ${differing} of them ${foreign(beside.row, 120)} says something else than ${foreign(cell.row, 120)}.`}${
     cell.labels?.confidence == null ? '' : ` On ${sure} of them the verdict was at least ${SURE * 100} % sure.`
-  } Shown are ${shown.length}, left out ${wrong - shown.length}. What was judged stands in the data set, under these ids.</p>
-${shown.map((one) => entry(one, beside))}`
+  } Shown are ${shown.length}, left out ${wrong - shown.length}. ${texts === null ? 'What was judged stands in the data set, under these ids; --texts shows it here.' : ''}</p>
+${shown.map((one) => entry(one, beside, texts?.get(one.outcome.id) ?? null))}`
 }
 
-function entry({ outcome, other, sure }: Disagreement, beside: Cell | null): Markup {
+function entry({ outcome, other, sure }: Disagreement, beside: Cell | null, text: string | null): Markup {
   const { id, gold, label, confidence, rationale, annotations, scores, slices, degraded, repeat, debate = [] } = outcome
   const facts: [string, string][] = [
     ...(other === null || beside === null
@@ -70,7 +74,7 @@ function entry({ outcome, other, sure }: Disagreement, beside: Cell | null): Mar
   ]
   return html`
 <details class="case"><summary>${foreign(id, 80)}: people say <b>${foreign(gold ?? '', 60)}</b>, judged <b>${foreign(label ?? 'no label', 60)}</b>${confidence === null ? '' : html`, <span class="${sure ? 'alarm' : ''}">${Math.round(confidence * 100)} % sure</span>`}</summary>
-<blockquote>${rationale === '' ? 'The verdict gives no rationale.' : foreign(rationale)}</blockquote>
+${text === null ? '' : html`<p>${foreign(text)}</p>`}<blockquote>${rationale === '' ? 'The verdict gives no rationale.' : foreign(rationale)}</blockquote>
 ${debate.length === 0 ? '' : html`<ol>${debate.map(({ who, says }) => html`<li><b>${foreign(who, 60)}</b>: ${foreign(says, 500)}</li>`)}</ol>`}
 <dl>${facts.map(([name, text]) => html`<dt>${foreign(name, 60)}</dt><dd>${foreign(text, 600)}</dd>`)}</dl></details>`
 }

@@ -4,6 +4,7 @@ import { bestCheaper } from '../summary.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
 import { disagreementSection } from './disagreements.ts'
+import type { Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
 import { foreign, html, Markup } from './markup.ts'
 import { PAGE_STYLE } from './page-style.ts'
@@ -21,12 +22,13 @@ import {
 
 /**
  * An evaluation as one HTML page that needs nothing else: no script, no font, no picture from elsewhere, and its policy forbids
- * them. `compared` is what changed since another evaluation.
+ * them. `compared` is what changed since another evaluation; `texts` stand beside disagreements where they are given.
  */
 export function htmlReport(
   evaluation: Evaluation,
   preset: PresetTable | null,
   compared: readonly ComparedData[] = [],
+  texts: Texts | null = null,
 ): string {
   const { title, summary, table } = evaluation
   const sets = [...Map.groupBy(table, ({ data }) => data)]
@@ -51,7 +53,7 @@ ${sets.map(([data, cells]) => pictureOf(data, cells, sets.length > 1))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
-${sets.map(([data, cells]) => dataSection(data, cells))}
+${sets.map(([data, cells]) => dataSection(data, cells, texts))}
 ${countsSection(evaluation)}
 </main></body>
 </html>
@@ -73,18 +75,18 @@ function pictureOf(data: string, cells: readonly Cell[], many: boolean): Markup 
 }
 
 /** All of the first row on a data set; of the others their confusion matrices. */
-function dataSection(data: string, cells: readonly Cell[]): Markup {
+function dataSection(data: string, cells: readonly Cell[], texts: Texts | null): Markup {
   const [first, ...others] = cells.filter(({ why }) => why === null)
   if (first === undefined) return html``
   const { labels, aspects } = first
   if (labels === null && aspects.length === 0) return html``
   return html`
 <h2>${foreign(first.row, 120)}, ${foreign(data, 120)}</h2>
-${labels === null ? '' : labelSections(first, others)}
+${labels === null ? '' : labelSections(first, others, texts?.get(data) ?? null)}
 ${aspects.length === 0 ? '' : html`<h3>Scores beside people’s ratings</h3>${tableOf(aspectTable(first), 'Scores beside ratings')}`}`
 }
 
-function labelSections(first: Cell, others: readonly Cell[]): Markup {
+function labelSections(first: Cell, others: readonly Cell[], texts: ReadonlyMap<string, string> | null): Markup {
   const { labels } = first
   if (labels === null) return html``
   const beside = bestCheaper(first, others) ?? others.find((cell) => cell.labels !== null) ?? null
@@ -105,5 +107,5 @@ ${confidenceCurves(labels)}
 ${sliceSection(labels)}
 ${peopleSection(labels)}
 <h3>The most telling disagreements</h3>
-${disagreementSection(first, beside)}`
+${disagreementSection(first, beside, texts)}`
 }

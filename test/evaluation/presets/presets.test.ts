@@ -48,7 +48,7 @@ describe('the presets', () => {
     expect(PRESETS.map(({ name }) => name)).toEqual([
       ...['s2mad-table-1', 's2mad-table-2', 's2mad-figure-2', 's2mad-figure-3'],
       ...['predict-table-1', 'predict-table-2', 'predict-table-4', 'predict-table-6'],
-      ...['aetheria-table-2', 'aetheria-table-3', 'aetheria-table-4'],
+      ...['aetheria-table-2', 'aetheria-table-3', 'aetheria-table-4', 'aetheria-figure-3'],
       ...['cseval-table-1', 'cseval-table-2', 'cseval-table-3', 'cseval-table-4', 'cseval-table-5'],
     ])
   })
@@ -117,7 +117,8 @@ describe('the rows of a preset', () => {
       }
       expect(plan.how.by, where).toBe('protocol')
       const paper = PROTOCOLS.find(({ name }) => name === table.protocol)?.paperModels?.roles ?? {}
-      expect(Object.keys(plan.models ?? {}).toSorted(), where).toEqual(Object.keys(paper).toSorted())
+      const roles = [...Object.keys(paper), ...(plan.learns === true ? ['curator'] : [])]
+      expect(Object.keys(plan.models ?? {}).toSorted(), where).toEqual(roles.toSorted())
     }
   })
 
