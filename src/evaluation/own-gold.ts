@@ -92,7 +92,7 @@ function withLabels(
 
 /** The ratings on their scales, and in words each that is missing or is on none. */
 function onScale(ratings: NonNullable<Labelled['ratings']>, { scales = {} }: GoldProtocol) {
-  const kept: Record<string, number[]> = {}
+  const kept = new Map<string, number[]>()
   const leftOut: string[] = []
   for (const [aspect, given] of Object.entries(ratings)) {
     const [lowest, highest] = entryOf(scales, aspect) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
@@ -100,9 +100,9 @@ function onScale(ratings: NonNullable<Labelled['ratings']>, { scales = {} }: Gol
     for (const one of given)
       if (one === null) leftOut.push(`rates ${aspect} nothing`)
       else if (!good.includes(one)) leftOut.push(`rates ${aspect} ${one}, and its scale is ${lowest} to ${highest}`)
-    if (good.length > 0) kept[aspect] = good
+    if (good.length > 0) kept.set(aspect, good)
   }
-  return { kept, leftOut }
+  return { kept: Object.fromEntries(kept), leftOut }
 }
 
 function itemOf({

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { parse as parseWhole } from 'csv-parse/sync'
 import { z } from 'zod'
+import { entryOf } from '../../domain/entry-of.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { printable } from '../../domain/printable.ts'
 import type { BadLine } from '../file-message.ts'
@@ -49,7 +50,8 @@ export async function* csvRows(
   const told = /^sep=(.)$/i.exec(first?.text.trim() ?? '')?.[1]
   if (told !== undefined) source.skip()
   const top = told === undefined ? first : await source.first()
-  const delimiter = named === undefined ? (told ?? delimiterOf(top?.text ?? '', columns)) : (NAMES[named] ?? named)
+  const delimiter =
+    named === undefined ? (told ?? delimiterOf(top?.text ?? '', columns)) : (entryOf(NAMES, named) ?? named)
   let header: string[] | null = null
   for (let broken = 0; ; broken++) {
     if (broken > MOST_BROKEN)
