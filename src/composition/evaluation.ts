@@ -32,6 +32,8 @@ export interface EvaluationPlan {
   readonly maxCost: number
   readonly seed: string
   readonly keepNearDuplicates: boolean
+  /** Whether cells say how long their calls took: without it two runs with the same answers are the same to the last digit. */
+  readonly timed?: boolean
 }
 
 /** How far an evaluation has come. */
@@ -147,7 +149,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     return cellOf(
       {
         ...input,
-        ...{ outcomes, tookMs },
+        ...{ outcomes, tookMs: plan.timed === true ? tookMs : null },
         models: [...models].sort(),
         answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
         unpriced: [...unpriced].sort(),

@@ -64,7 +64,7 @@ export interface Cell {
   readonly repeats: RepeatScores | null
   /** Fleiss' kappa of the voters of each verdict; null where nobody votes. */
   readonly kappaOfVotes: number | null
-  /** How long its calls took, one after the other, in ms; null where an answer's time is not known. */
+  /** How long its calls took, one after the other, in ms; null where no measure asks for it, or an answer's time is not known. */
   readonly tookMs: number | null
   /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices. */
   readonly perItem: { readonly calls: number; readonly tokens: number; readonly costUsd: number }

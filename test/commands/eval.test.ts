@@ -209,7 +209,6 @@ describe('gavel eval', () => {
       /texts.*:1 has the label "nasty"; those of hate are/,
     ],
     ['an id with two labels', [post(1), post(1, { label: 'hate' })], /:2 labels p1 hate, and line 1 non-hate/],
-    ['an empty class', [post(1), post(3)], /has no item labelled hate, but: /],
     ['no label at all', [post(1, { label: undefined })], /has no item to judge by/],
   ])('ends with one clear line for %s', async (_, lines, expected) => {
     const file = fileOf('texts-bad.jsonl', lines)

@@ -53,6 +53,15 @@ describe('the scores of labels', () => {
     expect(Math.abs(high - 0.799)).toBeLessThan(0.02)
   })
 
+  it('of one class alone are its recall, and no macro-F1', () => {
+    const benign = labelScores(MIXED.slice(20), LABELS, '1')
+    expect(benign).toMatchObject({
+      ...{ oneClass: 'non-hate', accuracy: { value: 15 / 20 } },
+      macroF1: { value: null, why: 'all items are non-hate' },
+    })
+    expect(labelScores(MIXED, LABELS, '1').oneClass).toBeNull()
+  })
+
   it('have intervals over the groups that were sampled together, and none with fewer than 20 of them', () => {
     const grouped = MIXED.map((one, at) => ({ ...one, unit: `event ${at % 4}` }))
     const few = labelScores(grouped, LABELS, '1')

@@ -49,6 +49,7 @@ export async function judgeTable(
           keepNearDuplicates,
         },
         countMissing,
+        timed: table.preset?.measures.includes('seconds') ?? false,
       },
       { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
     )
