@@ -25,6 +25,9 @@ log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
 log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
 log('error', { where: 'with ids', error: new Error('m'), caseId: 'rumor~p~r1', key: '1.2', callId: 'c' + 'c'.repeat(9_000) })
 log('error', { where: 'with many ids', error: new Error('n'), cases: 9, caseIds: ['rumor~p~r1', 'c'.repeat(9_000)] })
+trouble('kafkajs Connection', new Error('Response ListOffsets(key: 2): This server is not the leader for that topic-partition'))
+trouble('kafkajs Runner', new Error('The coordinator is not aware of this member, re-joining the group'))
+trouble('kafkajs Consumer', new Error('Crash: TypeError: x'))
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
 for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
 `
@@ -79,6 +82,12 @@ describe('the log', () => {
   it('warns of an open port in one line', () => {
     const warned = lines.filter(({ event }) => event === 'service:exposed')
     expect(warned).toEqual([expect.objectContaining({ level: 40, host: '0.0.0.0', advice: 'set http.token' })])
+  })
+
+  it('calls no error what Kafka’s client meets while topics and groups are made, and tries again by itself', () => {
+    expect(at('kafkajs Connection')).toMatchObject({ level: 30, event: 'trouble:met' })
+    expect(at('kafkajs Runner')).toMatchObject({ level: 30 })
+    expect(at('kafkajs Consumer')).toMatchObject({ level: 50 })
   })
 
   it('tells the same trouble once', () => {
