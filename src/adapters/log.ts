@@ -42,7 +42,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
 const ERROR_IN_LOG = 'trouble:met'
 /** What kafkajs meets while topics and groups are being made or move, and tries again by itself. */
 const PASSING =
-  /coordinator is not available|not aware of this member|[Rr]ebalanc|does not host this topic-partition|not the leader for that topic-partition|no leader for this topic-partition|leadership election/
+  /coordinator is (?:not available|loading)|not the correct coordinator|not aware of this member|[Rr]ebalanc|does not host this topic-partition|not the leader for that topic-partition|no leader for this topic-partition|leadership election/
 /** The same error is logged once in this time; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const MAX_ID_CHARS = 128

@@ -27,6 +27,8 @@ log('error', { where: 'with ids', error: new Error('m'), caseId: 'rumor~p~r1', k
 log('error', { where: 'with many ids', error: new Error('n'), cases: 9, caseIds: ['rumor~p~r1', 'c'.repeat(9_000)] })
 trouble('kafkajs Connection', new Error('Response ListOffsets(key: 2): This server is not the leader for that topic-partition'))
 trouble('kafkajs Runner', new Error('The coordinator is not aware of this member, re-joining the group'))
+trouble('kafkajs Cluster', new Error('Response OffsetFetch(key: 9): This is not the correct coordinator for this group'))
+trouble('kafkajs Admin', new Error('Response OffsetFetch(key: 9): The coordinator is loading and hence can’t process requests'))
 trouble('kafkajs Consumer', new Error('Crash: TypeError: x'))
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
 for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
@@ -86,7 +88,8 @@ describe('the log', () => {
 
   it('calls no error what Kafka’s client meets while topics and groups are made, and tries again by itself', () => {
     expect(at('kafkajs Connection')).toMatchObject({ level: 30, event: 'trouble:met' })
-    expect(at('kafkajs Runner')).toMatchObject({ level: 30 })
+    for (const where of ['kafkajs Runner', 'kafkajs Cluster', 'kafkajs Admin'])
+      expect(at(where)).toMatchObject({ level: 30 })
     expect(at('kafkajs Consumer')).toMatchObject({ level: 50 })
   })
 

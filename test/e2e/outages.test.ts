@@ -218,6 +218,8 @@ it('goes on where it was after Redis, Kafka and the model were away', { timeout:
     tell(`${what} was away; the service was ready again after ${Date.now() - began} ms`)
   }
 
+  const errors = () => service.log.filter((line) => line.includes('"level":50'))
+  expect(errors(), 'at a first start').toEqual([])
   await sendPosts(environment, names.slice(0, 6))
   await callsGoOn()
   await timed('Redis', async () => {
@@ -227,6 +229,8 @@ it('goes on where it was after Redis, Kafka and the model were away', { timeout:
     expect((await health(service, 'live')).status).toBe(200)
     await redis.restart()
     await untilReady(service, 200, 20_000)
+    expect(errors().filter((line) => line.includes('"redis:away"'))).toHaveLength(1)
+    expect(errors().length, errors().join('\n')).toBeLessThanOrEqual(3)
   })
   await callsGoOn()
 
