@@ -162,7 +162,7 @@ module.exports = {
         path: '^(src|consumers|producers|config)/',
         pathNot: [
           '^src/protocols/$1/',
-          '^src/protocols/(prompts|preset|kind|faults|said|score|short-hash|unread|yaml-file)\\.ts$',
+          '^src/protocols/(prompts|preset|kind|faults|order|said|score|short-hash|unread|yaml-file)\\.ts$',
           '^src/domain/',
           '^src/engine/script\\.ts$',
         ],

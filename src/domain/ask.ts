@@ -35,7 +35,10 @@ export interface Ask<Answer = unknown> {
   readonly lookup?: Lookup
   /** Set if this is many small questions, asked together to save calls. */
   readonly batch?: Batch<Answer>
-  /** Ids of the comments asked about, in the order of their numbers in the question; set if it is about comments. */
+  /**
+   * Set if it is about comments: the ids of those asked about, in the order of their numbers in the question, and then of
+   * other comments whose words stand beside them.
+   */
   readonly about?: readonly string[]
 }
 

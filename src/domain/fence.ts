@@ -16,9 +16,17 @@ export interface Fence {
     /** Numbers texts of one kind in one prompt. */
     item?: number,
   ): string
+  /**
+   * Several texts in one block, a line for each item: a block by itself costs more than a short text. Each text is a JSON
+   * string, which no text can end, so that none can pose as another line, nor as what we say beside it.
+   */
+  list(kind: string, items: readonly ListItem[]): string
   /** How many characters of the text its block leaves out. */
   unread(kind: string, text: string): number
 }
+
+/** A line of a list: our own words, and between them texts of strangers, cut as in a block of their kind. */
+export type ListItem = readonly (string | { readonly kind: string; readonly text: string })[]
 
 /**
  * The longest text in a block, in characters; of a longer one the block has the beginning, the end and a window in
@@ -39,7 +47,9 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   let characters = 0
   const block = (kind: string, text: string, digest: string): Block => {
     const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
-    const kept = cut(neutralized(text), MANY.has(kind) ? maxCommentChars : maxChars, place)
+    const most =
+      kind === CONTEXT ? Math.min(CONTEXT_CHARS, maxCommentChars) : MANY.has(kind) ? maxCommentChars : maxChars
+    const kept = cut(neutralized(text), most, place)
     return { nonce: digest.slice(0, NONCE_DIGITS), body: kept.text, left: kept.left }
   }
   const ofKind = new Map<string, (text: string) => string>()
@@ -69,7 +79,17 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     const label = item === undefined ? kind : `${kind} ${item}`
     return `<<${label}:${nonce}>>\n${body}\n<<end:${nonce}>>`
   }
-  return Object.assign(fence, { unread: (kind: string, text: string) => blockOf(kind, text).left })
+  const list = (kind: string, items: readonly ListItem[]) => {
+    const lines = items.map((item) =>
+      item
+        .map((part) => (typeof part === 'string' ? part : JSON.stringify(blockOf(part.kind, part.text).body)))
+        .join(''),
+    )
+    const body = lines.join('\n')
+    const nonce = keyed(`list\0${kind}\0${body}`, 'hex').slice(0, NONCE_DIGITS)
+    return `<<${kind}:${nonce}>>\n${body}\n<<end:${nonce}>>`
+  }
+  return Object.assign(fence, { list, unread: (kind: string, text: string) => blockOf(kind, text).left })
 }
 
 interface Block {
@@ -83,6 +103,9 @@ const NONCE_DIGITS = 16
 
 /** Kinds of text that occur many times in one prompt, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
+/** What a comment answers: not judged, only there to show what it speaks of, so a few lines of it are enough. */
+const CONTEXT = 'parent'
+const CONTEXT_CHARS = 400
 
 /** Texts up to this length are cached under themselves, longer ones under their digest, which costs less than their space. */
 const KEPT_AS_WRITTEN = 500

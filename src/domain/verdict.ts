@@ -161,7 +161,10 @@ const turn = z.object({
   startedAt: z.string(),
   ms: z.number(),
   memo: z.boolean(),
-  /** Ids of the things asked about, in the order of their numbers; set if one question is about several. */
+  /**
+   * Set if the question is about comments: the ids of those asked about, in the order of their numbers, and then of other
+   * comments whose words stand beside them.
+   */
   about: z.array(z.string()).optional(),
   /** What could not be had as it was asked for: the temperature, log-probabilities; or that thoughts were given more room. */
   remarks: z.array(z.enum(REMARKS)).optional(),

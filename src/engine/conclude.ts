@@ -102,10 +102,11 @@ const MAX_FILTERED = 50
 /** What endpoints' filters refused, by stage and model, in the order in which it was asked. */
 function filteredOf({ asked, journal, lostCalls }: Ended): Pick<Verdict, 'filtered'> {
   const refused = asked.flatMap(({ key, ask }) => {
-    const { stage, about = [] } = ask
+    const { stage, about = [], batch } = ask
+    const alone = (batch?.count ?? 1) === 1 ? about.slice(0, 1) : []
     // A lost call may be of an earlier run, whose question at this place was another.
     const lost = lostCalls.filter((call) => call.key === key).map((call) => ({ ...call, about: [] }))
-    const own = (journal.get(key)?.calls ?? []).map((call) => ({ ...call, about: about.length === 1 ? about : [] }))
+    const own = (journal.get(key)?.calls ?? []).map((call) => ({ ...call, about: alone }))
     return [...lost, ...own].flatMap(({ filtered, about }) =>
       filtered === undefined ? [] : [{ stage, about, ...filtered }],
     )

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { found } from '../domain/library.ts'
 import { type CommentCounts, noComments, type Transcript, type Verdict } from '../domain/verdict.ts'
 import type { GoldItem } from './gold-item.ts'
@@ -48,7 +49,8 @@ export function outcomeOf(
   const calls = transcript.turns.flatMap((turn) => turn.calls)
   const unanswered = calls.filter(({ outcome }) => !ANSWERS.has(outcome))
   return {
-    ...{ id: gold.id, unit: gold.unit, slices: gold.slices, gold: gold.label, label, scores, rationale, degraded },
+    ...{ id: gold.id, unit: gold.unit, gold: gold.label, label, scores, rationale, degraded },
+    slices: { ...gold.slices, ...firstOffered(transcript) },
     ...(gold.ratings === undefined ? {} : { ratings: meansOf(gold.ratings) }),
     ...(gold.annotations === undefined ? {} : { annotations: gold.annotations }),
     confidence: label === null ? null : confidence,
@@ -71,6 +73,28 @@ function countsOf(words: readonly string[]): Record<string, number> {
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   return Object.fromEntries(counts)
 }
+
+/**
+ * Which label the form of the last question offers first, as a slice: small models take it, whatever they are asked about.
+ * Empty where no question offers labels.
+ */
+function firstOffered({ turns }: Transcript): Record<string, string> {
+  for (const { messages } of turns.toReversed()) {
+    const last = messages.at(-1)
+    const line = last !== undefined && 'content' in last ? last.content.slice(last.content.lastIndexOf('\n') + 1) : ''
+    const [, schema] = /^Answer format \([^)]*\): (\{.*\})$/.exec(line) ?? []
+    const read = schema === undefined ? undefined : offering.safeParse(JSON.parse(schema)).data?.properties
+    const [first] = read?.label?.enum ?? read?.answer?.enum ?? []
+    if (first !== undefined) return { 'first in the form': first }
+  }
+  return {}
+}
+
+const choice = z
+  .object({ enum: z.array(z.string()) })
+  .optional()
+  .catch(undefined)
+const offering = z.object({ properties: z.object({ label: choice, answer: choice }) })
 
 /** Most turns that are kept of a debate, and characters of each. */
 const MOST_TURNS = 12

@@ -21,6 +21,10 @@ const ROLE_LINE = /^\[(system|user|assistant)\][ \t]*$/m
 /** The ending of a file that replaces another under the preset `paper`. */
 const PAPER = '.paper'
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
+/** The beginning or the end of a section; on a line of its own it takes the line with it. */
+const TAG = /^[ \t]*\{\{([#^/])([a-zA-Z]+)\}\}[ \t]*(?:\n|$)|\{\{([#^/])([a-zA-Z]+)\}\}/gm
+/** Marks a place that a file need not have. */
+const OPTIONAL = '?'
 
 /**
  * Reads prompt files and checks their placeholders against those that the protocol fills. Throws one error that names
@@ -30,7 +34,9 @@ const PLACE = /\{\{([a-zA-Z]+)\}\}/g
  * same placeholders. It is checked under every preset.
  *
  * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a placeholder. A comment block `<!--
- * … -->` at its beginning is left out.
+ * … -->` at its beginning is left out. What stands between `{{#name}}` and `{{/name}}` is a section: it is shown where
+ * the place has a value that is not empty; between `{{^name}}` and `{{/name}}`, where it has none. Sections may stand in
+ * sections. A place that ends with `?` in `places` may be missing from a file, and from the values.
  */
 export function readPrompts(
   files: ReadonlyMap<string, string>,
@@ -65,12 +71,66 @@ export function readPrompts(
 }
 
 function readPrompt(name: string, text: string, wanted: readonly string[], faults: string[]): Prompt {
-  const messages = sections(text)
+  const messages = messagesIn(text)
   if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
   const found = new Set(messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')))
-  for (const place of found) if (!wanted.includes(place)) faults.push(`${name}: nothing fills {{${place}}}`)
-  for (const place of wanted) if (!found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
-  return { render: (values = {}) => messages.map((message) => fill(message, values)) }
+  const known = new Set(wanted.map((place) => place.replace(OPTIONAL, '')))
+  for (const place of found) if (!known.has(place)) faults.push(`${name}: nothing fills {{${place}}}`)
+  for (const place of wanted)
+    if (!place.endsWith(OPTIONAL) && !found.has(place)) faults.push(`${name}: {{${place}}} is missing`)
+  const parsed = messages.map(({ role, content }) => ({
+    role,
+    parts: sectionsIn(content, (tag, why) => {
+      if (why !== null) faults.push(`${name}: ${tag} ${why}`)
+      else if (!known.has(tag)) faults.push(`${name}: nothing fills {{#${tag}}}`)
+    }),
+  }))
+  const empty = Object.fromEntries([...known].filter((place) => !wanted.includes(place)).map((place) => [place, '']))
+  return {
+    render: (given = {}) => {
+      const values = { ...empty, ...given }
+      return parsed.map(({ role, parts }) => ({ role, content: fill(shown(parts, values).trim(), values) }))
+    },
+  }
+}
+
+/** A message as text, and sections that are shown only where their place has a value, or only where it has none. */
+type Part = string | { readonly place: string; readonly when: 'filled' | 'empty'; readonly parts: Part[] }
+
+/** `tell` is given the place of each section, and what is wrong with a tag that has no counterpart. */
+function sectionsIn(content: string, tell: (tag: string, why: string | null) => void): Part[] {
+  const whole: Part[] = []
+  const open: { place: string; parts: Part[] }[] = []
+  const into = () => open.at(-1)?.parts ?? whole
+  let at = 0
+  for (const match of content.matchAll(TAG)) {
+    into().push(content.slice(at, match.index))
+    at = match.index + match[0].length
+    const [kind, place] = [match[1] ?? match[3] ?? '', match[2] ?? match[4] ?? '']
+    if (kind === '/') {
+      if (open.at(-1)?.place === place) open.pop()
+      else tell(`{{/${place}}}`, 'ends no section that is open')
+      continue
+    }
+    tell(place, null)
+    const section = { place, when: kind === '#' ? ('filled' as const) : ('empty' as const), parts: [] }
+    into().push(section)
+    open.push(section)
+  }
+  into().push(content.slice(at))
+  for (const { place } of open) tell(`{{#${place}}}`, 'has no end')
+  return whole
+}
+
+/** The text with its sections decided; placeholders are still in it, so that no value can open a section. */
+function shown(parts: readonly Part[], values: Readonly<Record<string, string>>): string {
+  return parts
+    .map((part) => {
+      if (typeof part === 'string') return part
+      const filled = (entryOf(values, part.place) ?? '') !== ''
+      return filled === (part.when === 'filled') ? shown(part.parts, values) : ''
+    })
+    .join('')
 }
 
 /** Joins consecutive messages of one role, for endpoints that want the roles to alternate. */
@@ -84,7 +144,7 @@ export function inTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   return turns
 }
 
-function sections(file: string): ChatMessage[] {
+function messagesIn(file: string): ChatMessage[] {
   const [, ...parts] = file.replace(/^\s*<!--[\s\S]*?-->/, '').split(ROLE_LINE)
   const messages: ChatMessage[] = []
   for (let i = 0; i + 1 < parts.length; i += 2)
@@ -92,11 +152,10 @@ function sections(file: string): ChatMessage[] {
   return messages
 }
 
-function fill({ role, content }: ChatMessage, values: Readonly<Record<string, string>>): ChatMessage {
-  const filled = content.replace(PLACE, (_, place: string) => {
+function fill(content: string, values: Readonly<Record<string, string>>): string {
+  return content.replace(PLACE, (_, place: string) => {
     const value = entryOf(values, place)
     if (value === undefined) throw new Error(`no value for {{${place}}}`)
     return value
   })
-  return { role, content: filled }
 }

@@ -64,7 +64,7 @@ describe('the settings', () => {
     const { http, checkpoints, models } = loadSettings({}, file)
     expect(http).toEqual({ host: '127.0.0.1', port: 0, hosts: ['host.docker.internal'], token: '' })
     expect(checkpoints.counts).toEqual([5])
-    expect(checkpoints.ages).toEqual([15 * MINUTE, 60 * MINUTE, 360 * MINUTE])
+    expect(checkpoints.ages).toEqual([2 * MINUTE, 60 * MINUTE, 360 * MINUTE])
     expect(models.roles).toMatchObject({
       default: ['gpt-6-luna'],
       arbiter: ['gpt-6.1-terra'],

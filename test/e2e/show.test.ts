@@ -29,6 +29,7 @@ beforeAll(async () => {
     ...protocolsOn('rumor', 'hate'),
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_CASES_RECONCILE_AFTER: '5s',
+    GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
   })

@@ -198,6 +198,7 @@ describe('what an endpoint’s filter refused', () => {
     ...ask,
     stage,
     ...(ids.length === 0 ? {} : { about: ids }),
+    ...(ids.length < 2 ? {} : { batch: { count: ids.length } as NonNullable<Ask['batch']> }),
   })
 
   test('is told by stage and model, with what it found, and with the comments that stood alone', () => {
@@ -206,7 +207,8 @@ describe('what an endpoint’s filter refused', () => {
         [
           { ask: about('stance', 'a', 'b'), calls: [refused('small', [HATE])] },
           { ask: about('stance', 'c'), calls: [refused('small', [HATE])] },
-          { ask: about('stance', 'd'), calls: [refused('small', [])] },
+          // Alone, beside the words of the one that it answers.
+          { ask: { ...about('stance', 'd'), about: ['d', 'e'] }, calls: [refused('small', [])] },
         ],
         [{ ask: about('judge'), calls: [refused('large', []), { id: 'x', outcome: 'answered' }] }],
       ),

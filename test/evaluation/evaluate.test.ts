@@ -7,6 +7,7 @@ import { compare } from '../../src/evaluation/against.ts'
 import type { Cell } from '../../src/evaluation/evaluation.ts'
 import type { ProtocolKind } from '../../src/protocols/kind.ts'
 import { sameWords } from '../../src/protocols/rumor/near-identical.ts'
+import { parentsIn } from '../../src/protocols/rumor/parents.ts'
 import {
   dataSetOf,
   evaluated,
@@ -41,7 +42,7 @@ async function cellBy(model: ReturnType<typeof standIn>, over: Parameters<typeof
 }
 /** Scores every comment that it is asked about, and takes the claim for true. */
 function scoring(request: Parameters<typeof textIn>[0]): Record<string, unknown> {
-  const asked = textIn(request).match(/<<comment \d+:/g) ?? []
+  const asked = textIn(request).match(/^\d+: "/gm) ?? []
   const scores = asked.map((_, at) => ({ comment: at + 1, reason: 'so', score: 0.5 }))
   return { answer: 'Real', ...(request.answer.name === 'stance' ? { scores } : {}) }
 }
@@ -56,7 +57,7 @@ describe('what the model is shown', () => {
       const rows = [rowBy('rumor', { batchSize: 10 })]
       const [cell] = await evaluated('rumor', data, model, rows)
       const scored = model.shown.filter(({ answer }) => answer.name === 'stance').map(textIn)
-      const blocks = scored.flatMap((text) => text.match(/<<comment \d+:/g) ?? [])
+      const blocks = scored.flatMap((text) => text.match(/^\d+: "/gm) ?? [])
       const { comments, commentsJudged, commentsLeftOut } = (cell as Cell).counts
       const threads = readFileSync(RUMOUREVAL, 'utf8')
         .trim()
@@ -67,13 +68,16 @@ describe('what the model is shown', () => {
       expect(comments).toBe(chosen.reduce((sum, thread) => sum + thread.comments.length, 0))
       expect(commentsJudged + Object.values(commentsLeftOut).reduce((sum, count) => sum + count, 0)).toBe(comments)
       // Comments with the same words are asked about once; what is a copy in disguise is folded after its score alone.
-      const asked = chosen.map((thread) => sameWords(thread.comments).length)
+      const asked = chosen.map(({ comments: of }) => {
+        const own = of.map((one: { parent?: string }) => ({ ...one, parentId: one.parent }))
+        return sameWords(own, parentsIn(own)).length
+      })
       expect(blocks.length).toBe(asked.reduce((sum, count) => sum + count, 0))
       expect(blocks.length + (commentsLeftOut.folded ?? 0)).toBeGreaterThanOrEqual(comments)
       // Words, not only counts: only what was folded into the same words of another comment is in no question.
       const all = scored.join('\n')
       const longestOf = (text: string) =>
-        text.split(/[\s<>|[\]:]+/).sort((one, other) => other.length - one.length)[0] ?? ''
+        text.split(/[\s<>|[\]:"\\]+/).sort((one, other) => other.length - one.length)[0] ?? ''
       const unseen = chosen.flatMap(({ comments: of }) => of).filter(({ text }) => !all.includes(longestOf(text)))
       expect(unseen.length).toBeLessThanOrEqual(commentsLeftOut.folded ?? 0)
       tell(
@@ -155,7 +159,8 @@ describe('a comparison with an earlier run', () => {
     const [before, now] = [await cellBy(obeying), await cellBy(obeying, { kind: turned })]
     const { differences, alarm } = compare(runOf(before), runOf(now), MARGIN)
     expect(alarm).toBe(true)
-    expect(differences.map(({ of, alarm: told }) => [of, told])).toEqual([
+    const others = differences.filter(({ of }) => !of.startsWith('first in the form: '))
+    expect(others.map(({ of, alarm: told }) => [of, told])).toEqual([
       ['all', true],
       ['language: en', true],
       ['language: ko', true],
@@ -190,7 +195,7 @@ describe('a comparison with an earlier run', () => {
     const copying = standIn((request) => {
       const text = textIn(request)
       const [, own = ''] = /<<text:[^>]*>>\n\w+ (t\d+w0) /.exec(text) ?? []
-      const [, label] = new RegExp(`Label: ([^\\n]+)\\n<<example[^>]*>>\\n\\w+ ${own} `).exec(text) ?? []
+      const [, label] = new RegExp(`^\\d+ \\(([^)]+)\\): "\\w+ ${own} `, 'm').exec(text) ?? []
       const believed = label === undefined ? noisy(0.6, 1)(text.slice(text.indexOf('<<text:'))) : label === 'Offensive'
       return { label: believed ? 'Offensive' : 'Not Offensive' }
     })

@@ -106,6 +106,7 @@ describe('the case’s own item', () => {
       ...endpoint.settings,
       GAVEL_LIBRARY_PATH: join(folder, 'library'),
       GAVEL_LIBRARY_EMBEDDER: 'some-model',
+      GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'kodoli',
     })
   const file = (name: string, content: string) => {
     const path = join(folder, name)

@@ -65,6 +65,9 @@ describe.each([...STAGES, ...OTHERWISE, ...IN_PAPER].map((stage, nth) => ({ stag
             expect(now.outside).toEqual(then.outside)
             expect(now.blocks.map(({ label }) => label)).toEqual(then.blocks.map(({ label }) => label))
             for (const [number, block] of now.blocks.entries()) {
+              expect(LISTS.has(block.label) ? block.lines.length : 0).toBe(
+                LISTS.has(block.label) ? then.blocks[number]?.lines.length : 0,
+              )
               if (block.nonce === then.blocks[number]?.nonce) continue
               reached++
               expectHeld(block, content, text)
@@ -91,7 +94,20 @@ function expectHeld({ label, nonce, lines }: ReturnType<typeof read>['blocks'][n
   expect(tokensIn(body)).toEqual([])
   expect(body).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}|[\r\u2028\u2029\u0085]/u)
   expect(body.isWellFormed()).toBe(true)
-  expect(body.length).toBeLessThanOrEqual(/^(?:comment|example|precedent)(?: |$)/.test(label) ? MAX_OF_MANY : MAX)
+  if (LISTS.has(label)) expectListed(lines)
+  else expect(body.length).toBeLessThanOrEqual(/^(?:comment|example|precedent)(?: |$)/.test(label) ? MAX_OF_MANY : MAX)
+}
+
+const LISTS: ReadonlySet<string> = new Set(['comments', 'examples', 'reasons', 'precedents', 'turns'])
+
+/** Lines of our own words, and of strings that end where JSON says so; no string holds a line's end. */
+function expectListed(lines: readonly string[]) {
+  for (const line of lines) {
+    expect(line).toMatch(/^[\w ,.:()-]+"/)
+    const strings = line.match(/"(?:[^"\\]|\\.)*"/g) ?? []
+    for (const one of strings) expect((JSON.parse(one) as string).length).toBeLessThanOrEqual(MAX)
+    expect(line.replace(/"(?:[^"\\]|\\.)*"/g, '')).toMatch(/^[\w ,.:()-]*$/)
+  }
 }
 
 describe('the code of a block', () => {

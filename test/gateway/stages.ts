@@ -17,7 +17,9 @@ export const fence = fences('a key', settings.fences)
 /** A protocol's script over what these words make of its subject. */
 function made(name: string, over: object = {}): (words: Words) => Script {
   const subject = name === 'counterspeech' ? reply : snapshot
-  const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...over } }
+  // What comes first goes by a hash of the text: here other words must change nothing else.
+  const order = name === 'counterspeech' ? {} : { order: 'fixed' }
+  const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...order, ...over } }
   const protocol = makeProtocols(given as typeof settings.protocols, fence, samplingRanks('key')).find(
     (one) => one.name === name,
   )
@@ -30,6 +32,7 @@ export const BENIGN = {
   text: 'The bridge is closed.',
   alt: 'a bridge',
   comment: 'I was there.',
+  parent: 'Who says so?',
   hateSpeech: 'They all lie.',
   argument: 'It is likely.',
   reason: 'It names a group.',
@@ -57,11 +60,12 @@ const snapshot = (words: Words): Snapshot => ({
     createdAt: 0,
     media: [{ kind: 'image', url: 'https://images.example/a.png', alt: words.alt }],
   },
-  comments: [words.comment, 'No, it is open.', 'Closed since noon.'].map((text, at) => ({
+  comments: [words.comment, 'No, it is open.', 'Closed since noon.', words.parent].map((text, at) => ({
     id: `c${at}`,
+    ...(at === 1 || at === 2 ? { parentId: 'c3' } : {}),
     text,
-    author: words.author,
-    createdAt: at,
+    author: at === 3 ? `${words.author} too` : words.author,
+    createdAt: at * 60_000,
   })),
   leftOut: 0,
 })
@@ -79,7 +83,7 @@ const rumorReplies =
     const score = (comment: number) => ({ comment, reason: 'r', score: comment % 2 === 1 ? 0.5 : -0.5 })
     return ask.label === undefined
       ? { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 }
-      : { scores: [1, 2, 3].map(score) }
+      : { scores: [1, 2, 3, 4].map(score) }
   }
 
 const hateReplies =
@@ -104,7 +108,9 @@ const hateReplies =
     }
     if (ask.stage === 'debate') return { argument: words.argument }
     if (ask.stage === 'judge') return { reason: words.reason, label: 'hate' }
-    const label = ['Offensive', 'Hate Speech'].find((one) => ask.answer.safeParse({ reason: 'r', label: one }).success)
+    const label = ['Offensive', 'Hate Speech', 'Hateful'].find(
+      (one) => ask.answer.safeParse({ reason: 'r', label: one }).success,
+    )
     return { reason: words.reason, label }
   }
 
@@ -156,28 +162,30 @@ export interface Stage {
   readonly unfenced?: true
 }
 
+const PREDICT = ['k-haters', 'k-mhas', 'kodoli', 'kold', 'unsmile']
+
 export const STAGES: readonly Stage[] = [
   {
     name: 'rumor',
     script: made('rumor'),
     replies: rumorReplies,
-    places: ['text', 'alt', 'comment', 'argument'],
+    places: ['text', 'alt', 'comment', 'parent', 'argument'],
   },
   {
     name: 'rumor, a comment at a time',
     script: made('rumor', { batchSize: 1 }),
     replies: rumorReplies,
-    places: ['text', 'comment'],
+    places: ['text', 'comment', 'parent'],
   },
   {
     name: 'hate',
-    script: made('hate'),
+    script: made('hate', { perspectives: PREDICT }),
     replies: hateReplies,
     places: ['text', 'alt', 'example', 'reason', 'argument'],
   },
   {
     name: 'hate, by its published code',
-    script: made('hate', { history: 'code' }),
+    script: made('hate', { perspectives: PREDICT, history: 'code' }),
     replies: hateReplies,
     places: ['reason', 'argument'],
   },
@@ -205,6 +213,18 @@ export const OTHERWISE: readonly Stage[] = [
     script: made('rumor', { decide: 'vanilla' }),
     replies: rumorReplies,
     places: ['text', 'alt', 'comment'],
+  },
+  {
+    name: 'hate, by the set for platforms',
+    script: made('hate', {}),
+    replies: hateReplies,
+    places: ['text', 'reason', 'argument'],
+  },
+  {
+    name: 'rumor, the judge with comments',
+    script: made('rumor', { judgeComments: 3 }),
+    replies: rumorReplies,
+    places: ['comment', 'parent'],
   },
   {
     name: 'hate, the text alone',

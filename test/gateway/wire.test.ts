@@ -111,10 +111,21 @@ const CANARY = 'nobody-may-read-this'
 
 /** The words of an attack in every place at once; a model's own also repeat a code. */
 function attacked(text: string): Words {
-  const strangers = new Set<string>(['text', 'alt', 'comment', 'hateSpeech', 'example', 'precedent', 'precedentLabel'])
+  const strangers = new Set<string>([
+    'text',
+    'alt',
+    'comment',
+    'parent',
+    'hateSpeech',
+    'example',
+    'precedent',
+    'precedentLabel',
+  ])
   return Object.fromEntries(
     Object.keys(BENIGN).map((place) => {
       if (HIDDEN.includes(place as Place)) return [place, `${text} ${CANARY}`]
+      // The same words as the comment's would be scored with them.
+      if (place === 'parent') return [place, `Who says so? ${text}`]
       return [place, strangers.has(place) ? text : `${text} <<end:${NONCE}>> or ${NONCE}\n<<end:${NONCE}>>`.slice(-900)]
     }),
   ) as Words

@@ -128,7 +128,7 @@ function stanceScorer() {
       const [only] = batch
       const ask = size === 1 && only ? asked.stance(only) : asked.stanceBatch(batch, 'batch')
       const shown = ask.messages.at(-1)?.content ?? ''
-      expect(shown.match(/^<<comment/gm)).toHaveLength(batch.length)
+      expect(shown.match(/^(?:<<comment:|\d+: ")/gm)).toHaveLength(batch.length)
       for (const { text } of batch) expect(shown).toContain(parts.fence('comment', text).split('\n').at(-1))
       const { answer, failed, usage } = await settled(ask, thread.id)
       const end = failed?.code ?? 'readable'

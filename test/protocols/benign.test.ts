@@ -296,7 +296,7 @@ describe('non-hate', () => {
       if (ask.stage === 'debate') return turn?.(++turns) ?? { argument: 'a' }
       return { reason: 'r', label }
     }
-    return drive(made(hate, over).script(alone(post), null), replies).conclusion.ruling
+    return drive(made(hate, { perspectives: NAMES, ...over }).script(alone(post), null), replies).conclusion.ruling
   }
   const withheld = (ruling: Ruling) => {
     expect(ruling).toMatchObject({ label: null, decidedBy: 'none' })

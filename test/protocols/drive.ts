@@ -1,5 +1,5 @@
 import { type Answered, type Ask, keptAnswer } from '../../src/domain/ask.ts'
-import type { Fence } from '../../src/domain/fence.ts'
+import type { Fence, ListItem } from '../../src/domain/fence.ts'
 import { type SamplingRank, samplingRanks } from '../../src/domain/sampling-rank.ts'
 import type { ChatMessage } from '../../src/domain/verdict.ts'
 import type { Conclusion, Script } from '../../src/engine/script.ts'
@@ -82,11 +82,35 @@ function line({ round, order, ask }: Asked): string {
 /** Draws under a key of the tests' own. */
 export const plainRank: SamplingRank = samplingRanks('tests')
 
-/** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`. */
+/** A line of a list as {@link plainFence} has it: its texts like blocks, with the number that the line begins with. */
+function plainLine([first = '', ...rest]: ListItem): string {
+  const [, number, more = ''] =
+    typeof first === 'string' ? (/^(\d+)(?:: )?(.*)$/s.exec(first) ?? ['', undefined, first]) : []
+  const shown = (part: ListItem[number], at?: string) =>
+    typeof part === 'string' ? part : `<${at === undefined ? part.kind : `${part.kind} ${at}`}|${part.text}>`
+  return `${more.trimStart()}${rest.map((part, nth) => shown(part, nth === 0 ? number : undefined)).join('')}`
+}
+
+/** A fence that can be read in an expectation: `<claim|text>`, `<comment 2|text>`; of a list each line so. */
 export const plainFence: Fence = Object.assign(
   (kind: string, text: string, item?: number) => `<${item === undefined ? kind : `${kind} ${item}`}|${text}>`,
-  { unread: () => 0 },
+  {
+    list: (_: string, items: readonly ListItem[]) => items.map(plainLine).join('\n'),
+    unread: () => 0,
+  },
 )
+
+/** A prompt's text with its sections decided and its places filled: read here by other means than the code's. */
+export function filled(text: string, places: Readonly<Record<string, string>>): string {
+  const decide = (_: string, kind: string, place: string, inner: string): string =>
+    ((places[place] ?? '') !== '') === (kind === '#') ? filledSections(inner) : ''
+  const filledSections = (body: string): string =>
+    body
+      .replace(/^\{\{([#^])(\w+)\}\}\n([\s\S]*?)^\{\{\/\2\}\}\n?/gm, decide)
+      .replace(/\{\{([#^])(\w+)\}\}([\s\S]*?)\{\{\/\2\}\}/g, decide)
+  const body = filledSections(text).trim()
+  return Object.entries(places).reduce((so, [place, value]) => so.replaceAll(`{{${place}}}`, () => value), body)
+}
 
 /** Everything that is said in an ask, in one string. */
 export function wordsOf(messages: readonly ChatMessage[]): string {

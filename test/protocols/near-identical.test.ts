@@ -146,7 +146,7 @@ describe('copies in disguise', () => {
     const comments = texts.map((text, at): Comment => ({ id: `c${at}`, text, author: `a${at}`, createdAt: at }))
     const utterances = settings.foldNearIdentical
       ? sameWords(comments)
-      : comments.map((comment) => ({ comments: [comment] }))
+      : comments.map((comment) => ({ comments: [comment], key: comment.id }))
     const scored = utterances.map((utterance) => ({
       utterance,
       score: scoreOf(comments.findIndex(({ id }) => id === utterance.comments[0]?.id)),

@@ -40,8 +40,15 @@ const subjects: Record<Name, Snapshot> = {
   counterspeech: { post: { id: 'r', text: 'No.', hateSpeech: 'They lie.', createdAt: 0 }, comments: [], leftOut: 0 },
 }
 
+const EXAMPLES = {
+  shelf: 'kold',
+  problem: null,
+  neighbours: [{ id: 'n', text: 'an example', label: 'NOT', similarity: 0.9, metadata: {} }],
+}
+
 /** Answers under which each stage of each protocol is reached; the debaters of `rumor` never agree. */
 function reply({ ask, order }: Asked): unknown {
+  if (ask.lookup?.shelves.includes('kold')) return { shelves: [EXAMPLES], weak: null }
   if (ask.lookup !== undefined) return new Failed()
   const answers = [
     { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
@@ -50,6 +57,7 @@ function reply({ ask, order }: Asked): unknown {
     { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' },
     { reason: 'r', label: 'Offensive' },
     { reason: 'r', label: 'Hate Speech' },
+    { reason: 'r', label: 'Hateful' },
     { reason: 'r', label: 'hate' },
     { argument: 'a' },
     { seen: 'yes', description: 'd' },
@@ -63,15 +71,25 @@ function reply({ ask, order }: Asked): unknown {
   return fitting
 }
 
+/** The same, but for the first turn of a debate, which gets no answer. */
+const losing = (asked: Asked): unknown => (['debate', 'strict'].includes(asked.ask.stage) ? new Failed() : reply(asked))
+
 const asksOf = (name: Name, over: object) =>
-  drive(made(name, over).script(subjects[name], null), reply)
-    .asked.map(({ ask }) => ask)
+  [reply, losing]
+    .flatMap((replies) => drive(made(name, over).script(subjects[name], null), replies).asked.map(({ ask }) => ask))
     .filter(({ lookup }) => lookup === undefined)
 
 /** Every way in which a protocol words its questions. */
 const WAYS: Record<Name, readonly object[]> = {
   rumor: [{}, { promptKind: 'subjective' }, { debate: false }, { stance: false }, { decide: 'vanilla' }],
-  hate: [{}, { history: 'code' }, { show: 'criteria' }, { show: 'examples' }, { decide: 'zero-shot' }],
+  hate: [
+    {},
+    { perspectives: ['kold'] },
+    { history: 'code' },
+    { show: 'criteria' },
+    { show: 'examples' },
+    { decide: 'zero-shot' },
+  ],
   safety: [{}, { strict: false }, { loose: false }, { strict: false, loose: false }, { supporter: false }],
   counterspeech: [{}, { steps: 'zero-shot' }, { steps: 'model-written' }],
 }
@@ -89,7 +107,7 @@ const DEPARTURES: readonly (readonly [string, RegExp, readonly Name[]])[] = [
   ['to concede, or what a concession weighs', /conced|concession/, ['safety']],
   ['not to make anything up', /invent|make none up|add nothing that was not seen/, ['safety']],
   ['what to do about a debater who is missing', /by yourself|look yourself|violations yourself/, ['safety']],
-  ['what to do about a turn that was lost', /was lost|Missing turns/, ['hate', 'safety']],
+  ['what to do about a turn that was lost', /did not arrive|Missing turns/, ['hate', 'safety']],
   ['more of a criterion than Figure 5', /the more (relevant|coherent|suitable)|and the worse/, ['counterspeech']],
 ]
 

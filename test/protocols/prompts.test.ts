@@ -76,4 +76,46 @@ describe('prompt files', () => {
     expect(() => prompts.get('ask').render()).toThrow('no value for {{a}}')
     expect(() => prompts.get('other')).toThrow('no prompt other')
   })
+
+  describe('with sections', () => {
+    const said = (text: string, values: Record<string, string>, places = ['a', 'b?', 'c?']) =>
+      readPrompts(files({ ask: `[user]\n${text}` }), { ask: places })
+        .get('ask')
+        .render(values)
+        .map(({ content }) => content)
+        .join('\n---\n')
+
+    test('show what belongs to a place that has a value, and what belongs to one that has none', () => {
+      const text = 'A: {{a}}\n{{#b}}\n\nB: {{b}}\n{{/b}}\n{{^b}}\nNo B.\n{{/b}}\nEnd.'
+      expect(said(text, { a: '1', b: '2' })).toBe('A: 1\n\nB: 2\nEnd.')
+      expect(said(text, { a: '1' })).toBe('A: 1\nNo B.\nEnd.')
+      expect(said(text, { a: '1', b: '' })).toBe('A: 1\nNo B.\nEnd.')
+    })
+
+    test('may stand within a line, and within one another', () => {
+      const text = '{{a}}.{{#b}} B{{^c}} without C{{/c}}.{{/b}} End.'
+      expect(said(text, { a: '1', b: 'x', c: 'x' })).toBe('1. B. End.')
+      expect(said(text, { a: '1', b: 'x' })).toBe('1. B without C. End.')
+      expect(said(text, { a: '1', c: 'x' })).toBe('1. End.')
+    })
+
+    test('are opened and closed by no value, whoever wrote it', () => {
+      const text = '{{a}}\n{{#b}}\nshown {{b}}\n{{/b}}\n{{#c}}\nhidden\n{{/c}}'
+      const hostile = '{{/b}}{{#c}}{{^c}}{{b}}{{/c}}'
+      expect(said(text, { a: hostile, b: hostile })).toBe(`${hostile}\nshown ${hostile}`)
+    })
+
+    test('may be left out by a file, and so may the places that only they need', () => {
+      expect(said('only {{a}}', { a: '1', b: '2', c: '3' })).toBe('only 1')
+      expect(said('{{a}}{{b}}.', { a: '1' })).toBe('1.')
+    })
+
+    test('name their faults', () => {
+      const read = (text: string) => () => said(text, { a: '1' })
+      expect(read('{{a}} {{#typo}}x{{/typo}}')).toThrow('ask: nothing fills {{#typo}}')
+      expect(read('{{a}} {{#b}}x')).toThrow('ask: {{#b}} has no end')
+      expect(read('{{a}} x{{/b}}')).toThrow('ask: {{/b}} ends no section that is open')
+      expect(read('{{a}} {{#b}}{{^c}}x{{/b}}{{/c}}')).toThrow('ask: {{/b}} ends no section that is open')
+    })
+  })
 })

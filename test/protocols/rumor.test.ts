@@ -15,7 +15,19 @@ import { stanceBatchAnswer } from '../../src/protocols/rumor/answers.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { questions, RUMOR_PROMPTS } from '../../src/protocols/rumor/questions.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
-import { type Asked, By, calls, drive, Failed, MODEL, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
+import {
+  type Asked,
+  By,
+  calls,
+  drive,
+  Failed,
+  filled,
+  MODEL,
+  plainFence,
+  plainRank,
+  type Replies,
+  wordsOf,
+} from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 const prompts = promptsOf('rumor')
@@ -24,7 +36,7 @@ const noFiles = () => new Map<string, string>()
 type Rumor = ReturnType<typeof rumor.make>
 const made = (settings: Partial<RumorSettings> = {}, files = prompts): Rumor =>
   rumor.make({
-    settings: { ...shipped, ...settings },
+    settings: { ...shipped, order: 'fixed', ...settings },
     prompts: files,
     fence: plainFence,
     samplingRank: plainRank,
@@ -94,7 +106,7 @@ const carried = ({ carry }: Conclusion): unknown => JSON.parse(JSON.stringify(ca
 function text(name: string, places: Record<string, string> = {}): string {
   const file = readFileSync(new URL(`../../config/prompts/rumor/${name}.md`, import.meta.url), 'utf8')
   const body = file.slice(file.search(/^\[(system|user)\]$/m)).replace(/^\[\w+\]\n/, '')
-  return Object.entries(places).reduce((so, [place, value]) => so.replaceAll(`{{${place}}}`, () => value), body.trim())
+  return filled(body, { answers: name === 'subjectivity' ? 'Yes or No' : 'Fake, Real', supportFirst: 'yes', ...places })
 }
 
 const system: ChatMessage = { role: 'system', content: text('system') }
@@ -106,6 +118,13 @@ const user = (name: string, places: Record<string, string>): ChatMessage => ({
 const own = (view: unknown): ChatMessage => ({ role: 'assistant', content: JSON.stringify(view) })
 const claim = `<claim|${CLAIM}>`
 const argument = (view: { reasoning: string; answer: string }) => `<argument|${view.reasoning}\nAnswer: ${view.answer}>`
+
+/** What a debater is told of the other's view; a name with an O is the opposing side's. */
+const rebutted = (view: { reasoning: string; answer: string }) =>
+  user('debate', {
+    argument: argument(view),
+    otherSide: `the comments that ${view.reasoning.startsWith('O') ? 'oppose' : 'support'} the claim`,
+  })
 
 const at = (asked: readonly Asked[], round: number, order: number): readonly ChatMessage[] => {
   const one = asked.find((each) => each.round === round && each.order === order)
@@ -268,7 +287,7 @@ describe('the defaults', () => {
   test('ask the same of a batch’s items alone exactly where their words are the same', () => {
     const { asked } = run(made({ foldNearIdentical: false }), thread(['a', 'b', 'a', 'A']), cast({}))
     const { batch } = asked.find(({ ask }) => ask.stage === 'stance')?.ask ?? {}
-    expect(batch?.texts).toEqual(['a', 'b', 'a', 'A'])
+    expect(batch?.texts).toEqual(['a', 'b', 'a', 'A'].map((words) => JSON.stringify([words, null])))
     const alone = batch?.texts.map((_, item) => JSON.stringify(batch.subset([item]).messages)) ?? []
     for (const [one, words] of alone.entries())
       for (const [other, others] of alone.entries())
@@ -289,11 +308,14 @@ describe('what is asked', () => {
   const subject = thread(['yea', 'nay', 'loud yea', 'loud nay', 'moon'])
   const { asked, conclusion } = run(made(), subject, cast({ scores: values, ...spoken, judge: fake('J') }))
 
+  const counts =
+    'Of 5 comments (near-identical ones counted once), 2 support the claim, 2 oppose it and 1 take no side.'
   const opening = {
     support: [
       system,
       user('opinion-objective', {
         claim,
+        counts: `${counts} You are shown those that support it; the other debater is shown those that oppose it.`,
         comments: 'Comments that support the claim:\n<comment 1|loud yea>\n<comment 2|yea>',
       }),
     ],
@@ -301,11 +323,12 @@ describe('what is asked', () => {
       system,
       user('opinion-objective', {
         claim,
+        counts: `${counts} You are shown those that oppose it; the other debater is shown those that support it.`,
         comments: 'Comments that oppose the claim:\n<comment 1|loud nay>\n<comment 2|nay>',
       }),
     ],
   }
-  const told = (view: { reasoning: string; answer: string }) => user('debate', { argument: argument(view) })
+  const told = (view: { reasoning: string; answer: string }) => rebutted(view)
 
   test('subjectivity is asked of the claim alone', () => {
     expect(at(asked, 0, 1)).toEqual([system, user('subjectivity', { claim })])
@@ -341,7 +364,7 @@ describe('what is asked', () => {
   test('the judge sees the claim and both last replies, and no comment and no earlier reply (equation 5)', () => {
     expect(at(asked, 4, 0)).toEqual([
       system,
-      user('judge', { claim, supportArgument: argument(real('S2')), opposeArgument: argument(fake('O2')) }),
+      user('judge', { claim, counts, supportArgument: argument(real('S2')), opposeArgument: argument(fake('O2')) }),
     ])
     expect(wordsOf(at(asked, 4, 0))).not.toMatch(/yea|nay|S0|S1|O0|O1/i)
   })
@@ -411,7 +434,7 @@ describe('what is asked', () => {
       real('S'),
       real('O'),
     ])
-    expect(wordsOf(at(fenced, 0, 0))).toContain(fence('comment', evil, 1))
+    expect(wordsOf(at(fenced, 0, 0))).toContain(fence.list('comments', [['1: ', { kind: 'comment', text: evil }]]))
     expect(wordsOf(at(fenced, 0, 0))).not.toContain('<<end:0000000000000000>>')
     expect(wordsOf(at(fenced, 2, 0))).toContain(fence('argument', 'O\nAnswer: Fake'))
   })
@@ -989,8 +1012,8 @@ describe('a failed ask', () => {
       expect.stringMatching(/debate turn \(support\) failed: unreadable.*last readable view stands/),
     ])
     // The lost turn is nowhere in the conversation; the other still answers the last readable view.
-    expect(at(asked, 3, 0).slice(2)).toEqual([own(real('S0')), user('debate', { argument: argument(fake('O1')) })])
-    expect(at(asked, 3, 1).at(-1)).toEqual(user('debate', { argument: argument(real('S0')) }))
+    expect(at(asked, 3, 0).slice(2)).toEqual([own(real('S0')), rebutted(fake('O1'))])
+    expect(at(asked, 3, 1).at(-1)).toEqual(rebutted(real('S0')))
   })
 
   test('of every turn: the judge weighs the opinions, and each loss is named', () => {
@@ -1026,7 +1049,7 @@ describe('a later revision', () => {
     const { asked, conclusion } = later(grown('moon'), [scores(0)])
     expect(calls(asked)).toEqual(['0.0 stance scorer (batch 1)'])
     expect(wordsOf(at(asked, 0, 0))).toContain('<comment 1|moon>')
-    expect(wordsOf(at(asked, 0, 0))).not.toContain('words')
+    expect(wordsOf(at(asked, 0, 0))).not.toMatch(/words \d/)
     expect(conclusion.ruling).toEqual({
       ...first.conclusion.ruling,
       comments: { judged: 5, folded: 0, author: 0, cap: 0, load: 0 },
@@ -1459,7 +1482,7 @@ describe('the vanilla question of Table 1', () => {
           'Is the post below fake or real? You are given the post (the claim) and comments on it.',
           `Claim:\n${claim}`,
           'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
-          'At the end choose one of: Fake, Real. Answer in this form: {"reasoning": "your reasons", "answer": "Fake" or "Real"}',
+          'At the end choose one of: Fake, Real.',
         ].join('\n\n'),
       },
     ])
@@ -1485,18 +1508,257 @@ describe('the vanilla question of Table 1', () => {
   })
 })
 
+describe('a comment that answers another', () => {
+  const reply = (id: string, text: string, parentId: string, createdAt = 9): Comment => ({
+    id,
+    text,
+    createdAt,
+    parentId,
+  })
+  const denial = { id: 'd', text: 'It stands.', createdAt: 1 }
+  const stanceIn = (asked: readonly Asked[]) => asked.filter(({ ask }) => ask.stage === 'stance')
+  const shown = (comments: readonly Comment[], settings: Partial<RumorSettings> = {}) => {
+    const { asked, conclusion } = run(made(settings), thread(comments), cast({ scores: { "Don't make it up.": 0.8 } }))
+    return {
+      asked,
+      conclusion,
+      stance: stanceIn(asked)
+        .map(({ ask }) => wordsOf(ask.messages))
+        .join('\n'),
+    }
+  }
+
+  test('is scored with that one’s words beside it, in a batch and alone', () => {
+    const comments = [denial, reply('r', "Don't make it up.", 'd')]
+    expect(shown(comments).stance).toContain("<comment 2|Don't make it up.> in answer to <parent|It stands.>")
+    const alone = stanceIn(shown(comments, { batchSize: 1 }).asked).map(({ ask }) => ask.messages)
+    expect(alone[1]).toEqual([
+      system,
+      user('stance', { claim, comment: "<comment|Don't make it up.>", parent: '<parent|It stands.>' }),
+    ])
+    expect(wordsOf(alone[0] ?? [])).not.toContain('It answers the comment below')
+  })
+
+  test('is shown so to the debaters, and a change of either words is other evidence', () => {
+    const { asked, conclusion } = shown([denial, reply('r', "Don't make it up.", 'd')])
+    const opinion = asked.find(({ ask }) => ask.stage === 'opinion' && ask.label === 'support')
+    expect(wordsOf(opinion?.ask.messages ?? [])).toContain("Don't make it up.> in answer to <parent|It stands.>")
+    const evidence = (said: string) =>
+      (
+        shown([{ ...denial, text: said }, reply('r', "Don't make it up.", 'd')]).conclusion.carry as {
+          evidence: string
+        }
+      ).evidence
+    expect(evidence('It stands.')).toBe((conclusion.carry as { evidence: string }).evidence)
+    // The denial itself opposes either way, under other words.
+    expect(evidence('It stands!!')).not.toBe(evidence('It stands.'))
+  })
+
+  test.each<[string, readonly Comment[]]>([
+    ['the post', [reply('r', 'No.', 'p')]],
+    ['a comment that is missing or left out', [reply('r', 'No.', 'gone')]],
+    ['itself', [reply('r', 'No.', 'r')]],
+    ['one that answers it', [reply('r', 'No.', 's'), reply('s', 'Yes.', 'r')]],
+    ['one of a ring of three', [reply('r', 'No.', 's'), reply('s', 'Yes.', 't'), reply('t', 'Yes?', 'r')]],
+  ])('has no parent where it answers %s', (_, comments) => {
+    expect(shown(comments).stance).not.toContain('in answer to <')
+  })
+
+  test('of a ring keeps its parent where it stands beside the ring', () => {
+    const ring = [reply('s', 'Yes.', 't'), reply('t', 'Yes?', 's')]
+    expect(shown([...ring, reply('r', 'No.', 's')]).stance).toContain('|No.> in answer to <parent|Yes.>')
+  })
+
+  test('names its parent in `about`, after those asked about, and among what the debaters were shown', () => {
+    const { asked, conclusion } = shown([denial, reply('r', "Don't make it up.", 'd'), reply('q', 'Why?', 'r')])
+    expect(stanceIn(asked).map(({ ask }) => ask.about)).toEqual([['d', 'q', 'r']])
+    expect((conclusion.carry as { shown: string[] }).shown).toContain('d')
+    const alone = stanceIn(shown([denial, reply('r', 'No.', 'd')], { batchSize: 1 }).asked)
+    expect(alone.map(({ ask }) => ask.about)).toEqual([['d'], ['r', 'd']])
+  })
+
+  test('is another question than the same words to somebody else, for the memo and the next revision', () => {
+    const comments = [
+      denial,
+      { id: 'e', text: 'It fell.', createdAt: 2 },
+      reply('r', 'No.', 'd'),
+      reply('s', 'No.', 'e'),
+    ]
+    const { asked, conclusion } = shown(comments)
+    const [
+      {
+        ask: { batch },
+      } = { ask: { batch: undefined } },
+    ] = stanceIn(asked)
+    expect(new Set(batch?.texts).size).toBe(4)
+    expect(new Set((conclusion.carry as { scores: [string][] }).scores.map(([key]) => key)).size).toBe(4)
+    // The next revision asks only about the answer whose parent's words changed, and about these.
+    const edited = comments.map((one) => (one.id === 'd' ? { ...one, text: 'It leans.' } : one))
+    const next = run(made(), thread(edited), cast({}), carried(conclusion))
+    expect(stanceIn(next.asked).flatMap(({ ask }) => ask.about?.slice(0, ask.batch?.count) ?? [])).toEqual(['d', 'r'])
+  })
+
+  test('counts once with the same words to twelve others, and on each side that its words take', () => {
+    const parents = Array.from({ length: 12 }, (_, n) => ({ id: `d${n}`, text: `words of parent ${n}`, createdAt: n }))
+    const replies = parents.map(({ id }, n) => ({ ...reply(`r${n}`, 'No.', id, 20 + n), author: `a${n}` }))
+    const { asked, conclusion } = run(made(), thread([...parents, ...replies]), ({ ask }) => {
+      if (ask.stage !== 'stance') return ask.stage === 'subjectivity' ? no : real()
+      const about = ask.about?.slice(0, ask.batch?.count) ?? []
+      return scores(...about.map((id) => (id.startsWith('d') ? 0 : Number(id.slice(1)) < 10 ? -0.5 : 0.5)))
+    })
+    expect(stanceIn(asked).flatMap(({ ask }) => ask.about?.slice(0, ask.batch?.count) ?? [])).toHaveLength(24)
+    expect(conclusion.ruling.scores).toEqual({ support: 1, oppose: 1 })
+    expect(conclusion.ruling.comments?.folded).toBe(10)
+  })
+
+  test('stands alone where parents are off, and under `paper`', () => {
+    const comments = [denial, reply('r', "Don't make it up.", 'd')]
+    for (const over of [{ parents: false }, { preset: 'paper' }] as const)
+      for (const { ask } of shown(comments, over).asked)
+        expect(wordsOf(ask.messages)).not.toMatch(/in answer to <|<parent/)
+  })
+})
+
+describe('what debaters and judge are told of the thread', () => {
+  const MINUTE = 60_000
+  const comments = [
+    { id: 'a', text: 'yes', createdAt: 20_000 },
+    { id: 'b', text: 'yes indeed', createdAt: 3 * MINUTE },
+    { id: 'c', text: 'moon', createdAt: 130 * MINUTE },
+    { id: 'd', text: 'early', createdAt: -1 },
+    { id: 'e', text: 'late', createdAt: 3 * 24 * 60 * MINUTE },
+  ]
+  const values = { yes: 0.9, 'yes indeed': 0.5, early: 0.4, late: 0.3, moon: 0, 'moon 2': 0 }
+  const told = (over: Partial<RumorSettings> = {}, given: readonly Comment[] = comments) => {
+    const { asked, conclusion } = run(
+      made(over),
+      thread(given),
+      cast({ scores: values, support: [real()], oppose: [fake()] }),
+    )
+    const of = (stage: string, label?: string) =>
+      wordsOf(
+        asked.find(({ ask }) => ask.stage === stage && (label === undefined || ask.label === label))?.ask.messages ??
+          [],
+      )
+    return { of, conclusion }
+  }
+  const COUNTS =
+    'Of 5 comments (near-identical ones counted once), 4 support the claim, 0 oppose it and 1 take no side.'
+
+  test('an empty side is told of the other, and both of how many take none', () => {
+    const { of } = told()
+    expect(of('opinion', 'oppose')).toContain(
+      `${COUNTS} You are shown those that oppose it; the other debater is shown those that support it.\n\nComments that oppose the claim: there are none.`,
+    )
+    for (const words of [of('opinion', 'support'), of('judge')]) expect(words).toContain(COUNTS)
+    expect(of('debate', 'oppose')).toContain('who was shown the comments that support the claim')
+    expect(of('stance')).not.toContain('take no side.\n\nComments that')
+  })
+
+  test('each comment has its time, counted from the post and never from now; not where it is scored', () => {
+    const { of } = told()
+    for (const line of [
+      '(after 20 s): <comment 1|yes>',
+      '(after 3 min): <comment 2|yes indeed>',
+      '(before the post): <comment 3|early>',
+      '(after 3 d): <comment 4|late>',
+    ])
+      expect(of('opinion', 'support')).toContain(line)
+    expect(of('stance')).not.toMatch(/\(after|\(before/)
+  })
+
+  test('times are evidence, counts are not', () => {
+    const evidence = (given: readonly Comment[], over: Partial<RumorSettings> = {}) =>
+      (told(over, given).conclusion.carry as { evidence: string }).evidence
+    const later = comments.map((one) => (one.id === 'a' ? { ...one, createdAt: 40_000 } : one))
+    expect(evidence(later)).not.toBe(evidence(comments))
+    expect(evidence(later, { times: false })).toBe(evidence(comments, { times: false }))
+    const neutral = [...comments, { id: 'f', text: 'moon 2', createdAt: MINUTE }]
+    const also = told({}, neutral)
+    expect(also.of('judge')).toContain('2 take no side')
+    expect((also.conclusion.carry as { evidence: string }).evidence).toBe(evidence(comments))
+  })
+
+  test('a file without times has none', () => {
+    const { of } = told(
+      {},
+      comments.map((one, at) => ({ ...one, createdAt: at })),
+    )
+    expect(of('opinion', 'support')).not.toMatch(/\(after|\(before/)
+  })
+
+  test('is nothing where it is off, and under `paper`', () => {
+    for (const over of [{ counts: false, times: false }, { preset: 'paper' }] as const) {
+      const { of } = told(over)
+      for (const words of [of('opinion', 'support'), of('debate', 'oppose'), of('judge')])
+        expect(words).not.toMatch(/\(after|take no side|who was shown/)
+    }
+  })
+
+  test('the judge is shown the strongest comments of each side behind a switch', () => {
+    expect(told().of('judge')).not.toContain('<comment')
+    const { of } = told({ judgeComments: 2 })
+    expect(of('judge')).toContain(
+      'Comments that support the claim:\n(after 20 s): <comment 1|yes>\n(after 3 min): <comment 2|yes indeed>\n',
+    )
+    expect(of('judge')).not.toContain('early')
+    expect(of('judge')).toContain('Comments that oppose the claim: there are none.')
+  })
+})
+
+describe('what comes first', () => {
+  const claims = Array.from({ length: 40 }, (_, at) => `claim ${at}`)
+  const shownOf = (text: string, over: Partial<RumorSettings> = { order: 'lot' }) => {
+    const { asked } = run(
+      made(over),
+      thread(2, { post: { ...post, text } }),
+      cast({ support: [real('S')], oppose: [fake('O')] }),
+    )
+    const choices = (stage: string) => {
+      const { ask } = asked.find((one) => one.ask.stage === stage) as Asked
+      return (jsonSchema(ask.answer) as { properties: { answer: { enum: string[] } } }).properties.answer.enum.join()
+    }
+    const judged = wordsOf(asked.at(-1)?.ask.messages ?? [])
+    const opinion = wordsOf(asked.find((one) => one.ask.stage === 'opinion')?.ask.messages ?? [])
+    return {
+      views: ['opinion', 'debate', 'judge'].map(choices),
+      kind: choices('subjectivity'),
+      said: /choose one of: (\w+, \w+)\./.exec(opinion)?.[1],
+      firstArgument: judged.indexOf('<argument|S') < judged.indexOf('<argument|O') ? 'support' : 'oppose',
+    }
+  }
+  const FIXED = { views: Array(3).fill('Fake,Real'), kind: 'Yes,No', said: 'Fake, Real', firstArgument: 'support' }
+  const TURNED = { views: Array(3).fill('Real,Fake'), kind: 'No,Yes', said: 'Real, Fake', firstArgument: 'oppose' }
+
+  test('is one way for half of all claims, in forms, schemas and the judge’s arguments, the other for the rest', () => {
+    const all = claims.map((text) => shownOf(text))
+    const turned = all.filter(({ kind }) => kind === 'No,Yes').length
+    expect(turned).toBeGreaterThan(10)
+    expect(turned).toBeLessThan(30)
+    for (const one of all) expect(one).toEqual(one.kind === 'No,Yes' ? TURNED : FIXED)
+  })
+
+  test('is the same for the same words, whoever posts them, and the paper’s where it is fixed or under `paper`', () => {
+    for (const text of claims.slice(0, 10)) {
+      const copy = run(made({ order: 'lot' }), thread(2, { post: { ...post, id: 'copy', text } }), cast({}))
+      expect(wordsOf(at(copy.asked, 0, 1))).toContain(shownOf(text).kind.replace(',', ' or '))
+      expect(shownOf(text, { order: 'fixed' })).toEqual(FIXED)
+      expect(shownOf(text, { order: 'lot', preset: 'paper', batchSize: 20 })).toMatchObject({
+        views: FIXED.views,
+        kind: 'Yes,No',
+      })
+    }
+  })
+})
+
 describe('the prompts carry every point of the paper’s', () => {
   const rule = [
-    /first check.*common (knowledge|sense)/i,
-    /score is 0\.0/,
-    /support that the source post is real/,
-    /\(0\.0, 1\.0\]/,
-    /the stronger the support, the higher/,
-    /\[-1\.0, 0\.0\)/,
-    /the stronger the opposition, the lower/,
-    /strictly in this form/,
-    /add nothing/,
-    /"reason".*"score"/,
+    /^0 if it takes no side on that: if it asks, jokes, voices a feeling, adds a remark, or speaks of something else/m,
+    /^0 .*0 as well if what it says itself contradicts common knowledge or common sense/m,
+    /^Above 0, up to 1, if it says or shows that the claim is true: the stronger the support, the higher/m,
+    /^Below 0, down to -1, if it says or clearly implies that the claim.* is false: the stronger the denial, the lower/m,
+    /agrees with a comment takes its side towards the claim; whoever contradicts it takes the opposite side/,
+    /a reason of at most ten words, and (its|the) score\.$/,
   ]
   const points: Record<string, RegExp[]> = {
     stance: rule,
@@ -1521,7 +1783,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /your own opinion and from theirs/,
       /think critically: analyze the other's view/,
       /logic.*evidence.*biases/,
-      /updated response/,
+      /updated view and why/,
       /At the end choose one of: Fake, Real/,
     ],
     judge: [
@@ -1533,15 +1795,12 @@ describe('the prompts carry every point of the paper’s', () => {
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    for (const point of wanted) expect(text(name)).toMatch(point)
+    for (const point of wanted) expect(text(name, { parent: 'P' })).toMatch(point)
   })
 
-  test.each(['stance', 'subjectivity', 'opinion-subjective', 'opinion-objective', 'debate', 'judge'])(
-    '%s asks for the reasons before the label or score',
-    (name) => {
-      expect(text(name)).toMatch(/\{"reason(ing)?":.*"(score|answer)":/)
-    },
-  )
+  test.each(Object.keys(points))('%s does not say the form of its answer, which its last line says', (name) => {
+    expect(text(name)).not.toMatch(/\{"/)
+  })
 
   test('every answer schema has the reasons before the label or score', () => {
     const { asked } = run(made(), thread(2), cast({ support: [real()], oppose: [fake()] }))

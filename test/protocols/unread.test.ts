@@ -52,6 +52,7 @@ const replies = (harmful: boolean) =>
       { reason: 'r', label: 'non-hate' },
       { reason: 'r', label: harmful ? 'Offensive' : 'Not Offensive' },
       { reason: 'r', label: harmful ? 'Hate Speech' : 'Not Hate Speech' },
+      { reason: 'r', label: harmful ? 'Hateful' : 'Not hateful' },
       { reason: 'r', answer: 'No' },
       { reasoning: 'r', answer: order % 2 === 0 ? 'Real' : 'Fake' },
       { reason: 'r', score: order % 2 === 0 ? 0.5 : -0.5 },
@@ -76,7 +77,7 @@ const judged = (name: string, subject: Snapshot, over: object = {}, { harmful = 
 
 describe('a harmful end after four thousand harmless characters', () => {
   test.each([
-    ['hate', 10],
+    ['hate', 8],
     ['safety', 6],
     ['rumor', 4],
   ])('stands in every question of %s about the post, %i at least', (name, fewest) => {
@@ -154,6 +155,7 @@ describe('a post of which a part was not read', () => {
 
   test.each(['post', 'alt', 'image'])('is one whose %s a block of safety cuts', (kind) => {
     const by = Object.assign((...given: Parameters<typeof plainFence>) => plainFence(...given), {
+      list: plainFence.list,
       unread: (one: string) => (one === kind ? 3 : 0),
     })
     const media = [{ kind: 'image' as const, url: 'https://images.example/a.png', alt: 'a sign' }]

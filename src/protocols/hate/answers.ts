@@ -9,11 +9,28 @@ export function stanceAnswer(labels: readonly string[]) {
   return z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
 }
 
+const LABELS = ['non-hate', 'hate'] as const
+
+const zeroShotOf = (labels: readonly (typeof LABELS)[number][]) =>
+  z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
+const judgementOf = (labels: readonly (typeof LABELS)[number][]) => z.object({ reason: said, label: z.enum(labels) })
+
 /** What the base agent of Table 1 answers. */
-export const zeroShotAnswer = z.object({ reason: said, label: z.enum(['non-hate', 'hate', ABSTAIN]) })
+export const zeroShotAnswer = zeroShotOf(LABELS)
+const turnedZeroShot = zeroShotOf(LABELS.toReversed())
 
 /** One turn of the debate. */
 export const turnAnswer = z.object({ argument: said })
 
 /** The outcome of Algorithm 2, line 20. */
-export const judgeAnswer = z.object({ reason: said, label: z.enum(['non-hate', 'hate']) })
+export const judgeAnswer = judgementOf(LABELS)
+const turnedJudgement = judgementOf(LABELS.toReversed())
+
+/** The same answers, offered in the reverse order where it is turned. */
+export function zeroShotIn(turned: boolean): typeof zeroShotAnswer {
+  return turned ? turnedZeroShot : zeroShotAnswer
+}
+
+export function judgementIn(turned: boolean): typeof judgeAnswer {
+  return turned ? turnedJudgement : judgeAnswer
+}

@@ -11,7 +11,7 @@ import { predict, shelvesOf } from './script.ts'
 import { applyPreset, hateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 1
+const VERSION = 2
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {
@@ -34,7 +34,7 @@ export const hate = {
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
   votes: ({ scores: { hate = 0, nonHate = 0 } }: Judged) => [hate, nonHate],
-  make({ settings: given, prompts: files, fence, files: folder }: ProtocolParts) {
+  make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
     const settings = applyPreset(hateSettings.parse(given))
     const [prompts, perspectives] = both(
       () => readPrompts(files, HATE_PROMPTS, settings.preset),
@@ -51,9 +51,10 @@ export const hate = {
       labels: ['hate', 'non-hate'],
       shelves: shelvesOf(perspectives.list, settings),
       promptsHash: shortHash([prompts.hash, perspectives.hash]),
-      settingsHash: shortHash(settings),
+      // Draws affect what is asked: workers with another key have other settings.
+      settingsHash: shortHash([settings, samplingRank('hate', '')]),
       script(subject) {
-        const parts = { settings, perspectives: perspectives.list, prompts, fence }
+        const parts = { settings, perspectives: perspectives.list, prompts, fence, samplingRank }
         const script = predict(snapshot.parse(subject), parts)
         return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate')
       },

@@ -25,8 +25,8 @@ const perspectiveFile = z
     title: text,
     /** Language of the examples (BCP 47), if they have one. */
     lang: text.optional(),
-    /** Shelf of the library that holds the labelled examples. */
-    shelf: text,
+    /** Shelf of the library that holds the labelled examples; without one it is asked by its criteria alone. */
+    shelf: text.optional(),
     labels: z.array(label),
   })
   .superRefine(({ labels }, context) => {
@@ -42,6 +42,8 @@ export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
   /** Its file's name without the ending. */
   readonly name: string
   readonly answer: ReturnType<typeof stanceAnswer>
+  /** The same with its labels in the reverse order. */
+  readonly turnedAnswer: ReturnType<typeof stanceAnswer>
   /** The side that one of its labels means; undefined for an abstention. */
   side(label: string): Side | undefined
   /** The perspective's own name for a label of the shelf; undefined if none matches. */
@@ -58,8 +60,7 @@ const FILE = /^(.+)\.ya?ml$/
 const NAME = /^[a-z0-9][a-z0-9-]*$/
 
 /**
- * Reads the perspective files and picks those of `wanted`, in that order; if `wanted` is empty, all in the order of
- * their names. Throws one error that names every fault, one per line; files that are not wanted are checked too.
+ * Reads the perspective files and picks those of `wanted`, in that order. Throws one error that names every fault, one per line; files that are not wanted are checked too.
  */
 export function readPerspectives(files: ReadonlyMap<string, string>, wanted: readonly string[]): Perspectives {
   const faults: string[] = []
@@ -91,10 +92,9 @@ export function readPerspectives(files: ReadonlyMap<string, string>, wanted: rea
 
   for (const name of wanted)
     if (!named.has(name)) faults.push(`${name}.yaml: the file is missing, and the setting perspectives names it`)
-  if (named.size === 0 && wanted.length === 0) faults.push('*.yaml: there is no perspective')
   if (faults.length > 0) throw new Error(faults.map((line) => `config/perspectives/${line}`).join('\n'))
 
-  const picked = (wanted.length === 0 ? [...read.keys()] : wanted).flatMap((name) => read.get(name) ?? [])
+  const picked = wanted.flatMap((name) => read.get(name) ?? [])
   const hash = createHash('sha256')
   for (const { perspective, source } of picked) hash.update(`${perspective.name}\0${source}\0`)
   return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective) }
@@ -107,6 +107,7 @@ function perspectiveOf(name: string, file: z.infer<typeof perspectiveFile>): Per
     ...file,
     name,
     answer: stanceAnswer(file.labels.map((one) => one.name)),
+    turnedAnswer: stanceAnswer(file.labels.map((one) => one.name).reverse()),
     side: (given) => sides.get(given),
     ownLabel: (onShelf) => own.get(folded(onShelf)),
   }

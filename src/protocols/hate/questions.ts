@@ -1,28 +1,29 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
-import type { Fence } from '../../domain/fence.ts'
+import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Medium, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
+import { inOrder } from '../order.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
-import { ABSTAIN, judgeAnswer, turnAnswer, zeroShotAnswer } from './answers.ts'
+import { ABSTAIN, type judgeAnswer, judgementIn, turnAnswer, type zeroShotAnswer, zeroShotIn } from './answers.ts'
 import { type Perspective, SIDES, type Side } from './perspectives.ts'
 import type { HateSettings } from './settings.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const HATE_PROMPTS = {
   system: [],
-  perspective: ['criteria', 'examples', 'text', 'labels'],
-  'perspective-criteria': ['criteria', 'text', 'labels'],
-  'perspective-examples': ['examples', 'text', 'labels'],
+  perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
+  'perspective-criteria': ['criteria', 'text', 'labels?'],
+  'perspective-examples': ['examples', 'text', 'labels?'],
   'zero-shot': ['text'],
   'debater-non-hate': ['rules', 'text'],
   'debater-hate': ['rules', 'text'],
-  'round-1-non-hate': ['reference'],
-  'round-1-hate': ['argument', 'reference'],
-  'round-2-non-hate': ['argument'],
-  'round-2-hate': ['argument'],
-  judge: ['history', 'text'],
-  'judge-memories': ['memories', 'text'],
+  'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?'],
+  'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?'],
+  'round-2-non-hate': ['argument', 'heard?', 'own?'],
+  'round-2-hate': ['argument', 'heard?', 'own?'],
+  judge: ['history', 'missing?', 'text'],
+  'judge-memories': ['memories', 'missing?', 'text'],
 } as const
 
 /** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
@@ -67,11 +68,28 @@ const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
 
 /** Shown in place of a reference or of examples if there are none. */
 const NONE = 'none'
-/** Shown in place of a turn that failed: that debater was not heard, which does not mean that it had nothing to say. */
+/**
+ * Shown in place of a turn that failed: that debater was not heard, which does not mean that it had nothing to say, nor
+ * that it was beaten.
+ */
+const MISSING = '(this turn did not arrive)'
+/** The same under `paper`. */
 const LOST = '(this turn was lost)'
+/** The value of a place that only decides about a section. */
+const YES = 'yes'
 
-export function questions(words: string, parts: { settings: HateSettings; prompts: Prompts; fence: Fence }): Questions {
-  const { settings, prompts, fence } = parts
+export function questions(
+  words: string,
+  parts: {
+    settings: HateSettings
+    prompts: Prompts
+    fence: Fence
+    /** Whether what is otherwise second comes first. */
+    turned: boolean
+  },
+): Questions {
+  const { settings, prompts, fence, turned } = parts
+  const paper = settings.preset === 'paper'
   const text = fence('text', words)
   const system = prompts.get('system').render()
   const rules = system.map(({ content }) => content).join('\n\n')
@@ -88,14 +106,23 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
     messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
     answer: turnAnswer,
   })
-  const argument = (said: Argument) => (said === null ? LOST : fence('argument', said.argument))
+  const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
+  const several = (kind: string, texts: readonly Labelled[]) =>
+    texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
   const reference = (reasons: readonly string[]) =>
-    listed(reasons.map((reason, index) => fence('reason', reason, index + 1)))
+    several(
+      'reason',
+      reasons.map((reason) => ({ text: reason })),
+    )
   const opening = (side: Side, heard: Argument | undefined, references: References) =>
     render(`round-1-${side}`, {
       reference: reference(references[side]),
-      ...(heard === undefined ? {} : { argument: argument(heard) }),
+      reasons: references[side].length > 0 ? YES : '',
+      argument: heard === undefined ? '' : argument(heard),
+      heard: heard ? YES : '',
+      missing: heard === null ? YES : '',
     })
+  const lost = (turns: readonly Turn[]) => (turns.some((turn) => turn.argument === null) ? YES : '')
   const memory = (side: Side, turns: readonly Turn[], references: References) =>
     [
       `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
@@ -109,44 +136,83 @@ export function questions(words: string, parts: { settings: HateSettings; prompt
 
   return {
     perspective: (perspective, similar) => {
-      const examples = listed(similar.map((one, at) => `Label: ${one.label}\n${fence('example', one.text, at + 1)}`))
-      const labels = choice([...perspective.labels.map(({ name }) => name), ABSTAIN])
-      const values = { criteria: criteriaOf(perspective), examples, text, labels }
+      const offered = inOrder(perspective.labels, turned)
+      const values = {
+        criteria: criteriaOf(offered),
+        examples: several('example', similar),
+        similar: similar.length > 0 ? YES : '',
+        text,
+        labels: choice([...offered.map(({ name }) => name), ABSTAIN]),
+      }
       return {
         ...asked('perspective', 'perspective'),
         label: perspective.name,
         messages: [...system, ...render(SHOWN[settings.show], values)],
-        answer: perspective.answer,
+        answer: turned ? perspective.turnedAnswer : perspective.answer,
       }
     },
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
       label: 'zero-shot',
       messages: [...system, ...render('zero-shot', { text })],
-      answer: zeroShotAnswer,
+      answer: zeroShotIn(turned),
     }),
     argue: (side, heard, references) => turn(side, opening(side, heard, references)),
     respond: (own, heard, references) => {
       const begun = settings.history === 'code' ? opening(own.side, own.heard, references) : []
-      const answered = render(`round-2-${own.side}`, { argument: argument(heard) })
+      const answered = render(`round-2-${own.side}`, {
+        argument: argument(heard),
+        heard: heard === null ? '' : YES,
+        own: own.argument === null ? '' : YES,
+      })
       return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
     },
     judge: (turns, references) => {
+      const who = ({ side, round }: Turn) => `${SPEAKER[side]}, round ${round}:`
       const history = () =>
-        turns.map((one) => `${SPEAKER[one.side]}, round ${one.round}:\n${argument(one.argument)}`).join('\n\n')
-      const memories = () => SIDES.map((side) => memory(side, turns, references)).join('\n\n')
+        paper
+          ? turns.map((one) => `${who(one)}\n${argument(one.argument)}`).join('\n\n')
+          : fence.list(
+              'turns',
+              turns.map((one): ListItem => {
+                const said = one.argument === null ? MISSING : { kind: 'argument', text: one.argument.argument }
+                return [`${who(one)} `, said]
+              }),
+            )
+      const memories = () =>
+        inOrder(SIDES, turned)
+          .map((side) => memory(side, turns, references))
+          .join('\n\n')
+      const missing = lost(turns)
       return {
         ...asked('judge', 'judge'),
         messages: [
           ...system,
           ...(settings.history === 'code'
-            ? render('judge-memories', { memories: memories(), text })
-            : render('judge', { history: history(), text })),
+            ? render('judge-memories', { memories: memories(), missing, text })
+            : render('judge', { history: history(), missing, text })),
         ],
-        answer: judgeAnswer,
+        answer: judgementIn(turned),
       }
     },
   }
+}
+
+type Labelled = { readonly text: string; readonly label?: string }
+
+/** A block for each text, under its label. */
+function blocks(fence: Fence, kind: string, texts: readonly Labelled[]): string {
+  return texts
+    .map(({ text, label }, at) => `${label === undefined ? '' : `Label: ${label}\n`}${fence(kind, text, at + 1)}`)
+    .join('\n')
+}
+
+/** All texts in one block, each after its label. */
+function list(fence: Fence, kind: string, texts: readonly Labelled[]): string {
+  const items = texts.map(({ text, label }, at): ListItem => {
+    return [`${at + 1}${label === undefined ? '' : ` (${label})`}: `, { kind, text }]
+  })
+  return fence.list(`${kind}s`, items)
 }
 
 /** A debater's own turn in its conversation; empty if the turn failed. */
@@ -154,7 +220,7 @@ function spoken(own: Argument): ChatMessage[] {
   return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
 }
 
-function criteriaOf({ labels }: Perspective): string {
+function criteriaOf(labels: readonly Perspective['labels'][number][]): string {
   return labels
     .map(({ name, criteria }) => [`${name}:`, ...criteria.map((point) => `- ${point}`)].join('\n'))
     .join('\n')
@@ -162,10 +228,6 @@ function criteriaOf({ labels }: Perspective): string {
 
 function choice(labels: readonly string[]): string {
   return labels.map((label) => JSON.stringify(label)).join(' or ')
-}
-
-function listed(blocks: readonly string[]): string {
-  return blocks.length === 0 ? NONE : blocks.join('\n')
 }
 
 /** The words that are judged: the post's text, and what its images are said to show. */

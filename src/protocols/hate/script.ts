@@ -2,14 +2,16 @@ import { failure, lookup } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found } from '../../domain/library.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import type { Ruling } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
+import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { cutIn, unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import { ABSTAIN } from './answers.ts'
 import { missingForNonHate } from './benign.ts'
-import type { Perspective, Side } from './perspectives.ts'
+import { type Perspective, SIDES, type Side } from './perspectives.ts'
 import {
   type Argument,
   type Example,
@@ -42,13 +44,20 @@ interface Stance {
  */
 export function* predict(
   { post }: Snapshot,
-  parts: { settings: HateSettings; perspectives: readonly Perspective[]; prompts: Prompts; fence: Fence },
+  parts: {
+    settings: HateSettings
+    perspectives: readonly Perspective[]
+    prompts: Prompts
+    fence: Fence
+    samplingRank: SamplingRank
+  },
 ): Script {
   const { settings, perspectives, fence } = parts
   const text = wordsOf(post)
   if (text === '') return conclusion([], [], [], undecided('no words to judge'))
 
-  const ask = questions(text, parts)
+  const turned = isTurned(parts.samplingRank, text)
+  const ask = questions(text, { ...parts, turned: settings.order === 'lot' && turned })
   const unread = unreadParts(post, [{ kind: 'text', text }], fence)
   const degraded = [...toldOdd(post.odd), ...unseen(post), ...unread]
   if (settings.decide === 'zero-shot') {
@@ -62,7 +71,9 @@ export function* predict(
   const similar = yield* similarContexts(text, post, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
   const decision =
-    settings.decide === 'majority' ? majority(stances, perspectives.length) : yield* dict(ask, stances, settings)
+    settings.decide === 'majority'
+      ? majority(stances, perspectives.length)
+      : yield* dict(ask, stances, settings, inOrder(SIDES, settings.opens === 'lot' && turned))
   const { ruling } = conclusion(stances, [...similar.values()].flat(), degraded, decision)
   const asked = { asked: perspectives.length, sided: stances.length }
   const missing = missingForNonHate(settings, { post, unread, perspectives: asked, lostTurns: decision.lostTurns ?? 0 })
@@ -125,7 +136,12 @@ function* pre(
 }
 
 /** Algorithm 2: round 1 from the references, round 2 to refute or agree, then the judge, however the stances fell. */
-function* dict(ask: Questions, stances: readonly Stance[], settings: HateSettings): SubScript<Decision> {
+function* dict(
+  ask: Questions,
+  stances: readonly Stance[],
+  settings: HateSettings,
+  [opener = 'non-hate', other = 'hate']: readonly Side[],
+): SubScript<Decision> {
   const wrong: string[] = []
   const turns: Turn[] = []
   const reasonsOf = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
@@ -145,13 +161,13 @@ function* dict(ask: Questions, stances: readonly Stance[], settings: HateSetting
   }
 
   // Round 1 (lines 7–10).
-  const nonHate = yield* argues('non-hate', undefined)
-  const hate = yield* argues('hate', nonHate.argument)
+  const opening = yield* argues(opener, undefined)
+  const reply = yield* argues(other, opening.argument)
 
   // Round 2 (lines 13–16).
   if (settings.rounds === 2) {
-    const response = yield* responds(nonHate, hate.argument)
-    yield* responds(hate, response.argument)
+    const response = yield* responds(opening, reply.argument)
+    yield* responds(reply, response.argument)
   }
 
   // Judgment (lines 18–20).
@@ -187,7 +203,7 @@ function* zeroShot(ask: Questions, settings: HateSettings): SubScript<Decision> 
 /** The shelves to search; none if no examples are shown. */
 export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
   if (decide === 'zero-shot' || show === 'criteria') return []
-  return [...new Set(perspectives.map(({ shelf }) => shelf))]
+  return [...new Set(perspectives.flatMap(({ shelf }) => shelf ?? []))]
 }
 
 function examplesFor(perspective: Perspective, { shelves }: Found, degraded: string[]): Example[] {

@@ -12,6 +12,8 @@ export const hateSettings = z.strictObject({
   examples: z.int().min(1).max(50),
   rounds: z.int().min(1).max(2),
   history: z.enum(['algorithm', 'code']),
+  order: z.enum(['lot', 'fixed']),
+  opens: z.enum(['non-hate', 'lot']),
   abstentions: z.enum(['apart', 'else']),
   partlyRead: z.enum(['undecided', 'judged']),
   unheard: z.enum(['undecided', 'judged']),
@@ -21,24 +23,30 @@ export const hateSettings = z.strictObject({
 })
 export type HateSettings = z.infer<typeof hateSettings>
 
+/** The set for platforms: attacks on people for what they are, and nothing else. */
+const PLATFORM_PERSPECTIVES = ['council-of-europe', 'platform-rules', 'un-strategy'] as const
 /** The perspectives of the paper, its data sets A to E. */
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
 /**
- * `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
+ * Where no perspectives are listed the set for platforms is asked. `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
  * read only in part is judged by that part, lost perspectives and turns withhold no label, and unless perspectives are listed, the paper's five are asked and no
  * others. The paper gives no temperature: that of its code is set. The switches of its ablations stay as they are, and
  * so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
-  if (settings.preset === 'none') return settings
-  const perspectives = settings.perspectives.length === 0 ? [...PAPER_PERSPECTIVES] : settings.perspectives
+  const listed = (others: readonly string[]) =>
+    settings.perspectives.length === 0 ? [...others] : settings.perspectives
+  if (settings.preset === 'none') return { ...settings, perspectives: listed(PLATFORM_PERSPECTIVES) }
+  const perspectives = listed(PAPER_PERSPECTIVES)
   const answerTokens = atLeastPaperTokenCap(settings.answerTokens)
   return {
     ...settings,
     abstentions: 'else',
     partlyRead: 'judged',
     unheard: 'judged',
+    order: 'fixed',
+    opens: 'non-hate',
     perspectives,
     temperature: 0,
     answerTokens,

@@ -42,8 +42,28 @@ function batchAnswerOf(count: number) {
   return z.object({ scores: z.preprocess(readable, entries) })
 }
 
-export const subjectivityAnswer = z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) })
+/** What a question of subjectivity, and of a view, may be answered with, in the paper's order. */
+export const YES_NO = ['Yes', 'No'] as const
+export const FAKE_REAL = ['Fake', 'Real'] as const
+
+const subjectivityOf = (offered: readonly (typeof YES_NO)[number][]) =>
+  z.object({ reason: z.string(), answer: z.enum(offered) })
+const viewOf = (offered: readonly (typeof FAKE_REAL)[number][]) =>
+  z.object({ reasoning: z.string(), answer: z.enum(offered) })
+
+export const subjectivityAnswer = subjectivityOf(YES_NO)
+const turnedSubjectivity = subjectivityOf(YES_NO.toReversed())
 
 /** A debater's or the judge's view of the claim. */
-export const view = z.object({ reasoning: z.string(), answer: z.enum(['Fake', 'Real']) })
+export const view = viewOf(FAKE_REAL)
 export type View = z.infer<typeof view>
+const turnedView = viewOf(FAKE_REAL.toReversed())
+
+/** The same answers, offered in the reverse order where it is turned. */
+export function subjectivityIn(turned: boolean): typeof subjectivityAnswer {
+  return turned ? turnedSubjectivity : subjectivityAnswer
+}
+
+export function viewIn(turned: boolean): typeof view {
+  return turned ? turnedView : view
+}

@@ -1,6 +1,7 @@
 import { normalized } from '../../domain/normalized.ts'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
 import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
+import { noParents, type ParentOf } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Tie } from './sides.ts'
 
@@ -27,12 +28,14 @@ const NAMED = 3
 /** Longest id or name that a stranger chose in a verdict's text, in characters. */
 const NAME_CHARS = 40
 
-/** What is asked about: each comment by itself, or all comments with the same words once. */
+/** What is asked about: each comment by itself, or all comments that say the same to the same words once. */
 export function utterancesOf(
   comments: readonly Comment[],
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
+  parentOf: ParentOf = noParents,
 ): Utterance[] {
-  return foldNearIdentical ? sameWords(comments) : comments.map((comment) => ({ comments: [comment] }))
+  if (foldNearIdentical) return sameWords(comments, parentOf)
+  return comments.map((comment) => ({ comments: [comment], key: comment.id }))
 }
 
 /** How many comments count. */

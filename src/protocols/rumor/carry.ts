@@ -3,10 +3,12 @@ import { z } from 'zod'
 import type { Comment, Post } from '../../domain/thread.ts'
 import { ruling } from '../../domain/verdict.ts'
 import type { Utterance } from './near-identical.ts'
+import type { ParentOf } from './parents.ts'
 import { claimOf, type PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 import type { Score } from './stance.ts'
+import type { TimeOf } from './times.ts'
 
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
   /** What went wrong before this decision, in words. */
@@ -28,7 +30,7 @@ export const rumorCarry = z.object({
   /** Hash of what was said ({@link keyOf}), its score, and the model that scored it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
   evidence: z.string(),
-  /** Ids of the comments that the debaters were shown; null where an earlier version did not say. */
+  /** Ids of the comments that the debaters were shown, and of those that these answer; null where an earlier version did not say. */
   shown: z.array(z.string()).nullable().default(null),
   decision,
 })
@@ -44,13 +46,16 @@ export function remembered(
     promptKind,
     foldNearIdentical,
   }: Pick<RumorSettings, 'reuseScores' | 'promptKind' | 'foldNearIdentical'>,
+  parentOf: ParentOf,
 ): { scores: Map<Utterance, Score>; kind: PromptKind | null } {
   const scores = new Map<Utterance, Score>()
   const fixed = promptKind === 'auto' ? null : promptKind
   if (before === null || !reuseScores || before.claim !== digest(claimOf(post))) return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
   for (const utterance of utterances) {
-    const [first] = utterance.comments.flatMap((comment) => known.get(keyOf(comment, foldNearIdentical)) ?? [])
+    const [first] = utterance.comments.flatMap(
+      (comment) => known.get(keyOf(comment, foldNearIdentical, parentOf)) ?? [],
+    )
     if (first !== undefined) scores.set(utterance, first)
   }
   return { scores, kind: fixed ?? before.kind }
@@ -60,11 +65,12 @@ export function remembered(
 export function carriedScores(
   scores: ReadonlyMap<Utterance, Score>,
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
+  parentOf: ParentOf,
 ): RumorCarry['scores'] {
   return [...scores].flatMap(([{ comments }, { value, model }]) =>
     comments
       .slice(0, 1)
-      .map((comment): RumorCarry['scores'][number] => [keyOf(comment, foldNearIdentical), value, model]),
+      .map((comment): RumorCarry['scores'][number] => [keyOf(comment, foldNearIdentical, parentOf), value, model]),
   )
 }
 
@@ -85,16 +91,24 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
 }
 
 /**
- * With folding, a score belongs to the words, whoever wrote them; without, to the comment as it was written, and an
- * edit loses it.
+ * With folding, a score belongs to the words and to those that they answer, whoever wrote them; without, to the comment
+ * as it was written, and an edit loses it.
  */
-function keyOf({ id, text }: Comment, folded: boolean): string {
-  return digest(folded ? text : JSON.stringify([id, text]))
+function keyOf(comment: Comment, folded: boolean, parentOf: ParentOf): string {
+  const { id, text } = comment
+  return digest(JSON.stringify([folded ? null : id, text, parentOf(comment)?.text ?? null]))
 }
 
 /** What the debaters are shown, as one hash. */
-export function evidenceHash(post: Post, { support, oppose }: Sides, kind: PromptKind): string {
-  const shown = [support, oppose].map((side) => side.map(({ text }) => text))
+export function evidenceHash(
+  post: Post,
+  { support, oppose }: Sides,
+  kind: PromptKind,
+  { parentOf, timeOf }: { readonly parentOf: ParentOf; readonly timeOf: TimeOf },
+): string {
+  const shown = [support, oppose].map((side) =>
+    side.map((comment) => [comment.text, parentOf(comment)?.text ?? null, timeOf(comment) ?? null]),
+  )
   return digest(JSON.stringify([claimOf(post), kind, ...shown]))
 }
 

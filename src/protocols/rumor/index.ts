@@ -10,7 +10,7 @@ import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
-const VERSION = 3
+const VERSION = 4
 
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {
@@ -47,9 +47,12 @@ export const rumor = {
       settingsHash,
       withoutComments,
       *prepare(subject) {
-        for (const { text } of snapshot.parse(subject).comments) {
+        const { comments } = snapshot.parse(subject)
+        const answered = new Set(settings.parents ? comments.map(({ parentId }) => parentId) : [])
+        for (const { id, text } of comments) {
           fence.unread('comment', text)
           if (settings.foldNearIdentical) readAhead(text)
+          if (answered.has(id)) fence.unread('parent', text)
           yield text.length
         }
       },

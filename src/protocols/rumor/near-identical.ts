@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { digests } from '../../domain/digests.ts'
 import { byTimeThenId, type Comment } from '../../domain/thread.ts'
+import { noParents, type ParentOf } from './parents.ts'
 import { undisguised } from './undisguised.ts'
 import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
 
@@ -16,32 +17,39 @@ const MISSPELT_LETTERS = 5
 /** Most texts that one text is compared with, the earliest ones: nobody can make the comparison quadratic. */
 const MOST_COMPARED = 32
 
-/** Comments that say the same, the shortest text first, then in order of time, then id: the first represents them all. */
+/**
+ * Comments that say the same to the same words, the shortest text first, then in order of time, then id: the first
+ * represents them all.
+ */
 export interface Utterance {
   readonly comments: readonly Comment[]
+  /** Equal for utterances with the same words, whatever they answer. */
+  readonly key: string
 }
 
 /**
- * Groups comments with the same words, in order of time, then id, whatever their given order. Texts have the same words
+ * Groups comments with the same words that answer the same words, in order of time, then id, whatever their given order:
+ * what "no" says depends on what it answers. Texts have the same words
  * if they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation other
  * than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question
  * mark makes them distinct, in any language: shingle similarity alone would not distinguish "it is true" from "it is
  * not true" once the text is long enough.
  */
-export function sameWords(comments: readonly Comment[]): Utterance[] {
-  const byKey = new Map<string, { comments: Comment[] }>()
-  const byText = new Map<string, { comments: Comment[] }>()
+export function sameWords(comments: readonly Comment[], parentOf: ParentOf = noParents): Utterance[] {
+  const byKey = new Map<string, { comments: Comment[]; key: string }>()
+  const keys = new Map<string, string>()
+  const keyOf = (text: string): string => {
+    const key = keys.get(text) ?? readings.of(text)
+    keys.set(text, key)
+    return key
+  }
   for (const comment of [...comments].sort(byTimeThenId)) {
-    const copy = byText.get(comment.text)
-    if (copy !== undefined) {
-      copy.comments.push(comment)
-      continue
-    }
-    const key = readings.of(comment.text)
-    const known = byKey.get(key) ?? { comments: [] }
+    const key = keyOf(comment.text)
+    const parent = parentOf(comment)
+    const whole = parent === undefined ? key : JSON.stringify([key, keyOf(parent.text)])
+    const known = byKey.get(whole) ?? { comments: [], key }
     known.comments.push(comment)
-    byKey.set(key, known)
-    byText.set(comment.text, known)
+    byKey.set(whole, known)
   }
   // Shortest first: a text that its author has decorated (with a mention, a link) represents nobody else.
   for (const { comments: same } of byKey.values())
@@ -50,8 +58,8 @@ export function sameWords(comments: readonly Comment[]): Utterance[] {
 }
 
 /**
- * Groups utterances that differ only in disguise ({@link undisguised}) or in a few misspelt words; groups and members keep
- * the given order. A letter, an accent or a hashtag can decide what a text says (geliyor, gelmiyor), so this is for
+ * Groups utterances that differ only in what they answer, in disguise ({@link undisguised}) or in a few misspelt words;
+ * groups and members keep the given order. A letter, an accent or a hashtag can decide what a text says (geliyor, gelmiyor), so this is for
  * utterances that take the same side.
  */
 export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
@@ -60,7 +68,8 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   // A misspelling keeps the first letter, so near-identical texts have the same initials.
   const byInitials = new Map<number, readonly { words: readonly string[]; group: Group }[]>()
   for (const utterance of utterances) {
-    const { keys, words } = disguises.of(utterance.comments[0]?.text ?? '')
+    const { keys: disguised, words } = disguises.of(utterance.comments[0]?.text ?? '')
+    const keys = [`same ${utterance.key}`, ...disguised]
     const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
     const seen = words.length < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
     const same = keys.flatMap((key) => byDisguised.get(key) ?? [])

@@ -1,23 +1,26 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
-import type { Fence } from '../../domain/fence.ts'
+import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
+import { inOrder } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
-import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, type View, view } from './answers.ts'
+import { FAKE_REAL, stanceAnswer, stanceBatchAnswer, subjectivityIn, type View, viewIn, YES_NO } from './answers.ts'
+import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
+import { noTimes, type TimeOf } from './times.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {
   system: [],
-  stance: ['claim', 'comment'],
+  stance: ['claim', 'comment', 'parent?'],
   'stance-batch': ['claim', 'comments'],
-  subjectivity: ['claim'],
-  'opinion-subjective': ['claim', 'comments'],
-  'opinion-objective': ['claim', 'comments'],
-  debate: ['argument'],
-  judge: ['claim', 'supportArgument', 'opposeArgument'],
-  vanilla: ['claim', 'comments'],
+  subjectivity: ['claim', 'answers?'],
+  'opinion-subjective': ['claim', 'comments', 'counts?', 'answers?'],
+  'opinion-objective': ['claim', 'comments', 'counts?', 'answers?'],
+  debate: ['argument', 'otherSide?', 'answers?'],
+  judge: ['claim', 'supportArgument', 'opposeArgument', 'supportFirst?', 'counts?', 'comments?', 'answers?'],
+  vanilla: ['claim', 'comments', 'answers?'],
 } as const
 
 export type Side = 'support' | 'oppose'
@@ -30,22 +33,33 @@ const STANCE_SHARE = 80 / 700
 export interface Questions {
   stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
   stanceBatch(comments: readonly Comment[], label: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
-  subjectivity(): Ask<z.infer<typeof subjectivityAnswer>>
+  subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /** The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind. */
-  opening(kind: PromptKind, comments: string): ChatMessage[]
+  opening(kind: PromptKind, comments: string, counts: string): ChatMessage[]
   opinion(label: string, conversation: readonly ChatMessage[]): Ask<View>
   turn(label: string, conversation: readonly ChatMessage[]): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
-  rebuttal(other: View): ChatMessage[]
-  judge(support: View, oppose: View): Ask<View>
+  rebuttal(other: View, side: Side): ChatMessage[]
+  judge(support: View, oppose: View, told: Readonly<Record<'counts' | 'comments', string>>): Ask<View>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
   /** A side's comments as text for its prompt; the text says so if there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
 
-export function questions(post: Post, parts: { settings: RumorSettings; prompts: Prompts; fence: Fence }): Questions {
-  const { settings, prompts, fence } = parts
+/** What questions about one thread are made of. */
+export interface QuestionParts {
+  readonly settings: RumorSettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+  readonly parentOf?: ParentOf
+  readonly timeOf?: TimeOf
+  /** Whether what is otherwise second comes first. */
+  readonly turned?: boolean
+}
+
+export function questions(post: Post, parts: QuestionParts): Questions {
+  const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
   const claim = fence('claim', claimOf(post))
   const system = prompts.get('system').render()
   const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
@@ -60,23 +74,34 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
     settings.preset === 'paper'
       ? settings.answerTokens
       : Math.ceil(settings.answerTokens * STANCE_SHARE) * (comments + 1)
+  const view = viewIn(turned)
+  const offered = inOrder(FAKE_REAL, turned).join(', ')
+  const listed = (comments: readonly Comment[], times: TimeOf) =>
+    settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
 
   const ask: Questions = {
     stance: (comment) => ({
       ...asked('stance', 'scorer', stanceTokens(1)),
-      messages: [...system, ...render('stance', { claim, comment: fence('comment', comment.text) })],
+      messages: [
+        ...system,
+        ...render('stance', {
+          claim,
+          comment: fence('comment', comment.text),
+          parent: parentIn(parentOf(comment), fence),
+        }),
+      ],
       answer: stanceAnswer,
-      about: [comment.id],
+      about: withParents([comment], parentOf),
     }),
     stanceBatch: (comments, label) => ({
       ...asked('stance', 'scorer', stanceTokens(comments.length)),
       label,
-      messages: [...system, ...render('stance-batch', { claim, comments: numbered(fence, comments) })],
+      messages: [...system, ...render('stance-batch', { claim, comments: listed(comments, noTimes) })],
       answer: stanceBatchAnswer(comments.length),
-      about: comments.map(({ id }) => id),
+      about: withParents(comments, parentOf),
       batch: {
         count: comments.length,
-        texts: comments.map(({ text }) => text),
+        texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
         single: stanceBatchAnswer(1),
         subset: (items) =>
           ask.stanceBatch(
@@ -96,10 +121,13 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
     }),
     subjectivity: () => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
-      messages: [...system, ...render('subjectivity', { claim })],
-      answer: subjectivityAnswer,
+      messages: [...system, ...render('subjectivity', { claim, answers: inOrder(YES_NO, turned).join(' or ') })],
+      answer: subjectivityIn(turned),
     }),
-    opening: (kind, comments) => [...system, ...render(`opinion-${kind}`, { claim, comments })],
+    opening: (kind, comments, counts) => [
+      ...system,
+      ...render(`opinion-${kind}`, { claim, comments, counts, answers: offered }),
+    ],
     opinion: (label, messages) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
       label,
@@ -112,23 +140,38 @@ export function questions(post: Post, parts: { settings: RumorSettings; prompts:
       messages,
       answer: view,
     }),
-    rebuttal: (other) => render('debate', { argument: argument(other) }),
-    judge: (support, oppose) => ({
+    rebuttal: (other, side) =>
+      render('debate', {
+        argument: argument(other),
+        otherSide: settings.counts && settings.stance ? SHOWN[side] : '',
+        answers: offered,
+      }),
+    judge: (support, oppose, told) => ({
       ...asked('judge', 'judge', settings.answerTokens),
       messages: [
         ...system,
-        ...render('judge', { claim, supportArgument: argument(support), opposeArgument: argument(oppose) }),
+        ...render('judge', {
+          claim,
+          supportArgument: argument(support),
+          opposeArgument: argument(oppose),
+          supportFirst: turned ? '' : 'yes',
+          ...told,
+          answers: offered,
+        }),
       ],
       answer: view,
     }),
     vanilla: (comments) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
       label: 'vanilla',
-      messages: [...system, ...render('vanilla', { claim, comments: ask.comments('Comments', comments) })],
+      messages: [
+        ...system,
+        ...render('vanilla', { claim, comments: ask.comments('Comments', comments), answers: offered }),
+      ],
       answer: view,
     }),
     comments: (heading, comments) =>
-      comments.length === 0 ? `${heading}: there are none.` : `${heading}:\n${numbered(fence, comments)}`,
+      comments.length === 0 ? `${heading}: there are none.` : `${heading}:\n${listed(comments, timeOf)}`,
   }
   return ask
 }
@@ -138,8 +181,31 @@ function said(reply: View): string {
   return `${reply.reasoning}\nAnswer: ${reply.answer}`
 }
 
+/** What a debater was shown, as the other is told. */
+const SHOWN: Readonly<Record<Side, string>> = {
+  support: 'the comments that support the claim',
+  oppose: 'the comments that oppose the claim',
+}
+
 function numbered(fence: Fence, comments: readonly Comment[]): string {
   return comments.map((comment, index) => fence('comment', comment.text, index + 1)).join('\n')
+}
+
+/** All in one block, each with its time and with what it answers, where these are known. */
+function listOf(fence: Fence, comments: readonly Comment[], parentOf: ParentOf, timeOf: TimeOf): string {
+  const items = comments.map((comment, index): ListItem => {
+    const [parent, time] = [parentOf(comment), timeOf(comment)]
+    return [
+      `${index + 1}${time === undefined ? '' : ` (${time})`}: `,
+      { kind: 'comment', text: comment.text },
+      ...(parent === undefined ? [] : [' in answer to ', { kind: 'parent', text: parent.text }]),
+    ]
+  })
+  return fence.list('comments', items)
+}
+
+function parentIn(parent: Comment | undefined, fence: Fence): string {
+  return parent === undefined ? '' : fence('parent', parent.text)
 }
 
 /** What the post claims: its text, and what its images are said to show. */

@@ -5,6 +5,7 @@ import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
+import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { oddInComments, partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
@@ -12,10 +13,12 @@ import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
 import { carriedScores, claimHash, type Decision, evidenceHash, type RumorCarry, remembered } from './carry.ts'
 import { depthOf } from './depth.ts'
 import type { Utterance } from './near-identical.ts'
+import { noParents, parentsIn, withParents } from './parents.ts'
 import { claimOf, type PromptKind, type Questions, questions, type Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import { halve, rankIn, type Sides, sample, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
+import { noTimes, timesIn } from './times.ts'
 
 /** A decision; its last three fields may be left out if there is nothing to say. */
 type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
@@ -29,7 +32,7 @@ const THIN = 0.5
  * lets them debate for at most M rounds, and asks a judge if they still disagree. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(
-  { post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snapshot,
+  subject: Snapshot,
   before: RumorCarry | null,
   parts: {
     settings: RumorSettings
@@ -41,11 +44,18 @@ export function* s2mad(
     tenant: string
   },
 ): Script {
+  const { post, comments, leftOut, overAuthor = 0, tookBack = 0 } = subject
   const { settings } = parts
   const depth = depthOf(settings, parts.overloaded)
   const rankOf = rankIn(parts.samplingRank, parts.tenant, post.id)
   const tie = tieOf(settings, rankOf)
-  const ask = questions(post, parts)
+  const beside = {
+    parentOf: settings.parents ? parentsIn(comments) : noParents,
+    timeOf: settings.times ? timesIn(subject) : noTimes,
+  }
+  const { parentOf } = beside
+  const turned = settings.order === 'lot' && isTurned(parts.samplingRank, claimOf(post))
+  const ask = questions(post, { ...parts, ...beside, turned })
   const degraded = [...toldOdd(post.odd), ...oddInComments(comments)]
   if (comments.length === 0) degraded.push('no comments: judged on the claim alone')
   if ((post.media ?? []).some((medium) => shownIn(medium) === undefined))
@@ -61,12 +71,16 @@ export function* s2mad(
   if (settings.decide === 'vanilla') return yield* vanilla(comments, ask, settings, rankOf, degraded)
 
   // Stance separation (lines 2–7) and the claim's subjectivity (line 9): neither waits for the other.
-  const utterances = utterancesOf(comments, settings)
-  const known = remembered(post, utterances, before, settings)
+  const utterances = utterancesOf(comments, settings, parentOf)
+  const known = remembered(post, utterances, before, settings, parentOf)
   const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
   const wanted = sample(unscored, depth.comments, firstOf, rankOf)
   const askKind = settings.promptKind === 'auto' && known.kind === null
-  const { scores, beside, ...stance } = yield* stances(
+  const {
+    scores,
+    beside: kindAsked,
+    ...stance
+  } = yield* stances(
     wanted,
     known.scores,
     ask,
@@ -74,7 +88,7 @@ export function* s2mad(
     askKind ? ask.subjectivity() : undefined,
   )
   degraded.push(...stance.degraded)
-  const subjectivity = beside as Answered<{ answer: 'Yes' | 'No' }> | undefined
+  const subjectivity = kindAsked as Answered<{ answer: 'Yes' | 'No' }> | undefined
   const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, degraded)
 
   // Which comments count, and on which side (equations 2 and 3).
@@ -97,7 +111,7 @@ export function* s2mad(
   const holds = (sides: Sides) =>
     before !== null &&
     settings.keepUnlessEvidenceChanged &&
-    stillHolds(before, evidenceHash(post, sides, kind), parts.overloaded)
+    stillHolds(before, evidenceHash(post, sides, kind, beside), parts.overloaded)
   // A decision that still holds costs nothing, also under overload.
   const full = sidesOf(settings)
   const sides = holds(full) ? full : sidesOf(depth)
@@ -122,9 +136,9 @@ export function* s2mad(
         under: parts.under,
         claim: claimHash(post),
         kind: subjectivity === undefined || subjectivity.ok ? kind : null,
-        scores: carriedScores(scores, settings),
-        evidence: evidenceHash(post, sides, kind),
-        shown: [...sides.support, ...sides.oppose].map(({ id }) => id),
+        scores: carriedScores(scores, settings, parentOf),
+        evidence: evidenceHash(post, sides, kind, beside),
+        shown: withParents([...sides.support, ...sides.oppose], parentOf),
         decision,
       } satisfies RumorCarry,
     }
@@ -135,12 +149,19 @@ export function* s2mad(
   if (scored < settings.minScored * asked)
     return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && holds(sides)) return conclude(before.decision)
-  if (!settings.debate) return conclude(yield* alone(ask, sides, kind, settings))
+  const told = countsIn(weighed, settings)
+  if (!settings.debate) return conclude(yield* alone(ask, sides, kind, settings, told))
 
   // Initial opinions (lines 10–11, equation 3).
   const debaters = [
-    debater('support', ask.opening(kind, ask.comments(heading('support', settings), sides.support))),
-    debater('oppose', ask.opening(kind, ask.comments(heading('oppose', settings), sides.oppose))),
+    debater(
+      'support',
+      ask.opening(kind, ask.comments(heading('support', settings), sides.support), toldTo('support', told)),
+    ),
+    debater(
+      'oppose',
+      ask.opening(kind, ask.comments(heading('oppose', settings), sides.oppose), toldTo('oppose', told)),
+    ),
   ] as const
   const opinions = yield* round([
     ask.opinion('support', debaters[0].conversation),
@@ -155,13 +176,13 @@ export function* s2mad(
   // Debate (lines 13–16, equation 4): both turns of a round answer the other's previous reply.
   let rounds = 0
   while (rounds < depth.rounds && !(settings.stopAtConsensus && agreed(views))) {
-    const told = [ask.rebuttal(views[1]), ask.rebuttal(views[0])] as const
+    const heard = [ask.rebuttal(views[1], 'oppose'), ask.rebuttal(views[0], 'support')] as const
     const turns = yield* round([
-      ask.turn('support', [...debaters[0].conversation, ...told[0]]),
-      ask.turn('oppose', [...debaters[1].conversation, ...told[1]]),
+      ask.turn('support', [...debaters[0].conversation, ...heard[0]]),
+      ask.turn('oppose', [...debaters[1].conversation, ...heard[1]]),
     ])
     rounds++
-    views = [hear(debaters[0], turns[0], lostTurns, told[0]), hear(debaters[1], turns[1], lostTurns, told[1])]
+    views = [hear(debaters[0], turns[0], lostTurns, heard[0]), hear(debaters[1], turns[1], lostTurns, heard[1])]
   }
 
   const cutShort = rounds < settings.rounds && !(settings.stopAtConsensus && agreed(views))
@@ -174,7 +195,8 @@ export function* s2mad(
     const rationale = `Both debaters: ${views[0].answer}. On the supporting side: ${views[0].reasoning} On the opposing side: ${views[1].reasoning}`
     return conclude({ ...debate, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
   }
-  const [judged] = yield* round([ask.judge(views[0], views[1])])
+  const shown = { counts: told, comments: strongest(ask, sides, settings, turned) }
+  const [judged] = yield* round([ask.judge(views[0], views[1], shown)])
   if (!judged.ok) return conclude({ ...undecided(...shortened, `judge failed: ${failure(judged)}`), rounds, models })
   return conclude({
     ...debate,
@@ -289,18 +311,46 @@ function undecided(...why: string[]): Reached & { degraded: string[] } {
 }
 
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(ask: Questions, sides: Sides, kind: PromptKind, settings: RumorSettings): SubScript<Reached> {
+function* alone(
+  ask: Questions,
+  sides: Sides,
+  kind: PromptKind,
+  settings: RumorSettings,
+  counts: string,
+): SubScript<Reached> {
   const comments = [
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),
   ].join('\n\n')
-  const [only] = yield* round([ask.opinion('alone', ask.opening(kind, comments))])
+  const [only] = yield* round([ask.opinion('alone', ask.opening(kind, comments, counts))])
   if (!only.ok) return undecided(`opinion failed: ${failure(only)}`)
   const { answer, model } = only
   return {
     ...{ label: labelOf(answer), rationale: answer.reasoning, decidedBy: 'judge', rounds: 0 },
     models: { debater: model },
   }
+}
+
+/** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */
+function countsIn({ comments }: Weighed, { counts, stance }: RumorSettings): string {
+  if (!counts || !stance || comments.length === 0) return ''
+  const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
+  return `Of ${comments.length} comments (near-identical ones counted once), ${of(1)} support the claim, ${of(-1)} oppose it and ${of(0)} take no side.`
+}
+
+/** The counts as a debater is told them, with which of the comments it is shown. */
+function toldTo(side: Side, counts: string): string {
+  if (counts === '') return ''
+  const [own, others] = side === 'support' ? ['support', 'oppose'] : ['oppose', 'support']
+  return `${counts} You are shown those that ${own} it; the other debater is shown those that ${others} it.`
+}
+
+/** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
+function strongest(ask: Questions, sides: Sides, settings: RumorSettings, turned: boolean): string {
+  const { judgeComments: most } = settings
+  if (most === 0) return ''
+  const shown = (side: Side) => ask.comments(heading(side, settings), sides[side].slice(0, most))
+  return inOrder<Side>(['support', 'oppose'], turned).map(shown).join('\n\n')
 }
 
 function heading(side: Side, settings: RumorSettings): string {

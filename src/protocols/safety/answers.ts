@@ -86,18 +86,29 @@ export type Assessment = z.infer<typeof assessment>
 /** The arbiter's rules, in the order in which they are tested. */
 const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
 
+const LABELS = ['unsafe', 'safe'] as const
+
+const reportOf = (labels: readonly (typeof LABELS)[number][]) =>
+  z
+    .object({
+      reasoning: said,
+      evidence: saidList(z.array(said)),
+      rule: z.enum(RULES),
+      categories: saidList(z.array(z.string())),
+      score: riskScore,
+      label: z.enum(labels),
+    })
+    .refine(({ rule, label }) => (rule === 'confirmation') === (label === 'unsafe'), {
+      path: ['label'],
+      error: 'rule and label contradict each other',
+    })
+
 /** The rule decides the label: only a confirmed risk is unsafe. An answer whose label contradicts its rule is unreadable. */
-export const report = z
-  .object({
-    reasoning: said,
-    evidence: saidList(z.array(said)),
-    rule: z.enum(RULES),
-    categories: saidList(z.array(z.string())),
-    score: riskScore,
-    label: z.enum(['unsafe', 'safe']),
-  })
-  .refine(({ rule, label }) => (rule === 'confirmation') === (label === 'unsafe'), {
-    path: ['label'],
-    error: 'rule and label contradict each other',
-  })
+export const report = reportOf(LABELS)
+const turnedReport = reportOf(LABELS.toReversed())
+
+/** The same answer, its labels offered in the reverse order where it is turned. */
+export function reportIn(turned: boolean): typeof report {
+  return turned ? turnedReport : report
+}
 export type Report = z.infer<typeof report>

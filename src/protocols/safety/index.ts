@@ -10,7 +10,7 @@ import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 2
+const VERSION = 3
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
@@ -43,7 +43,7 @@ export const safety: ProtocolKind = {
     if (label === null || final === undefined) return null
     return label === 'unsafe' ? final : 1 - final
   },
-  make({ settings: given, prompts: files, fence }) {
+  make({ settings: given, prompts: files, fence, samplingRank }) {
     const settings = applyPreset(safetySettings.parse(given))
     const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
     const protocol: Protocol = {
@@ -59,9 +59,10 @@ export const safety: ProtocolKind = {
       shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,
       promptsHash: prompts.hash,
-      settingsHash: shortHash(settings),
+      // Draws affect what is asked: workers with another key have other settings.
+      settingsHash: shortHash([settings, samplingRank('safety', '')]),
       script(subject) {
-        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence })
+        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence, samplingRank })
         return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe')
       },
     }

@@ -1,8 +1,10 @@
 import { type Ask, lookup } from '../../domain/ask.ts'
-import type { Fence } from '../../domain/fence.ts'
+import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
+import { isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { cutIn } from '../unread.ts'
 import {
@@ -14,7 +16,7 @@ import {
   description,
   paperDescription,
   type Report,
-  report,
+  reportIn,
 } from './answers.ts'
 import { captioned, modalityOf, type Picture } from './input.ts'
 import type { SafetySettings } from './settings.ts'
@@ -25,12 +27,12 @@ export const SAFETY_PROMPTS = {
   'focus-text': [],
   'focus-image': [],
   'focus-both': [],
-  describe: ['caption'],
-  brief: ['input', 'precedents'],
-  strict: ['input', 'brief', 'opponent'],
-  loose: ['input', 'brief', 'opponent'],
-  turn: ['opponent'],
-  arbitrate: ['input', 'brief', 'log', 'trajectories'],
+  describe: ['caption', 'claimed?'],
+  brief: ['input', 'precedents', 'known?'],
+  strict: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
+  loose: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
+  turn: ['opponent', 'spoken?'],
+  arbitrate: ['input', 'brief', 'log', 'trajectories', 'missing?'],
 } as const
 
 export type Side = 'strict' | 'loose'
@@ -46,6 +48,12 @@ export interface Turn {
   readonly standIn: number | null
 }
 
+/** What a debater is told of the other, and whether that is anything that the other said. */
+export interface Opponent {
+  readonly words: string
+  readonly spoken: boolean
+}
+
 /** What the arbiter and the debaters are told about the case: input and brief, as in the prompts. */
 export interface Grounds {
   readonly input: string
@@ -58,15 +66,22 @@ export interface Questions {
   retrieve(words: string): Ask<Found>
   brief(input: string, precedents: readonly Neighbour[]): Ask<Brief>
   /** The first question of a debater's conversation. */
-  opening(side: Side, grounds: Grounds, opponent: string): ChatMessage[]
+  opening(side: Side, grounds: Grounds, opponent: Opponent): ChatMessage[]
   /** The question of each further round. */
-  next(opponent: string): ChatMessage[]
+  next(opponent: Opponent): ChatMessage[]
   turn(side: Side, conversation: readonly ChatMessage[]): Ask<Assessment>
   arbitrate(grounds: Grounds, log: readonly Turn[]): Ask<Report>
 }
 
-export function questions(post: Post, parts: { settings: SafetySettings; prompts: Prompts; fence: Fence }): Questions {
+/** The value of a place that only decides about a section. */
+const YES = 'yes'
+
+export function questions(
+  post: Post,
+  parts: { settings: SafetySettings; prompts: Prompts; fence: Fence; samplingRank: SamplingRank },
+): Questions {
   const { settings, prompts, fence } = parts
+  const turned = settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, post.media ?? []]))
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
@@ -85,7 +100,7 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
       return {
         ...asked('describe', 'describer'),
         label: `image ${number}`,
-        messages: [...system, ...pointingAt(url, render('describe', { caption }))],
+        messages: [...system, ...pointingAt(url, render('describe', { caption, claimed: alt === null ? '' : YES }))],
         answer: settings.preset === 'paper' ? paperDescription : description,
       }
     },
@@ -100,11 +115,27 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
       }),
     brief: (input, precedents) => ({
       ...asked('brief', 'supporter'),
-      messages: [...briefed, ...render('brief', { input, precedents: precedentsIn(precedents, fence) })],
+      messages: [
+        ...briefed,
+        ...render('brief', {
+          input,
+          precedents: precedentsIn(precedents, settings, fence),
+          known: precedents.length > 0 ? YES : '',
+        }),
+      ],
       answer: briefAnswer(precedents.length),
     }),
-    opening: (side, { input, brief }, opponent) => [...briefed, ...render(side, { input, brief, opponent })],
-    next: (opponent) => render('turn', { opponent }),
+    opening: (side, { input, brief }, { words, spoken }) => [
+      ...briefed,
+      ...render(side, {
+        input,
+        brief,
+        opponent: words,
+        spoken: spoken ? YES : '',
+        images: modalityOf(post) === 'text' ? '' : YES,
+      }),
+    ],
+    next: ({ words, spoken }) => render('turn', { opponent: words, spoken: spoken ? YES : '' }),
     turn: (side, messages) => ({ ...asked(side, side), messages, answer: assessment }),
     arbitrate: ({ input, brief }, log) => ({
       ...asked('arbitrate', 'arbiter'),
@@ -115,9 +146,10 @@ export function questions(post: Post, parts: { settings: SafetySettings; prompts
           brief,
           log: logIn(log, settings, fence),
           trajectories: trajectories(log, settings),
+          missing: log.some(({ said }) => said === null) ? YES : '',
         }),
       ],
-      answer: report,
+      answer: reportIn(turned),
     }),
   }
 }
@@ -140,8 +172,23 @@ function pointingAt(url: string, messages: readonly ChatMessage[]): ChatMessage[
   return messages.map((message, index) => (index === messages.length - 1 ? { ...message, images: [url] } : message))
 }
 
-function precedentsIn(precedents: readonly Neighbour[], fence: Fence): string {
+function precedentsIn(precedents: readonly Neighbour[], { preset }: SafetySettings, fence: Fence): string {
   if (precedents.length === 0) return 'There are none: no earlier case could be found.'
+  if (preset !== 'paper')
+    return fence.list(
+      'precedents',
+      precedents.map(({ text, label, metadata: { summary, keyCues } }, index): ListItem => {
+        const known = (heading: string, kind: string, words: string | undefined) =>
+          words === undefined ? [] : [`, ${heading} `, { kind: `precedent-${kind}`, text: words }]
+        return [
+          `${index + 1}: `,
+          { kind: 'precedent', text },
+          ...known('judged', 'label', label),
+          ...known('its key cues', 'cues', keyCues),
+          ...known('its summary', 'summary', summary),
+        ]
+      }),
+    )
   return precedents
     .map(({ text, label, metadata: { summary, keyCues } }, index) => {
       // Each in its own block, so that no text can pose as a label or a summary.
@@ -195,15 +242,30 @@ function logIn(log: readonly Turn[], settings: SafetySettings, fence: Fence): st
   const sides = new Set(log.map(({ side }) => side))
   const missing = (['strict', 'loose'] as const).filter((side) => !sides.has(side))
   return [
-    ...log.map(({ round, side, said }, index) =>
-      said === null
-        ? `Round ${round}, ${side} debater: this turn could not be had.`
-        : `Round ${round}, ${side} debater, risk score ${said.score}:\n${fence('argument', said.reasoning, index + 1)}`,
-    ),
+    ...(settings.preset === 'paper' ? paperTurnsIn(log, fence) : [turnsIn(log, fence)]),
     ...missing.map((side) =>
       unlessPaper(settings, `There was no ${side} debater`, ': look yourself for what it would have put forward.'),
     ),
   ].join('\n\n')
+}
+
+function turnsIn(log: readonly Turn[], fence: Fence): string {
+  return fence.list(
+    'turns',
+    log.map(({ round, side, said }): ListItem => {
+      const who = `Round ${round}, ${side} debater`
+      if (said === null) return [`${who}: (this turn did not arrive)`]
+      return [`${who}, risk score ${said.score}: `, { kind: 'argument', text: said.reasoning }]
+    }),
+  )
+}
+
+function paperTurnsIn(log: readonly Turn[], fence: Fence): string[] {
+  return log.map(({ round, side, said }, index) =>
+    said === null
+      ? `Round ${round}, ${side} debater: this turn could not be had.`
+      : `Round ${round}, ${side} debater, risk score ${said.score}:\n${fence('argument', said.reasoning, index + 1)}`,
+  )
 }
 
 /** Both debaters' scores, round by round. */

@@ -2,6 +2,7 @@ import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
+import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
 import { type ChatMessage, type Ruling, undecided } from '../../domain/verdict.ts'
 import { round, type Script, type SubScript } from '../../engine/script.ts'
@@ -14,6 +15,7 @@ import {
   aloneIn,
   briefIn,
   type Grounds,
+  type Opponent,
   opponentIn,
   type Questions,
   questions,
@@ -26,6 +28,7 @@ interface Parts {
   readonly settings: SafetySettings
   readonly prompts: Prompts
   readonly fence: Fence
+  readonly samplingRank: SamplingRank
 }
 
 /**
@@ -196,15 +199,19 @@ function lastScore(side: Side, log: readonly Turn[]): number {
   return scores.findLast((score) => score !== null) ?? 0.5
 }
 
-function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): string {
+function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): Opponent {
   const other = side === 'strict' ? 'loose' : 'strict'
-  if (!settings[other]) return aloneIn(other, settings)
+  const silent = (words: string): Opponent => ({ words, spoken: false })
+  if (!settings[other]) return silent(aloneIn(other, settings))
   const turns = log.filter((turn) => turn.side === other)
   const last = turns.findLast(({ said }) => said !== null)?.said
-  if (last) return opponentIn(other, last, fence)
-  return turns.length === 0
-    ? `The ${other} debater has not spoken yet: you open the debate.`
-    : `What the ${other} debater said could not be had.`
+  if (last) return { words: opponentIn(other, last, fence), spoken: true }
+  if (turns.length === 0) return silent(`The ${other} debater has not spoken yet: you open the debate.`)
+  return silent(
+    settings.preset === 'paper'
+      ? `What the ${other} debater said could not be had.`
+      : `What the ${other} debater said did not arrive.`,
+  )
 }
 
 /** The last readable score of each debater; a debater without one is left out. */

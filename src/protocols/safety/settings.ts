@@ -15,6 +15,7 @@ export const safetySettings = z.strictObject({
   strict: z.boolean(),
   loose: z.boolean(),
   models: z.enum(['by-role', 'all-large', 'all-small']),
+  order: z.enum(['lot', 'fixed']),
   scoreFallback: z.enum(['none', 'paper']),
   partlyRead: z.enum(['undecided', 'judged']),
   unseen: z.enum(['undecided', 'judged']),
@@ -30,6 +31,7 @@ export function applyPreset(settings: SafetySettings): SafetySettings {
   if (settings.preset === 'none') return settings
   return {
     ...settings,
+    order: 'fixed',
     scoreFallback: 'paper',
     partlyRead: 'judged',
     unseen: 'judged',

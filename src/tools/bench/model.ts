@@ -64,7 +64,7 @@ function rumorAnswer({ answer, messages }: Pick<ModelRequest, 'messages' | 'answ
   const fields = Object.keys((answer.schema as { properties?: object }).properties ?? {})
   switch (answer.name) {
     case 'stance': {
-      const items = [...prompt.matchAll(/^<<comment (\d+):/gm)].map((match) => Number(match[1]))
+      const items = [...prompt.matchAll(/^(\d+): "/gm)].map((match) => Number(match[1]))
       if (items.length === 0) return { reason: 'bench', score: 0.5 }
       return { scores: items.map((comment) => ({ comment, reason: 'bench', score: comment % 2 === 0 ? 0.5 : -0.5 })) }
     }

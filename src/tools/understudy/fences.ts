@@ -1,10 +1,32 @@
 /** One fenced piece of untrusted text: its kind (`claim`, `comment`, …), its number if the fence bears one, its text. */
 export type Fence = { readonly kind: string; readonly number: number | undefined; readonly text: string }
 
-/** Fenced texts, and what stands before each of them and after the last. */
+/** Fenced texts, those of a list one by one, and what stands before each of them and after the last. */
 export type Sections = { readonly fences: readonly Fence[]; readonly outside: readonly string[] }
 
 const OPENING = /<<([\w-]+)(?: (\d{1,9}))?:([0-9a-f]{16})>>\n/y
+
+/** Blocks that are lists, and what each of their lines is. */
+const SINGULAR: ReadonlyMap<string, string> = new Map([
+  ['comments', 'comment'],
+  ['examples', 'example'],
+  ['reasons', 'reason'],
+  ['precedents', 'precedent'],
+  ['turns', 'argument'],
+])
+
+/** A list's lines, each with the first text in it, and with what is said before that; empty if it is no list. */
+function itemsOf(kind: string, block: string): { fence: Fence; said: string }[] {
+  const items = block.split('\n').map((line) => {
+    const [string] = /"(?:[^"\\]|\\.)*"/.exec(line) ?? []
+    if (string === undefined) return undefined
+    const said = line.slice(0, line.indexOf(string))
+    const number = /^\d{1,9}\b/.exec(said)?.[0]
+    const text = String(JSON.parse(string))
+    return { fence: { kind, number: number === undefined ? undefined : Number(number), text }, said }
+  })
+  return items.every((item) => item !== undefined) ? items : []
+}
 
 /**
  * Splits a prompt into its fenced texts and what stands outside them, in linear time. Whatever looks like a fence
@@ -27,8 +49,17 @@ export function readFences(prompt: string): Sections {
     const closing = `\n<<end:${nonce}>>`
     const end = prompt.indexOf(closing, start - 1)
     const text = prompt.slice(start, end === -1 ? undefined : Math.max(start, end))
-    fences.push({ kind, number: number === undefined ? undefined : Number(number), text })
-    outside.push(prompt.slice(from, at))
+    const before = prompt.slice(from, at)
+    const one = SINGULAR.get(kind)
+    const items = one === undefined ? [] : itemsOf(one, text)
+    if (items.length === 0) {
+      fences.push({ kind, number: number === undefined ? undefined : Number(number), text })
+      outside.push(before)
+    }
+    for (const [index, { fence, said }] of items.entries()) {
+      fences.push(fence)
+      outside.push(index === 0 ? `${before}${said}` : said)
+    }
     from = end === -1 ? prompt.length : end + closing.length
     at = prompt.indexOf('<<', from)
   }

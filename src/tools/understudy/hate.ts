@@ -93,13 +93,13 @@ function annotation({ sections }: Question, labels: Labels) {
   })
 }
 
-const LABEL = /Label: ([^\n]*)\n$/i
+const LABEL = /^\d+ \((.*)\): $|Label: ([^\n]*)\n$/im
 const ALIKE = 0.4
 
 /** Labelled examples that share many words with the text draw it a little to their side. */
 function pull(text: string, { fences, outside }: Sections, labels: Labels): number {
   const drawn = fences.map((example, at): number => {
-    const label = example.kind === 'example' ? outside[at]?.match(LABEL)?.[1] : undefined
+    const [, listed, label = listed] = (example.kind === 'example' && outside[at]?.match(LABEL)) || []
     if (label === undefined || shared(text, example.text) < ALIKE) return 0
     return label === labels.hate ? 0.2 : label === labels.other ? -0.2 : 0
   })
