@@ -1,6 +1,8 @@
 import type { Settings } from '../../config/schema.ts'
 import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { lanceLibrary } from '../adapters/lancedb/library.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { placeOf } from '../domain/model-name.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Library } from '../ports/library.ts'
@@ -10,12 +12,14 @@ import type { Library } from '../ports/library.ts'
  * proposed, even before it is erased.
  */
 export function libraryOf(
-  { library, openai }: Pick<Settings, 'library' | 'openai'>,
+  { library, openai, endpoints }: Pick<Settings, 'library' | 'openai' | 'endpoints'>,
   clock: Clock,
   deleted?: DeletedOwners,
 ): Library {
   const { path, proposalsPerAuthor, newProposals, shared } = library
-  const embedder = makeEmbedder(library.embedder, openai)
+  const { endpoint, model } = placeOf(library.embedder, endpoints)
+  const at = entryOf(endpoints, endpoint) ?? openai
+  const embedder = makeEmbedder(library.embedder, at, model)
   return lanceLibrary({
     path,
     embedder,

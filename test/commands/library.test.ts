@@ -47,6 +47,7 @@ describe('the library, by command', () => {
   const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
     library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5, ...LEARNING },
     openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
+    endpoints: {},
     // None is set.
     redis: loadSettings({}).redis,
   })

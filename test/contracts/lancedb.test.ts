@@ -484,6 +484,15 @@ describe('the embedder of an endpoint', () => {
     return makeEmbedder('some-model', { baseUrl: server.settings.OPENAI_BASE_URL, apiKey: 'KEY' })
   }
 
+  it('is asked by its own name where the settings name its endpoint too, and keeps both in its name', async () => {
+    const server = await startUnderstudy()
+    closing.push(() => server.close())
+    const at = { baseUrl: server.settings.OPENAI_BASE_URL, apiKey: 'KEY' }
+    const embedder = makeEmbedder('other/some-model', at, 'some-model')
+    expect(embedder.name).toBe('endpoint:other/some-model')
+    expect((await embedder.embed(['a text'], signal)).vectors).toHaveLength(1)
+  })
+
   it('has its model in its name, learns its dimension, and says what was paid', async () => {
     const embedder = await endpoint()
     expect(embedder).toMatchObject({ name: 'endpoint:some-model', dimension: null })

@@ -9,7 +9,11 @@ import { readPart, weakByLength } from './characters.ts'
 export interface EndpointEmbedderOptions {
   readonly baseUrl: string
   readonly apiKey: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
   readonly model: string
+  /** How the settings call it, if not as its endpoint does. */
+  readonly name?: string
 }
 
 /** Texts in one request, as long as the endpoint refuses none for it. */
@@ -30,8 +34,9 @@ const answer = z.object({
 })
 
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
-export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOptions): Embedder {
-  const post = endpoint({ baseUrl, apiKey, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
+export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
+  const { model, name = model } = options
+  const post = endpoint({ ...options, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
   let dimension: number | null = null
   /** Most texts in one request, learnt from refusals. */
   let most = BATCH
@@ -88,7 +93,7 @@ export function endpointEmbedder({ baseUrl, apiKey, model }: EndpointEmbedderOpt
   }
 
   return {
-    name: `endpoint:${model}`,
+    name: `endpoint:${name}`,
     get dimension() {
       return dimension
     },

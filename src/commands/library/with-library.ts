@@ -5,7 +5,7 @@ import { knownDeletions } from '../../composition/redis.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Library } from '../../ports/library.ts'
 
-export type LibrarySettings = Pick<Settings, 'library' | 'openai' | 'redis'>
+export type LibrarySettings = Pick<Settings, 'library' | 'openai' | 'endpoints' | 'redis'>
 
 /**
  * Opens the library for `work` and closes it. Nothing is shown or proposed of what Redis knows as deleted. A failure of the library becomes an
