@@ -130,9 +130,9 @@ describe('the library, by command', () => {
     for (const name of ['none.jsonl', 'none.csv'])
       await expect(load(join(folder, name))).rejects.toThrow(`${join(folder, name)} cannot be read: ENOENT`)
     await expect(load(folder)).rejects.toThrow(OperatorError)
-    expect(await load(file('binary.csv', Buffer.alloc(5_000_000, 255)))).toMatchObject({ change: null, added: 0 })
-    expect(await load(file('empty.jsonl', ''))).toMatchObject({ change: null, added: 0 })
-    expect(await load(file('empty.csv', ''))).toMatchObject({ change: null, added: 0 })
+    await expect(load(file('binary.csv', Buffer.alloc(5_000_000, 255)))).rejects.toThrow('binary.csv:1 is not UTF-8')
+    for (const name of ['empty.jsonl', 'empty.csv'])
+      await expect(load(file(name, ''))).rejects.toThrow(`${name} is empty.`)
   })
 
   it('stops between batches when told, and says what it has done', async () => {

@@ -28,6 +28,8 @@ export interface Columns {
 const DELIMITERS = [',', '\t', ';', '|'] as const
 const NAMES: Readonly<Record<string, string>> = { tab: '\t', comma: ',', semicolon: ';', pipe: '|', space: ' ' }
 const LONGEST_RECORD = 4 * 1024 * 1024
+/** Most of a first row that is looked at to find the delimiter, in characters. */
+const LONGEST_HEADER = 65_536
 /** Rows that are broken so that those after them had to be found anew; with more of them the file is another one. */
 const MOST_BROKEN = 100
 
@@ -50,8 +52,12 @@ export async function* csvRows(
   const told = /^sep=(.)$/i.exec(first?.text.trim() ?? '')?.[1]
   if (told !== undefined) source.skip()
   const top = told === undefined ? first : await source.first()
+  // Columns can't be called by what can't be read.
+  if (top?.isWhole === false) throw new OperatorError(`${file}:${top.line} ${NOT_UTF8}.`)
   const delimiter =
-    named === undefined ? (told ?? delimiterOf(top?.text ?? '', columns)) : (entryOf(NAMES, named) ?? named)
+    named === undefined
+      ? (told ?? delimiterOf(top?.text.slice(0, LONGEST_HEADER) ?? '', columns))
+      : (entryOf(NAMES, named) ?? named)
   let header: string[] | null = null
   for (let broken = 0; ; broken++) {
     if (broken > MOST_BROKEN)
