@@ -249,6 +249,8 @@ describe('on a real Prometheus, after the demo event', () => {
     opened.push(() => stack.close())
     const environment = environmentOn(stack, {
       ...protocolsOn('rumor', 'hate'),
+      // Their examples lie on shelves, which are empty here.
+      GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
       GAVEL_LOG_LEVEL: 'silent',
       GAVEL_CLOCK_IDLE_AFTER: '2s',
     })

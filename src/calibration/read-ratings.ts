@@ -82,6 +82,10 @@ export async function readRatings(
     }
     items.set(id, item)
   }
+  if (items.size === 0 && leftOut > 0)
+    throw new OperatorError(
+      `${file} has no rating of ${aspect.name} on its scale, ${aspect.lowest} to ${aspect.highest}: all ${leftOut} are missing or outside it.`,
+    )
   const rated = [...others.keys()].sort().join(', ') || 'nothing'
   if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}; it rates ${rated}.`)
   const all = joined([...items.values()])

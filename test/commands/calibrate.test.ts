@@ -121,11 +121,11 @@ describe('gavel calibrate', () => {
 
   it.each([
     [
-      'a rating outside the scale',
+      'ratings that are all outside the scale',
       'relevance',
       60,
       { ratings: { relevance: 6 } },
-      /:1 rates relevance 6; its scale is 1 to 5/,
+      /no rating of relevance on its scale, 1 to 5: all 60 are missing or outside it/,
     ],
     ['an aspect that nobody rated', 'coherence', 60, {}, /has no rating of coherence/],
     ['an aspect that there is not', 'beauty', 60, {}, /there is no aspect beauty, but relevance, aggressiveness/],

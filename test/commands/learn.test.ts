@@ -116,8 +116,12 @@ describe('the learner', () => {
     })
     expect(await outcomes([say('known-1', 'safe')], by)).toEqual(['proposed'])
     const ownerOfKind = (kind: 'post' | 'reply') => ownerOf({ tenant: 'default', id: 'known-1', kind })
-    expect(await library.forget([ownerOfKind('post')])).toEqual({ erased: 0, owned: new Set() })
-    expect(await library.forget([ownerOfKind('reply')])).toEqual({ erased: 1, owned: new Set([ownerOfKind('reply')]) })
+    expect(await library.forget([ownerOfKind('post')])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
+    expect(await library.forget([ownerOfKind('reply')])).toEqual({
+      erased: 1,
+      owned: new Set([ownerOfKind('reply')]),
+      damaged: [],
+    })
   })
 
   it('proposes what the curator distils from a case whose verdict was wrong, with where it came from', async () => {

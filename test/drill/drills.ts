@@ -212,10 +212,14 @@ export const DRILLS: readonly Drill[] = [
   },
   {
     name: 'shelf-empty',
-    says: 'hate is judged too, and none of its shelves is there',
+    says: 'hate is judged too, by perspectives with examples, and none of their shelves is there',
     minutes: 19,
     expects: { alert: 'GavelShelfEmpty', to: 'ticket' },
-    stage: ({ restartWith }) => restartWith({ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' }),
+    stage: ({ restartWith }) =>
+      restartWith({
+        ...{ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' },
+        GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
+      }),
     heal: ({ restartWith }) => restartWith({}),
   },
   {

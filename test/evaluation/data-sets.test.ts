@@ -224,10 +224,12 @@ describe('Twitter-COVID19 and Weibo-COVID19', () => {
     }
     expect(all.gold).toEqual(
       [
-        [1, one, 'rumor', 'medium'],
-        [5, two, 'non-rumor', 'short'],
-        [7, three, 'rumor', 'short'],
-      ].map(([line, id, label, length]) => ({ line, id, label, unit: id, slices: { length, language: 'en' } })),
+        [1, one, 'rumor', 'medium', 'They say the old bridge will stay closed until spring'],
+        [5, two, 'non-rumor', 'short', 'The library lends out masks from Monday on'],
+        [7, three, 'rumor', 'short', 'Warm soup cures the flu in an hour'],
+      ].map(([line, id, label, length, text]) => ({
+        ...{ line, id, label, unit: id, text, slices: { length, language: 'en' } },
+      })),
     )
     const mended = [
       '8 has no readable delay: it takes that of the one before it',
@@ -310,22 +312,45 @@ describe('threads with stances', () => {
     const slices = { length: 'short', language: 'en' }
     expect(gold).toEqual([
       {
-        ...{ line: 1, id: 't1', label: 'rumor', unit: 'flood', split: 'train' },
+        ...{
+          line: 1,
+          id: 't1',
+          label: 'rumor',
+          unit: 'flood',
+          split: 'train',
+          text: 'The dam above the town has burst',
+        },
         slices: { ...slices, event: 'flood' },
         stances: { support: 0, deny: 2, query: 1, comment: 1 },
       },
       {
-        ...{ line: 2, id: 't2', label: 'non-rumor', unit: 'flood', split: 'dev' },
+        ...{
+          line: 2,
+          id: 't2',
+          label: 'non-rumor',
+          unit: 'flood',
+          split: 'dev',
+          text: 'The school opens as a shelter tonight',
+        },
         slices: { ...slices, event: 'flood' },
         stances: { support: 1, deny: 0, query: 0, comment: 0 },
       },
       {
-        ...{ line: 3, id: 't3', label: null, why: 'unverified', unit: 'storm', split: 'test' },
+        ...{
+          line: 3,
+          id: 't3',
+          label: null,
+          why: 'unverified',
+          unit: 'storm',
+          split: 'test',
+          text: 'The lighthouse has lost its roof',
+        },
         slices: { ...slices, event: 'storm' },
         stances: { support: 1, deny: 0, query: 1, comment: 0 },
       },
       {
         ...{ line: 4, id: 't4', label: 'non-rumor', unit: 't4', split: 'test', slices },
+        text: 'The evening ferry does not sail',
         stances: { support: 0, deny: 0, query: 0, comment: 0 },
       },
     ])

@@ -9,18 +9,18 @@ import type { Reading } from '../../src/evaluation/files/text-lines.ts'
 const folder = mkdtempSync(join(tmpdir(), 'gavel-files-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
-function fileOf(bytes: string | Buffer): string {
-  const file = join(folder, String(++files))
+function fileOf(bytes: string | Buffer, ending = ''): string {
+  const file = join(folder, `${++files}${ending}`)
   writeFileSync(file, bytes)
   return file
 }
 
 /** Rows as `[line, text, label]`, and what was told. */
-async function read(bytes: string | Buffer, reading: Reading = {}) {
+async function read(bytes: string | Buffer, reading: Reading = {}, ending = '') {
   const bad: string[] = []
   const rows: unknown[][] = []
   const columns = { needed: ['text', 'label'], hint: 'Name them.' }
-  for await (const { line, json } of recordsOf(fileOf(bytes), reading, columns, (one) =>
+  for await (const { line, json } of recordsOf(fileOf(bytes, ending), reading, columns, (one) =>
     bad.push(`${one.line} ${one.why}`),
   )) {
     const { text, label } = json as Record<string, unknown>
@@ -40,6 +40,11 @@ const TWO = [
 const utf16 = (text: string) => Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')])
 
 describe('a file', () => {
+  it('that is named JSON Lines is no table, though its first line is broken: that line alone is left out', async () => {
+    const lines = 'a line that somebody wrote\n{"text":"go, away","label":"hate"}\n{"text":"hello","label":"none"}\n'
+    expect(await read(lines, {}, '.jsonl')).toEqual({ rows: TWO, bad: ['1 is not JSON'] })
+  })
+
   it.each<[string, string | Buffer, Reading?]>([
     ['with commas', 'text,label\n"go, away",hate\nhello,none\n'],
     ['with CRLF and a byte order mark', '\ufefftext,label\r\n"go, away",hate\r\nhello,none\r\n'],

@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gavel-gold-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
 function fileOf(...lines: (string | object)[]): string {
-  const file = join(folder, `${++files}.jsonl`)
+  const file = join(folder, `${++files}.txt`)
   writeFileSync(file, lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''))
   return file
 }

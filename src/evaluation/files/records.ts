@@ -15,7 +15,10 @@ export interface FileRecord {
 
 type Bad = (line: BadLine) => void
 
-/** What a file's items are, where it is not to be found out: by its first character, `{` or `[`, else it is a table. */
+/** Such a file is no table, whatever it begins with: its first line, broken perhaps, would be quoted as names of columns. */
+const NAMED_JSON = /\.(json|jsonl|ndjson)(\.gz)?$/i
+
+/** What a file's items are, where it is not to be found out: by its first character, `{` or `[`, or its name, else it is a table. */
 export type Shape = 'json' | 'table'
 
 /**
@@ -39,7 +42,8 @@ export async function* recordsOf(
     const begins = first.at(-1)?.text.trimStart()[0] ?? ''
     const all = chained(first, lines)
     if (reading.shape !== 'table' && begins === '[') yield* listRecords(file, all)
-    else if (reading.shape === 'json' || begins === '{') yield* lineRecords(file, all, bad)
+    else if (reading.shape === 'json' || begins === '{' || (reading.shape === undefined && NAMED_JSON.test(file)))
+      yield* lineRecords(file, all, bad)
     else yield* csvRows(file, all, reading, columns, bad)
   } finally {
     await lines.return(undefined)
