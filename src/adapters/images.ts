@@ -47,7 +47,7 @@ async function fetched(first: string, settings: ImageSettings, signal: AbortSign
     if (status === 200) return body(response, settings.maxBytes)
     response.destroy()
     if (status >= 500 || status === 408 || status === 429)
-      throw new RetryLaterError('unavailable', `the image's server answered with status ${status}`)
+      throw new RetryLaterError('image', `the image's server answered with status ${status}`)
     if (!REDIRECTS.has(status) || response.headers.location === undefined)
       throw imageError(`image download failed (status ${status})`)
     url = addressOf(response.headers.location, url)
@@ -253,12 +253,12 @@ function translated(error: unknown, how: { stopped: boolean; timedOut: boolean; 
   if (how.stopped)
     return new RetryLaterError('aborted', 'the fetch was stopped', { costsAttempt: false, delayMs: 0, cause: error })
   if (how.timedOut)
-    return new RetryLaterError('unavailable', `no image within ${how.settings.timeoutMs} ms`, { cause: error })
+    return new RetryLaterError('image', `no image within ${how.settings.timeoutMs} ms`, { cause: error })
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ENOTFOUND' || code === 'ENODATA') return imageError("the image's host does not exist", error)
   if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code))
     return imageError("the image's server has no valid certificate", error)
-  return new RetryLaterError('unavailable', "the image's server could not be reached", { cause: error })
+  return new RetryLaterError('image', "the image's server could not be reached", { cause: error })
 }
 
 function tooLarge(maxBytes: number): PermanentError {

@@ -384,7 +384,7 @@ describe('an address that is not public', () => {
 describe('what may help later', () => {
   test.each([500, 502, 503, 408, 429])('status %i', async (status) => {
     paths.set('/a', (response) => response.writeHead(status).end())
-    expect(await failureOf(load(at('/a')))).toBe(`later unavailable: the image's server answered with status ${status}`)
+    expect(await failureOf(load(at('/a')))).toBe(`later image: the image's server answered with status ${status}`)
   })
 
   test.each<[string, Respond]>([
@@ -404,17 +404,17 @@ describe('what may help later', () => {
     ],
   ])('a slow server, %s', async (_how, respond) => {
     paths.set('/a', respond)
-    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later unavailable: no image within 150 ms')
+    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later image: no image within 150 ms')
   })
 
   test('redirects share one time limit', async () => {
     paths.set('/a', (response) => setTimeout(() => response.writeHead(302, { location: '/a' }).end(), 100))
-    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later unavailable: no image within 150 ms')
+    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later image: no image within 150 ms')
   })
 
   test('a slow resolver', async () => {
     const lookup = () => new Promise<never>(() => {})
-    expect(await failureOf(load(at('/a'), { lookup, timeoutMs: 50 }))).toBe('later unavailable: no image within 50 ms')
+    expect(await failureOf(load(at('/a'), { lookup, timeoutMs: 50 }))).toBe('later image: no image within 50 ms')
   })
 
   test('a name server that says nothing, by a resolver that takes none of the threads of the process', async () => {
@@ -430,7 +430,7 @@ describe('what may help later', () => {
       )
       // Longer names than four would hold all threads.
       expect((await promises.lookup('127.0.0.1')).address).toBe('127.0.0.1')
-      expect(new Set(await Promise.all(loading))).toEqual(new Set(['later unavailable: no image within 300 ms']))
+      expect(new Set(await Promise.all(loading))).toEqual(new Set(['later image: no image within 300 ms']))
       expect(asked).toBeGreaterThanOrEqual(16)
       expect(ofThreads).not.toHaveBeenCalled()
     } finally {
@@ -441,7 +441,7 @@ describe('what may help later', () => {
 
   test.each([
     ['no name', 3, "permanent image: the image's host does not exist"],
-    ['a failure', 2, "later unavailable: the image's server could not be reached"],
+    ['a failure', 2, "later image: the image's server could not be reached"],
   ])('a name server that answers: %s', async (_what, code, expected) => {
     const answering = createSocket('udp4', (query, from) => {
       const answer = Buffer.from(query)
@@ -461,7 +461,7 @@ describe('what may help later', () => {
 
   test('a resolver that fails for now', async () => {
     const lookup = () => Promise.reject(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }))
-    expect(await failureOf(load(at('/a'), { lookup }))).toMatch(/^later unavailable: .*could not be reached/)
+    expect(await failureOf(load(at('/a'), { lookup }))).toMatch(/^later image: .*could not be reached/)
   })
 
   test('a connection that breaks off, before and amid the image', async () => {
@@ -470,16 +470,16 @@ describe('what may help later', () => {
       response.writeHead(200, { 'content-length': PNG.length })
       response.write(PNG.subarray(0, 10), () => response.destroy())
     })
-    expect(await failureOf(load(at('/a')))).toMatch(/^later unavailable/)
-    expect(await failureOf(load(at('/b')))).toMatch(/^later unavailable/)
+    expect(await failureOf(load(at('/a')))).toMatch(/^later image/)
+    expect(await failureOf(load(at('/b')))).toMatch(/^later image/)
   })
 
   test('an answer that is no HTTP, from the start and amid the image', async () => {
     const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nwords\r\n'
     paths.set('/a', ({ socket }) => socket?.end('words\r\n\r\n'))
     paths.set('/b', ({ socket }) => socket?.write(chunked, () => setTimeout(() => socket.end('no number\r\n'), 20)))
-    expect(await failureOf(load(at('/a')))).toMatch(/^later unavailable: .*could not be reached/)
-    expect(await failureOf(load(at('/b')))).toMatch(/^later unavailable: .*could not be reached/)
+    expect(await failureOf(load(at('/a')))).toMatch(/^later image: .*could not be reached/)
+    expect(await failureOf(load(at('/b')))).toMatch(/^later image: .*could not be reached/)
   })
 
   test('a fetch that its caller stops costs no attempt', async () => {

@@ -41,7 +41,7 @@ async function judged(protocol: string, steps: readonly Arriving[]) {
         taken.mostFetching = Math.max(taken.mostFetching, taken.fetching)
         await new Promise((resolve) => setTimeout(resolve, 1))
         taken.fetching--
-        throw new RetryLaterError('unavailable', 'no image came')
+        throw new RetryLaterError('image', 'no image came')
       },
       streamClock: { idleAfter: 0, atEnd: 'finish' },
     },

@@ -66,6 +66,12 @@ describe('an ask that no model of its chain answers', () => {
 })
 
 describe('an ask that may have failed by its own doing', () => {
+  test('is not held for an image whose host is silent: nobody holds a verdict up by a host of their own', () => {
+    const { errorFor } = setUp()
+    const error = new RetryLaterError('image', 'no image within 20000 ms')
+    for (const last of [false, true]) expect(errorFor(error, { last })).toBe(error)
+  })
+
   test.each(['permission', 'model'] as const)('fails when others are answered that asked later (%s)', (mend) => {
     const { errorFor, answered } = setUp()
     for (let n = 0; n < 2; n++) {
