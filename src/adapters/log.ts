@@ -100,7 +100,9 @@ export function logListener(level: string, now: () => number, process?: object):
         event: name,
         id: (event as Events['verdict:published']).verdict.id.slice(0, MAX_ID_CHARS),
       })
-    log[loudness]({ event: name, ...shortened(event) })
+    // What ends is no error.
+    const ends = name === 'publication:held' && !(event as Events['publication:held']).held
+    log[ends ? 'info' : loudness]({ event: name, ...shortened(event) })
   }
 }
 

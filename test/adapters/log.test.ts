@@ -21,6 +21,8 @@ trouble('no error', { message: 'SECRET' })
 trouble('a text', 'SECRET')
 trouble('long', Object.assign(new Error('x'.repeat(9_000)), { code: 'y'.repeat(9_000) }))
 log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u2028\\u007f~r1' })
+log('publication:held', { what: 'verdict', held: true, why: 'away', cases: 0, caseIds: [] })
+log('publication:held', { what: 'verdict', held: false, why: '', cases: 0, caseIds: [] })
 log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
 log('verdict:published', { verdict: { id: 'i'.repeat(9_000), rationale: 'SECRET', label: 'rumor' }, latencySeconds: 1, overheadSeconds: 1 })
 log('error', { where: 'with ids', error: new Error('m'), caseId: 'rumor~p~r1', key: '1.2', callId: 'c' + 'c'.repeat(9_000) })
@@ -79,6 +81,14 @@ describe('the log', () => {
     expect(lines.find(({ event }) => event === 'case:fenced')).toMatchObject({
       caseId: 'rumor~\u001b]0;title\u0007\u009b31m\u202e\u2028\u007f~r1',
     })
+  })
+
+  it('calls held publication an error, and its end none', () => {
+    const held = lines.filter(({ event }) => event === 'publication:held')
+    expect(held.map((line) => [line.held, line.level])).toEqual([
+      [true, 50],
+      [false, 30],
+    ])
   })
 
   it('warns of an open port in one line', () => {

@@ -429,7 +429,7 @@ describe('an endpoint that means harm', () => {
     )
     const parse = vi.spyOn(JSON, 'parse')
     try {
-      expect(await retryOf(model)).toMatchObject({ message: 'the response is not a chat completion' })
+      expect(await retryOf(model)).toMatchObject({ message: 'the response is no readable JSON: a web page, perhaps' })
       expect(parse.mock.calls.filter(([text]) => text === body)).toEqual([])
     } finally {
       parse.mockRestore()

@@ -111,7 +111,12 @@ export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}):
 function replyOf(data: unknown, asked: () => string): ModelReply {
   const read = completion.safeParse(data)
   if (!read.success || !('choices' in read.data || 'promptFeedback' in read.data))
-    throw new RetryLaterError('unavailable', 'the response is not a chat completion')
+    throw new RetryLaterError(
+      'unavailable',
+      data === undefined
+        ? 'the response is no readable JSON: a web page, perhaps'
+        : 'the response is not a chat completion',
+    )
   const [choice] = read.data.choices ?? []
   if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
   const { refusal } = choice?.message ?? {}
