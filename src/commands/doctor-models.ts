@@ -35,9 +35,9 @@ function findingsOf(check: ModelCheck, settings: Settings): Finding[] {
             ...{
               what,
               state: 'warning' as const,
-              detail: 'has no price: its cost counts as 0 in verdicts and budgets',
+              detail: 'has no price: its cost counts as 0, so that no budget in dollars stops it',
             },
-            todo: `Set models.prices."${check.model}": { prompt, cached, completion } in US dollars per million tokens.`,
+            todo: `Set models.prices."${check.model}": { prompt: P, cached: C, completion: A }, in US dollars per million tokens; all 0 if it costs you nothing.`,
           },
         ]),
     ...(check.shutdown === null
@@ -64,11 +64,24 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   if (good.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `answers as ${names.join(', ')}, in the form of ${listed(good)}; ${Math.round(median)} ms in the median, ${tokens} tokens spent`,
+      detail: `gave a readable answer to ${good.length} of ${roles.length} questions, one a role: ${listed(good)}; it calls itself ${names.join(', ')}; the median took ${Math.round(median)} ms; ${tokens} tokens reported`,
+    })
+  if (answers.some(({ unreported }) => unreported === true))
+    found.push({
+      ...{
+        what,
+        state: 'warning',
+        detail: 'reports no usage, or none that can be right: budgets book the bound of each call',
+      },
+      todo: 'Have the server, or the gateway before it, pass on "usage": else verdicts estimate their cost, and budgets end early.',
     })
   for (const [why, of] of Map.groupBy(bad, (role) => role.why ?? ''))
     found.push({
-      ...{ what, state: 'broken', detail: `${why} (asked as ${listed(of)})` },
+      ...{
+        what,
+        state: 'broken',
+        detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', which shows an image' : ''}: ${why}`,
+      },
       todo: adviceOn(of[0], model, settings),
     })
   return found
@@ -79,7 +92,7 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   const mend = toMend(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
   if (role?.withImage === true && role.error !== null)
-    return `If it looks at no images, name another model for this role in models.roles, or set models.dialects."${model}".images to false and a model that does beside it.`
+    return `If it can't look at images: name one that can for this role in models.roles; or set models.dialects."${model}".images: false, and put one that can behind it in the role's list.`
   if (role?.error == null)
     return `Its answer does not fit the form. Try models.dialects."${model}".form: json_object or text, a larger answerTokens, or another model for this role.`
   if (/timeout|no answer within/.test(role.error.message))
@@ -97,15 +110,15 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
   if (lessons.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `learnt from what it refuses: ${lessons.map(({ lesson }) => lesson).join('; ')}`,
-      todo: `Nothing has to be done. Say so in models.dialects."${model}" to spare the refused calls, one an hour in each process.`,
+      detail: `refused a parameter, and is asked otherwise from then on: ${lessons.map(({ lesson }) => lesson).join('; ')}`,
+      todo: `Optional: say so in models.dialects."${model}". That spares one refused call an hour in each process.`,
     })
   const warm = lacks('temperature')
   if (warm.length > 0)
     found.push({
       ...{ what, state: 'warning' },
-      detail: `takes no temperature as it is set (${[...new Set(warm.map(({ temperature }) => temperature))].join(', ')}): its answers vary as its maker chose`,
-      todo: 'Transcripts say so, and verdicts under preset paper. For models that take one beside the effort none, set models.dialects.NAME.effort: none.',
+      detail: `does not take the temperatures that are set (${[...new Set(warm.map(({ temperature }) => temperature))].join(' and ')}): it answers at its maker's, so that one question may get different answers`,
+      todo: `Nothing to do, unless it takes one when it does not think: then set models.dialects."${model}".effort: none. Transcripts name the missing temperature, and so do verdicts under preset: paper.`,
     })
   if (lacks('log-probabilities').length > 0)
     found.push({
@@ -117,15 +130,20 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
   if (thinking.length > 0)
     found.push({
       ...{ what, state: thinkingTokens > 0 ? 'ok' : 'warning' },
-      detail: `thinks before it answers; ${thinkingTokens === 0 ? 'no' : thinkingTokens} tokens are set aside for that beside each answer`,
+      detail: `thinks before it answers; ${thinkingTokens === 0 ? 'no' : thinkingTokens} tokens are reserved for that beside each answer's own`,
       ...(thinkingTokens > 0
         ? {}
         : {
-            todo: `Set models.dialects."${model}".thinkingTokens, for instance to 4096: else answers are cut off and asked for twice.`,
+            todo: `Set models.dialects."${model}".thinkingTokens, for instance to 4096: without it a long thought cuts the answer off, and the question is asked again with more room.`,
           }),
     })
   const seen = roles.filter(({ withImage, why }) => withImage && why === null)
-  if (seen.length > 0) found.push({ what, state: 'ok', detail: `took an image, as ${listed(seen)}` })
+  if (seen.length > 0)
+    found.push({
+      what,
+      state: 'ok',
+      detail: `accepted an image, as ${listed(seen)}; whether it saw it rightly was not checked`,
+    })
   return found
 }
 

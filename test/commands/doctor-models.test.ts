@@ -19,20 +19,32 @@ async function found(model: string, options: UnderstudyOptions, change: (setting
 
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
-  expect(lines[0]).toMatch(/^ok: answers as understudy, in the form of .*rumor\.scorer.*safety\.arbiter/)
-  expect(lines.join('\n')).toMatch(/ok: took an image, as safety\.describer/)
+  expect(lines[0]).toMatch(
+    /^ok: gave a readable answer to (\d+) of \1 questions.*rumor\.scorer.*safety\.arbiter.*understudy/,
+  )
+  expect(lines.join('\n')).toMatch(/ok: accepted an image, as safety\.describer/)
   expect(lines.join('\n')).toMatch(/warning: has no price.*models\.prices/)
 })
 
 test('what a model refuses is learnt, and named with its setting', async () => {
   const lines = (await found('nameless', { dialect: 'openai-since' })).join('\n')
-  expect(lines).toMatch(/ok: learnt .*max_completion_tokens; no temperature is sent.*models\.dialects\."nameless"/)
-  expect(lines).toMatch(/warning: takes no temperature as it is set \(0, 0\.2\)/)
+  expect(lines).toMatch(
+    /ok: refused a parameter.*max_completion_tokens.*no temperature is sent.*models\.dialects\."nameless"/,
+  )
+  expect(lines).toMatch(/warning: does not take the temperatures that are set \(0 and 0\.2\)/)
   expect(lines).not.toContain('broken')
 })
 
 test('a model that is told to think nothing loses no temperature', async () => {
-  expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(/temperature|learnt/)
+  expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(
+    /temperature|refused a parameter/,
+  )
+})
+
+test('a server that reports no usage is named', async () => {
+  const lines = (await found('small', { dialect: 'gateway-strips' })).join('\n')
+  expect(lines).toMatch(/warning: reports no usage, or none that can be right/)
+  expect((await found('small', { dialect: 'openai-before' })).join('\n')).not.toContain('reports no usage')
 })
 
 test('a model that is switched off is named with the day', async () => {
@@ -42,7 +54,9 @@ test('a model that is switched off is named with the day', async () => {
 })
 
 test('a model that takes no images is named for the role that needs one', async () => {
-  expect((await found('small', { dialect: 'vllm' })).join('\n')).toMatch(/broken: .*asked as safety\.describer.*images/)
+  expect((await found('small', { dialect: 'vllm' })).join('\n')).toMatch(
+    /broken: no readable answer as safety\.describer, which shows an image: .*images/,
+  )
 })
 
 test('log-probabilities that cannot be had are named where the settings want them', async () => {
