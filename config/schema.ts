@@ -269,6 +269,7 @@ const allSettings = z.strictObject({
   library: z.strictObject({
     path: z.string().min(1),
     embedder: z.string().min(1),
+    embedderPrefixes: z.strictObject({ query: z.string().max(500), document: z.string().max(500) }),
     shared: z.array(shelfName),
     proposalsPerAuthor: count,
     newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),

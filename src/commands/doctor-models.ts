@@ -2,6 +2,7 @@ import type { Settings } from '../../config/schema.ts'
 import { checkModels, type ModelCheck, type RoleCheck, toMend } from '../composition/model-checks.ts'
 import { dialectsOf, endpointOf, modelsWithoutKey } from '../composition/models.ts'
 import type { Finding } from '../domain/finding.ts'
+import { printable } from '../domain/printable.ts'
 import { remedyFor } from '../domain/remedies.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
@@ -57,7 +58,7 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   const bad = roles.filter(({ why }) => why !== null)
   const answers = good.map(({ reply }) => reply).filter((reply) => reply !== null)
   const tokens = answers.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0)
-  const names = [...new Set(answers.map((reply) => reply.model))]
+  const names = [...new Set(answers.map((reply) => printable(reply.model, MAX_CHARS)))]
   const times = good.map(({ ms }) => ms).sort((one, other) => one - other)
   const median = times[Math.floor(times.length / 2)] ?? 0
   const found: Finding[] = []

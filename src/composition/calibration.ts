@@ -36,7 +36,7 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
 /**
  * What asks the model for a calibration, through the gateway: slots, limits, breaker, the repair question. The score of a text by
  * given steps is asked once; `scorers` are the models that
- * gave them, most first. An answer that can't be had, also after all attempts, is null;
+ * gave them, most first; `withoutTemperature` counts drafts and refinements whose model took no temperature. An answer that can't be had, also after all attempts, is null;
  * a stop is thrown, and an `OperatorError` where the next question would fare no better or too many were lost.
  */
 export function askingFor(
@@ -45,7 +45,7 @@ export function askingFor(
   calibration: Calibration,
   model: Model,
   io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
-): Asking & { scorers(): readonly Scorer[] } {
+): Asking & { scorers(): readonly Scorer[]; withoutTemperature(): number } {
   const clock = Date.now
   const off = { ...settings, memo: { ...settings.memo, enabled: false } }
   const stores = memoryGatewayStores(off, clock)
@@ -54,7 +54,7 @@ export function askingFor(
   const scores = new Map<string, Promise<number | null>>()
   /** Scores by the model that gave them, as its endpoint names it. */
   const scorers = new Map<string, number>()
-  let [asked, lost] = [0, 0]
+  let [asked, lost, withoutTemperature] = [0, 0, 0]
 
   async function answered<Answer>(ask: Ask<Answer>): Promise<Answer | null> {
     asked++
@@ -68,6 +68,7 @@ export function askingFor(
       )
       io.asked()
       if (settled.failed !== undefined) return null
+      if (settled.remarks?.includes('temperature') && ask.role !== 'scorer') withoutTemperature++
       if (ask.role === 'scorer') scorers.set(settled.model, (scorers.get(settled.model) ?? 0) + 1)
       return keptAnswer(ask).parse(settled.answer)
     } catch (error) {
@@ -92,6 +93,7 @@ export function askingFor(
 
   return {
     scorers: () => [...scorers].sort(([, one], [, other]) => other - one).map(([name, scores]) => ({ name, scores })),
+    withoutTemperature: () => withoutTemperature,
     draft: (examples, how) => stepsOf(calibration.draft(examples, how)),
     refine: (steps, worst, how) => stepsOf(calibration.refine(steps, worst, how)),
     score(steps, item) {

@@ -1,5 +1,4 @@
 import type { Settings } from '../../config/schema.ts'
-import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { memoryLibrary } from '../adapters/memory/library.ts'
 import { askingCurator, CaseFailed } from '../curator/ask-curator.ts'
 import type { Argument } from '../curator/case.ts'
@@ -11,6 +10,7 @@ import type { Model } from '../ports/model.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { makeCurations } from '../protocols/make.ts'
 import { gatewayOf, memoryGatewayStores } from './gateway.ts'
+import { embedderOf } from './library.ts'
 
 /** A judged case whose true label is known. */
 export interface JudgedCase {
@@ -49,7 +49,7 @@ function learningRow(
     clock: Date.now,
     settings: { deadlineMs: DEADLINE_MS, retries: { attempts, backoffMs: backoff } },
   })
-  const library = memoryLibrary(makeEmbedder(settings.library.embedder, settings.openai))
+  const library = memoryLibrary(embedderOf(settings))
   return {
     // Each batch closes what it was given.
     library: { ...library, embedder: library.embedder, close: async () => {} },

@@ -5,24 +5,32 @@ import { entryOf } from '../domain/entry-of.ts'
 import { placeOf } from '../domain/model-name.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
-import type { Library } from '../ports/library.ts'
+import type { Embedder, Library } from '../ports/library.ts'
+
+/** The embedder that the settings name, at its own endpoint if they say so. */
+export function embedderOf({
+  library,
+  openai,
+  endpoints,
+}: Pick<Settings, 'library' | 'openai' | 'endpoints'>): Embedder {
+  const { endpoint, model } = placeOf(library.embedder, endpoints)
+  const at = entryOf(endpoints, endpoint) ?? openai
+  return makeEmbedder(library.embedder, { ...at, prefixes: library.embedderPrefixes }, model)
+}
 
 /**
  * The library that the settings name; loaded only when it is first used. With `deleted` nothing of deleted subjects is shown or
  * proposed, even before it is erased.
  */
 export function libraryOf(
-  { library, openai, endpoints }: Pick<Settings, 'library' | 'openai' | 'endpoints'>,
+  settings: Pick<Settings, 'library' | 'openai' | 'endpoints'>,
   clock: Clock,
   deleted?: DeletedOwners,
 ): Library {
-  const { path, proposalsPerAuthor, newProposals, shared } = library
-  const { endpoint, model } = placeOf(library.embedder, endpoints)
-  const at = entryOf(endpoints, endpoint) ?? openai
-  const embedder = makeEmbedder(library.embedder, at, model)
+  const { path, proposalsPerAuthor, newProposals, shared } = settings.library
   return lanceLibrary({
     path,
-    embedder,
+    embedder: embedderOf(settings),
     now: clock,
     proposalsPerAuthor,
     newProposals: { perAuthor: newProposals.perAuthor, perTenant: newProposals.perTenant, perMs: newProposals.per },

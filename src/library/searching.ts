@@ -40,7 +40,7 @@ export function searching(
     if (!problems.includes(null))
       return { shelves: shelves.map((shelf, at) => none(shelf, problems[at] ?? '')), weak: null, tokens: 0 }
 
-    const { vectors, tokens } = await embedder.embed([text], signal)
+    const { vectors, tokens } = await embedder.embed([text], signal, 'query')
     const vector = vectors[0]
     if (vector === undefined) throw new RetryLaterError('unavailable', 'the embedder gave no vector')
     const heldOut = heldOutFor(wanted, subject)

@@ -99,6 +99,7 @@ export function writing(
       const embedded = await embedder.embed(
         slice.map(([, text]) => text),
         signal,
+        'document',
       )
       for (const [index, [id]] of slice.entries()) {
         const vector = embedded.vectors[index]

@@ -180,6 +180,9 @@ export interface Forgotten {
   readonly damaged: readonly Error[]
 }
 
+/** What a text is to an embedder that tells them apart: one that is looked for, or one that may be found. */
+export type TextPart = 'query' | 'document'
+
 /** Turns texts into vectors of one length. */
 export interface Embedder {
   /** Identifies the embedder: vectors of two embedders are never compared. */
@@ -192,7 +195,11 @@ export interface Embedder {
    * One vector per text, and the tokens that were paid for. Throws `RetryLaterError` if trying again may help,
    * `PermanentError` if not.
    */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<{ vectors: readonly Float32Array[]; tokens: number }>
+  embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    part?: TextPart,
+  ): Promise<{ vectors: readonly Float32Array[]; tokens: number }>
   /** Begins to load what the first text needs, if it must be loaded; the caller does not wait for it. */
   prepare(): void
   close(): Promise<void>

@@ -1,14 +1,17 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { endpointEmbedder } from '../../src/adapters/embedders/endpoint.ts'
+import { endpointEmbedder, type Prefixes } from '../../src/adapters/embedders/endpoint.ts'
 
 const signal = new AbortController().signal
 let close: (() => void) | undefined
 afterEach(() => close?.())
 
 /** An embeddings endpoint that refuses what `refuses` says; `asked` are the inputs of each request. */
-async function endpointThat(refuses: (input: readonly string[]) => [status: number, message: string] | null) {
+async function endpointThat(
+  refuses: (input: readonly string[]) => [status: number, message: string] | null,
+  prefixes?: Prefixes,
+) {
   const asked: string[][] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -31,11 +34,30 @@ async function endpointThat(refuses: (input: readonly string[]) => [status: numb
     server.close()
   }
   const { port } = server.address() as AddressInfo
-  return { asked, embedder: endpointEmbedder({ baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'x', model: 'm' }) }
+  const at = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'x', model: 'm' }
+  return { asked, embedder: endpointEmbedder({ ...at, ...(prefixes && { prefixes }) }) }
 }
 const texts = (count: number) => Array.from({ length: count }, (_, at) => 'x'.repeat(at + 1))
 
 describe('an embeddings endpoint', () => {
+  it('is told what a text is by a prefix, whole even where the text is shortened; prefixes are part of the name', async () => {
+    const none = await endpointThat(() => null)
+    close?.()
+    const refuses = (input: readonly string[]): [number, string] | null =>
+      input.some(({ length }) => length > 1_200) ? [400, 'maximum context length is 512 tokens'] : null
+    const { asked, embedder } = await endpointThat(refuses, { query: 'query: ', document: 'passage: ' })
+    await embedder.embed(['one'], signal, 'query')
+    await embedder.embed(['one'], signal, 'document')
+    await embedder.embed(['one'], signal)
+    expect(asked).toEqual([['query: one'], ['passage: one'], ['passage: one']])
+    await embedder.embed(['y'.repeat(3_000)], signal, 'query')
+    expect(asked.at(-1)?.[0]).toMatch(/^query: y/)
+    expect(none.embedder.name).toBe('endpoint:m')
+    expect(embedder.name).toMatch(/^endpoint:m#[0-9a-f]{8}$/)
+    const others = await endpointThat(() => null, { query: 'query: ', document: '' })
+    expect(others.embedder.name).not.toBe(embedder.name)
+  })
+
   it('that takes few texts at a time is asked in such batches, which is learnt from its refusal', async () => {
     const { asked, embedder } = await endpointThat((input) =>
       input.length > 64 ? [400, 'input array has too many elements'] : null,

@@ -5,7 +5,7 @@ import { costOf } from '../../src/commands/calibrate/plan.ts'
 import { sizesOf } from '../../src/commands/calibrate/run.ts'
 import { askingFor, calibrationOf } from '../../src/composition/calibration.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
-import type { Model } from '../../src/ports/model.ts'
+import type { Model, ModelReply } from '../../src/ports/model.ts'
 import { kindOf } from '../support/evaluating.ts'
 import { planted } from '../support/planted.ts'
 
@@ -21,7 +21,12 @@ const calibration = calibrationOf(settings, kind, 'relevance')
 const items = planted(120, 'traita', 'asking')
 
 /** A model that says what `say` says of its nth call, by a name of its own. */
-function asking(say: (nth: number) => object | Error, given = settings, name = (_: number) => 'a-model') {
+function asking(
+  say: (nth: number) => object | Error,
+  given = settings,
+  name = (_: number) => 'a-model',
+  remarks: ModelReply['remarks'] = undefined,
+) {
   let calls = 0
   const model: Model = {
     async complete() {
@@ -29,7 +34,7 @@ function asking(say: (nth: number) => object | Error, given = settings, name = (
       const said = say(nth)
       if (said instanceof Error) throw said
       const counts = { promptTokens: 1_000, cachedTokens: 0, completionTokens: 10 }
-      return { text: JSON.stringify(said), finish: 'stop', model: name(nth), ...counts }
+      return { text: JSON.stringify(said), finish: 'stop', model: name(nth), remarks, ...counts }
     },
   }
   const io = { signal: new AbortController().signal, asked: () => {}, waiting: () => {} }
@@ -70,6 +75,18 @@ it('what one verdict may cost is no limit of a calibration', async () => {
   const model = asking(() => scored, tight as typeof settings)
   const scores = await Promise.all(items.slice(0, 20).map((item) => model.score('1. Look.', item)))
   expect(scores).toEqual(Array(20).fill(3))
+})
+
+it('drafts of a model that takes no temperature are counted, and scores are not', async () => {
+  const steps = { steps: ['Look.'] }
+  const draft = { temperature: 0.3, draw: 'draft 1' }
+  const model = asking((nth) => (nth === 1 ? steps : scored), settings, undefined, ['temperature'])
+  expect(await model.draft([], draft)).toContain('Look.')
+  expect(await model.score('1. Look.', items[0] as (typeof items)[0])).toBe(3)
+  expect(model.withoutTemperature()).toBe(1)
+  const other = asking(() => steps)
+  await other.draft([], draft)
+  expect(other.withoutTemperature()).toBe(0)
 })
 
 it('the models that scored are counted, most scores first', async () => {

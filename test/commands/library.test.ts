@@ -45,7 +45,10 @@ describe('the library, by command', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
-    library: { path: join(folder, 'library'), embedder, proposalsPerAuthor: 5, ...LEARNING },
+    library: {
+      ...{ path: join(folder, 'library'), embedder, embedderPrefixes: { query: '', document: '' } },
+      ...{ proposalsPerAuthor: 5, ...LEARNING },
+    },
     openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
     endpoints: {},
     // None is set.

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import type OpenAI from 'openai'
 import { z } from 'zod'
 import { cut } from '../../domain/cut.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import type { Embedder } from '../../ports/library.ts'
+import type { Embedder, TextPart } from '../../ports/library.ts'
 import { endpoint } from '../openai/endpoint.ts'
 import { readPart, weakByLength } from './characters.ts'
 
@@ -14,7 +15,18 @@ export interface EndpointEmbedderOptions {
   readonly model: string
   /** How the settings call it, if not as its endpoint does. */
   readonly name?: string
+  /** What stands before each text, as its model was trained; they are part of the embedder's name. */
+  readonly prefixes?: Prefixes
 }
+
+export type Prefixes = Readonly<Record<TextPart, string>>
+
+interface Prefixed {
+  readonly text: string
+  readonly prefix: string
+}
+
+const NO_PREFIXES: Prefixes = { query: '', document: '' }
 
 /** Texts in one request, as long as the endpoint refuses none for it. */
 const BATCH = 256
@@ -35,7 +47,7 @@ const answer = z.object({
 
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
 export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
-  const { model, name = model } = options
+  const { model, name = model, prefixes = NO_PREFIXES } = options
   const post = endpoint({ ...options, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
   let dimension: number | null = null
   /** Most texts in one request, learnt from refusals. */
@@ -47,13 +59,14 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
    * Where the endpoint refuses a batch, its halves are asked: it holds too many texts, which is learnt if both are taken, or one that
    * is too long, of which less is read.
    */
-  async function embedFitting(texts: readonly string[], signal: AbortSignal): Promise<Embedded> {
+  async function embedFitting(texts: readonly Prefixed[], signal: AbortSignal): Promise<Embedded> {
     return embedBatch(texts, signal).catch((error: unknown) => divided(texts, signal, error))
   }
 
-  async function divided(texts: readonly string[], signal: AbortSignal, refusal: unknown): Promise<Embedded> {
+  async function divided(texts: readonly Prefixed[], signal: AbortSignal, refusal: unknown): Promise<Embedded> {
     if (!(refusal instanceof PermanentError) || refusal.mend !== undefined) throw refusal
-    if (texts.length === 1) return shortened(texts[0] ?? '', signal, refusal)
+    const [only] = texts
+    if (only === undefined || texts.length === 1) return shortened(only ?? { text: '', prefix: '' }, signal, refusal)
     const half = Math.ceil(texts.length / 2)
     const halves = [texts.slice(0, half), texts.slice(half)]
     const asked = await Promise.allSettled(halves.map((part) => embedBatch(part, signal)))
@@ -67,10 +80,14 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
     }
   }
 
-  async function shortened(text: string, signal: AbortSignal, refusal: PermanentError): Promise<Embedded> {
+  async function shortened(
+    { text, prefix }: Prefixed,
+    signal: AbortSignal,
+    refusal: PermanentError,
+  ): Promise<Embedded> {
     for (const length of SHORTER.filter((one) => one < readPart(text).length)) {
       try {
-        return await embedBatch([cut(text, length).text], signal)
+        return await embedBatch([{ text: cut(text, length).text, prefix }], signal)
       } catch (error) {
         if (!(error instanceof PermanentError) || error.mend !== undefined) throw error
       }
@@ -78,8 +95,9 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
     throw refusal
   }
 
-  async function embedBatch(texts: readonly string[], signal: AbortSignal) {
-    const body: OpenAI.EmbeddingCreateParams = { model, input: texts.map(readPart), encoding_format: 'float' }
+  async function embedBatch(texts: readonly Prefixed[], signal: AbortSignal) {
+    const input = texts.map(({ text, prefix }) => `${prefix}${readPart(text)}`)
+    const body: OpenAI.EmbeddingCreateParams = { model, input, encoding_format: 'float' }
     const read = await post(body, { signal, timeoutMs: TIMEOUT_MS }).catch((error: unknown) => {
       if (error instanceof PermanentError)
         throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error, mend: error.mend })
@@ -93,17 +111,20 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   }
 
   return {
-    name: `endpoint:${name}`,
+    name: `endpoint:${name}${suffixOf(prefixes)}`,
     get dimension() {
       return dimension
     },
     weakFor: weakByLength,
-    async embed(texts, signal) {
+    async embed(texts, signal, as = 'document') {
       const vectors: Float32Array[] = []
       let tokens = 0
       for (let at = 0; at < texts.length; ) {
         const part = texts.slice(at, at + most)
-        const batch = await embedFitting(part, signal)
+        const batch = await embedFitting(
+          part.map((text) => ({ text, prefix: prefixes[as] })),
+          signal,
+        )
         vectors.push(...batch.vectors)
         tokens += batch.tokens
         at += part.length
@@ -114,6 +135,15 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
     prepare() {},
     close: async () => {},
   }
+}
+
+/** Vectors made with other prefixes are never compared. */
+function suffixOf({ query, document }: Prefixes): string {
+  if (query === '' && document === '') return ''
+  return `#${createHash('sha256')
+    .update(JSON.stringify([query, document]))
+    .digest('hex')
+    .slice(0, 8)}`
 }
 
 /** The vectors by their index; null if one is missing, or their lengths differ. */

@@ -113,9 +113,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
   if (!read.success || !('choices' in read.data || 'promptFeedback' in read.data))
     throw new RetryLaterError(
       'unavailable',
-      data === undefined
-        ? 'the response is no readable JSON: a web page, perhaps'
-        : 'the response is not a chat completion',
+      data === null ? 'the response is no readable JSON: a web page, perhaps' : 'the response is not a chat completion',
     )
   const [choice] = read.data.choices ?? []
   if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)

@@ -135,11 +135,22 @@ const BEFORE: Readonly<Record<CalibrationResult['before'], string>> = {
 }
 
 /** What was lost or left out on the way; nothing where all went well. */
-function countsOf({ unreadable, lost, repeated, stopped }: NonNullable<CalibrationResult['calibrated']>): string[] {
+function countsOf({
+  unreadable,
+  lost,
+  repeated,
+  stopped,
+  withoutTemperature,
+}: NonNullable<CalibrationResult['calibrated']>): string[] {
   const told = [
     ...(unreadable > 0 ? [`${unreadable} scores of the best could not be read`] : []),
     ...(lost > 0 ? [`${lost} drafts and refinements could not be had`] : []),
     ...(repeated > 0 ? [`${repeated} said the same as another`] : []),
+    ...(withoutTemperature > 0
+      ? [
+          `${withoutTemperature} drafts and refinements were written by a model that takes no temperature: they differ only as it does by itself`,
+        ]
+      : []),
     ...(stopped > 0 ? [`${stopped} were stopped early`] : []),
   ]
   return told.length === 0 ? [] : [`Of the candidates: ${told.join(', ')}.`]

@@ -82,6 +82,8 @@ export interface CalibrationResult {
     /** Candidates of which the best was chosen. */
     readonly tried: number
     readonly unreadable: number
+    /** Drafts and refinements whose model took no temperature: they vary as it does by itself. */
+    readonly withoutTemperature: number
     readonly gain: Gain | null
     /** The models that scored, most scores first. */
     readonly scorers: readonly Scorer[]
@@ -169,7 +171,7 @@ export async function runCalibration(
         const { best, course, ...tally } = found
         return {
           ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
-          ...{ scorers, refused },
+          ...{ scorers, refused, withoutTemperature: asking.withoutTemperature() },
           course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
         }
       } catch (error) {
