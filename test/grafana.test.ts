@@ -15,7 +15,16 @@ import type { Events } from '../src/ports/report.ts'
 import { UnavailableError } from '../src/tools/stack/servers/local-server.ts'
 import { startPrometheus } from '../src/tools/stack/servers/prometheus.ts'
 import { startStack } from '../src/tools/stack/stack.ts'
-import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, silent, tell } from './support/pipeline.ts'
+import {
+  clientOf,
+  environmentOn,
+  eventually,
+  PERSPECTIVES_WITH_SHELVES,
+  protocolsOn,
+  settingsOf,
+  silent,
+  tell,
+} from './support/pipeline.ts'
 
 const DASHBOARDS = join(PROJECT, 'grafana', 'dashboards')
 const RULES = join(PROJECT, 'config', 'prometheus')
@@ -250,7 +259,7 @@ describe('on a real Prometheus, after the demo event', () => {
     const environment = environmentOn(stack, {
       ...protocolsOn('rumor', 'hate'),
       // Their examples lie on shelves, which are empty here.
-      GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
+      ...PERSPECTIVES_WITH_SHELVES,
       GAVEL_LOG_LEVEL: 'silent',
       GAVEL_CLOCK_IDLE_AFTER: '2s',
     })

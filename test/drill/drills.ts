@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import type { LocalKafka } from '../../src/tools/stack/servers/kafka.ts'
 import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
 import type { Understudy } from '../../src/tools/understudy/server.ts'
+import { PERSPECTIVES_WITH_SHELVES } from '../support/pipeline.ts'
 
 /** The chain of models in every drill. */
 export const MODELS = ['small', 'spare'] as const
@@ -218,7 +219,7 @@ export const DRILLS: readonly Drill[] = [
     stage: ({ restartWith }) =>
       restartWith({
         ...{ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' },
-        GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
+        ...PERSPECTIVES_WITH_SHELVES,
       }),
     heal: ({ restartWith }) => restartWith({}),
   },

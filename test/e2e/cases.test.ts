@@ -9,6 +9,7 @@ import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,
   eventually,
+  PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   type Service,
   send,
@@ -25,7 +26,7 @@ let environment: Record<string, string>
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5, ...HELD })
   environment = environmentOn(stack, {
-    ...protocolsOn('hate'),
+    ...{ ...protocolsOn('hate'), ...PERSPECTIVES_WITH_SHELVES },
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
     GAVEL_CASES_DEADLINE: '30m',

@@ -11,6 +11,7 @@ import { repeats } from '../support/ledger.ts'
 import {
   environmentOn,
   eventually,
+  PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   recordsOf,
   type Service,
@@ -89,7 +90,7 @@ function owed(): Set<string> {
 
 it('all four protocols judge one stream at once: nothing lost, nothing twice', { timeout: 280_000 }, async () => {
   const environment = environmentOn(stack, {
-    ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
+    ...{ ...protocolsOn(...PROTOCOLS.map(({ name }) => name)), ...PERSPECTIVES_WITH_SHELVES },
     GAVEL_CASES_DEADLINE: '5m',
   })
   const folder = mkdtempSync(join(tmpdir(), 'gavel-stream-'))

@@ -11,6 +11,7 @@ import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,
   eventually,
+  PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   type Service,
   send,
@@ -29,7 +30,7 @@ beforeAll(async () => {
     ...protocolsOn('rumor', 'hate'),
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_CASES_RECONCILE_AFTER: '5s',
-    GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
+    ...PERSPECTIVES_WITH_SHELVES,
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
   })

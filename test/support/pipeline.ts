@@ -121,6 +121,11 @@ export function clientOf(environment: Record<string, string>) {
   return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
 }
 
+/** PREDICT's perspectives in place of the shipped ones: each shows examples of a shelf of its own. */
+export const PERSPECTIVES_WITH_SHELVES = {
+  GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
+}
+
 /** All records of a topic, as an independent reader sees them. */
 export async function recordsOf(
   environment: Record<string, string>,
