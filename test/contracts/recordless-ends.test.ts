@@ -8,7 +8,7 @@ import { rangesOf, readRanges, readTopic } from '../../src/adapters/kafka/bounde
 import { kafkaClient } from '../../src/adapters/kafka/client.ts'
 import type { TopicReader } from '../../src/ports/topic.ts'
 import { type LocalKafka, startKafka } from '../../src/tools/stack/servers/kafka.ts'
-import { tell } from '../support/pipeline.ts'
+import { eventually, tell } from '../support/pipeline.ts'
 import { collector } from './topics.ts'
 
 // The last offsets of a partition may hold no record: a transaction's mark, what was aborted, what is still open. Whoever reads
@@ -120,7 +120,20 @@ async function topicOfEveryEnd(): Promise<string> {
   for (const partition of [0, 2, 3]) await put(topic, partition, `of ${partition}`)
   for (const partition of [1, 2]) await aborted(topic, partition)
   await opened(topic, 3)
+  // An abort is acknowledged before its marks are written.
+  await eventually(async () => (await endsOf(topic)).join() === ENDS.join(), AT_ONCE.timeout)
   return topic
+}
+
+async function endsOf(topic: string): Promise<number[]> {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    const ends = await admin.fetchTopicOffsets(topic)
+    return ends.sort((one, other) => one.partition - other.partition).map(({ high }) => Number(high))
+  } finally {
+    await admin.disconnect()
+  }
 }
 const RECORDS = ['of 0', 'of 2', 'of 3']
 /** Each abort is marked by an offset of its own; what is open stands behind the end of a reader of what is committed. */

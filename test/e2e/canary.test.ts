@@ -317,8 +317,8 @@ it('what people wrote and what opens doors stands in no log, metric, health page
   expect.soft(leaksIn(log), 'the log').toEqual([])
   for (const page of pages) expect.soft(leaksIn(page), page.slice(0, 60)).toEqual([])
   for (const { args, said } of ended) expect.soft(leaksIn(said), `gavel ${args}\n${said.slice(0, 3_000)}`).toEqual([])
-  // A bad message ends no command. Of a file in which no line is good nothing can be judged: that is a failure.
-  expect(ended.flatMap(({ args, code }) => (code === 0 ? [args.split(' ', 1)[0]] : []))).toEqual(['learn'])
+  // Of a file in which no line is good nothing can be judged: that is a failure, as is a model that can't be asked.
+  expect(ended.filter(({ code }) => code !== 1)).toEqual([])
 
   // They do stand where they belong, so that they could be seen; and no secret stands on any topic.
   const letters = (await recordsOf(environment, 'deadLetters')).map((record) => deadLetter.parse(JSON.parse(record)))

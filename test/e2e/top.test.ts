@@ -13,6 +13,7 @@ import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,
   eventually,
+  PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   type Service,
   send,
@@ -30,7 +31,7 @@ let replica: string
 beforeAll(async () => {
   stack = await startServers({ faults: { rate: 1, kinds: ['429'], retryAfterSeconds: 600 } })
   environment = environmentOn(stack, {
-    ...protocolsOn('hate'),
+    ...{ ...protocolsOn('hate'), ...PERSPECTIVES_WITH_SHELVES },
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
     GAVEL_CASES_DEADLINE: '30m',
