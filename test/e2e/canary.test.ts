@@ -317,8 +317,11 @@ it('what people wrote and what opens doors stands in no log, metric, health page
   expect.soft(leaksIn(log), 'the log').toEqual([])
   for (const page of pages) expect.soft(leaksIn(page), page.slice(0, 60)).toEqual([])
   for (const { args, said } of ended) expect.soft(leaksIn(said), `gavel ${args}\n${said.slice(0, 3_000)}`).toEqual([])
-  // Of a file in which no line is good nothing can be judged: that is a failure, as is a model that can't be asked.
-  expect(ended.filter(({ code }) => code !== 1)).toEqual([])
+  // Of a file in which no line is good nothing can be judged: that is a failure. Whether learning meets the refusal of the
+  // account, which ends it, or another one, is a matter of how many calls came before.
+  const [learning, ...others] = ended.toReversed()
+  expect([0, 1]).toContain(learning?.code)
+  expect(others.filter(({ code }) => code !== 1)).toEqual([])
 
   // They do stand where they belong, so that they could be seen; and no secret stands on any topic.
   const letters = (await recordsOf(environment, 'deadLetters')).map((record) => deadLetter.parse(JSON.parse(record)))
