@@ -31,6 +31,8 @@ export async function startModelServer(
   const most = { atOnce: 0 }
   let [calls, open] = [0, 0]
   const server = createServer(async (request, response) => {
+    // It lists no models: a doctor that asks for the list is told so.
+    if (request.method !== 'POST') return void response.writeHead(404).end()
     calls++
     open++
     most.atOnce = Math.max(most.atOnce, open)
