@@ -110,5 +110,9 @@ try {
     io.say(`gavel: ${error.message}`)
     await leave(1)
   }
+  if (signal.aborted && error instanceof Error && error.name === 'AbortError') {
+    io.say(`${running}: stopped.`)
+    await leave(1)
+  }
   await fail(error)
 }

@@ -70,9 +70,13 @@ interface Outage {
   errors: number
 }
 
+function between(since: number, until: number): { since: string; until: string } {
+  return { since: new Date(since).toISOString(), until: new Date(until).toISOString() }
+}
+
 /**
  * Puts the errors of an outage of Redis or Kafka, which every part of a process meets, into two lines: one when it begins,
- * with what to do, and one when it has ended, with how long it lasted.
+ * with what to do, and one when it has ended, with when and how long it lasted.
  */
 export function outageLines(now: () => number) {
   const outages = new Map<Part, Outage>()
@@ -111,8 +115,10 @@ export function outageLines(now: () => number) {
         outage.answersSince ??= at
         if (at - Math.max(outage.last, outage.answersSince) < CALM_MS[part]) return []
         outages.delete(part)
-        const afterSeconds = Math.round((outage.answersSince - outage.since) / 1000)
-        return [{ level: 'warn', event: `${part}:answers`, afterSeconds, errorsLeftOut: outage.errors }]
+        const { since, answersSince: until, errors: errorsLeftOut } = outage
+        const afterSeconds = Math.round((until - since) / 1000)
+        // The line comes when it has been calm for a while: so it names both ends.
+        return [{ level: 'warn', event: `${part}:answers`, ...between(since, until), afterSeconds, errorsLeftOut }]
       })
     },
   }

@@ -18,7 +18,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'redis:safe': 'info',
   'sentinels:silent': 'error',
   'sentinels:answer': 'info',
-  'case:fenced': 'warn',
+  'case:fenced': 'info',
   'case:revived': 'warn',
   'publication:held': 'error',
   'budget:spent': 'warn',
@@ -34,6 +34,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:exposed': 'warn',
   'service:waiting': 'warn',
   'service:unpriced': 'warn',
+  'service:behind': 'warn',
+  'service:caught-up': 'warn',
   'service:short-drain': 'info',
   'service:stopping': 'info',
   'service:stopped': 'info',
@@ -43,18 +45,39 @@ const ERROR_IN_LOG = 'trouble:met'
 /** What kafkajs meets while topics and groups are being made or move, and tries again by itself. */
 const PASSING =
   /coordinator is (?:not available|loading)|not the correct coordinator|not aware of this member|[Rr]ebalanc|does not host this topic-partition|not the leader for that topic-partition|no leader for this topic-partition|leadership election/
-/** The same error is logged once in this time; the next line says in `alsoTimes` how many were left out. */
+/** What a worker meets that was too slow to renew its job's lock. They come in groups, and each names its job. */
+const LAPSED =
+  /^(?:could not renew lock for job|Missing (?:lock|key) for job|Lock mismatch for job|Job \S+ is not in the active state)/
+const LAPSED_ADVICE =
+  'This process or Redis was too slow to renew the locks of its jobs, so others take these over: paid twice perhaps, published once. docs/runbooks/GavelLocksLapse.md'
+/** The same error is logged once in this time, lapsed locks in the longer one; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
+const QUIET_LAPSED_MS = 60_000
 const MAX_ID_CHARS = 128
 
 /**
  * JSON lines on standard error, in which no id can control a terminal. They contain ids, but never content or secrets:
- * of an error its name, code and first line, without what a parser quotes. Each line says in `process` which process wrote it.
+ * of an error its name, code and first line, without what a parser quotes. Each line says in `process` which process wrote it:
+ * deployment, machine and process id. The first one says in `identity` all that is known of it.
  */
-export function logListener(level: string, now: () => number, process?: object): Listener {
+export function logListener(
+  level: string,
+  now: () => number,
+  identity?: { readonly gavel: string; readonly host: string },
+): Listener {
   const standardError = pino.destination({ dest: 2, sync: true })
+  let isFirst = true
   const log = pino(
-    { level, base: process === undefined ? null : { process }, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level,
+      base: identity === undefined ? null : { process: `${identity.gavel}@${identity.host}:${process.pid}` },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      mixin() {
+        const first = isFirst
+        isFirst = false
+        return first && identity !== undefined ? { identity } : {}
+      },
+    },
     { write: (line) => standardError.write(printableJson(line)) },
   )
   const told = new Map<string, { at: number; silent: number }>()
@@ -64,9 +87,9 @@ export function logListener(level: string, now: () => number, process?: object):
   }
 
   /** Null if the same error was logged a moment ago; else how many were left out since. */
-  function repeats(key: string): number | null {
+  function repeats(key: string, quietMs: number): number | null {
     const before = told.get(key)
-    if (before !== undefined && now() - before.at < QUIET_MS) {
+    if (before !== undefined && now() - before.at < quietMs) {
       before.silent++
       return null
     }
@@ -84,13 +107,16 @@ export function logListener(level: string, now: () => number, process?: object):
       const described = describeError(error)
       const outage = outages.ofError({ where, ...described })
       if (outage !== null) return tell(outage)
-      // Expired locks come in groups: BullMQ names each job.
-      const alike = described.message.replace(/ for job \S+/, ' for a job')
-      const silent = repeats(REFUSED.exec(alike)?.[0] ?? `${where} ${alike}`)
-      const isPassing = where.startsWith('kafkajs ') && PASSING.test(described.message)
+      const { message } = described
+      const hasLapsed = LAPSED.test(message)
+      const silent = hasLapsed
+        ? repeats('lapsed', QUIET_LAPSED_MS)
+        : repeats(REFUSED.exec(message)?.[0] ?? `${where} ${message}`, QUIET_MS)
+      const isPassing = where.startsWith('kafkajs ') && PASSING.test(message)
       if (silent !== null)
-        log[isPassing ? 'info' : loudness]({
+        log[isPassing ? 'info' : hasLapsed ? 'warn' : loudness]({
           ...{ event: ERROR_IN_LOG, where, ...described, ...shortened(ids) },
+          ...(hasLapsed ? { advice: LAPSED_ADVICE } : {}),
           ...(silent > 0 ? { alsoTimes: silent } : {}),
         })
       return

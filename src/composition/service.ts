@@ -16,6 +16,7 @@ import { EXPORTER_LEASE_MS } from '../ports/exporter.ts'
 import type { Model } from '../ports/model.ts'
 import { broadcast, type Listener, type PartitionLag, type Report } from '../ports/report.ts'
 import { activity } from './activity.ts'
+import { behindReport } from './behind.ts'
 import { usedCapacity } from './capacity.ts'
 import { closable, type Keep } from './closable.ts'
 import { startErasing } from './erasing.ts'
@@ -129,6 +130,7 @@ async function assemble(
     endpointOf: (name) => endpointOf(settings, name).baseUrl,
   })
   listen(metrics.listen)
+  listen(behindReport(report, clock))
   const stores = redisGatewayStores(settings, redis)
   const library = keep(libraryOf(settings, clock, erasures))
   const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })

@@ -127,6 +127,9 @@ function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readon
     })
 }
 
+const FENCED =
+  'another worker has taken this case over, as the lock on it had lapsed: that one goes on with it, and this result is dropped; nothing is lost or published twice'
+
 function concluder({ protocols, cases, clock, report, settings }: JudgeParts) {
   /** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
   return async function conclude(taken: TakenCase, end: Extract<ReplayState, { at: 'end' }>): Promise<boolean> {
@@ -148,7 +151,7 @@ function concluder({ protocols, cases, clock, report, settings }: JudgeParts) {
       return true
     }
     const now = await cases.peek(record.id)
-    if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id })
+    if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id, why: FENCED })
     // A worker that took the case over continues it. One that restarted it may not: this one must.
     return now === null || (now.epoch !== epoch && now.run === run)
   }

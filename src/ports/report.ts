@@ -167,8 +167,8 @@ export interface Events {
   'intake:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
-  /** A worker found that another has taken its case over; its result was discarded. */
-  'case:fenced': { caseId: string }
+  /** A worker found that another has taken its case over; its result was discarded, which `why` says in words. */
+  'case:fenced': { caseId: string; why: string }
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
   /** What was learnt from deleted subjects was erased from the shelves. */
@@ -293,6 +293,9 @@ export interface Events {
   'service:exposed': { host: string; advice: string }
   /** What does not answer is waited for, by name with what it said. */
   'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
+  /** Much waits for its verdict for longer than the objective allows, by where it waits; and then little does again, `left`. */
+  'service:behind': { overdue: Readonly<Record<OverdueAt, number>>; advice: string }
+  'service:caught-up': { since: string; afterSeconds: number; mostOverdue: number; left: number }
   /** A budget in dollars and models that have no price, which the settings take for free. */
   'service:unpriced': { detail: string; advice: string }
   /** At a stop, calls in flight are cut off before they would time out: their answers are paid and lost. */

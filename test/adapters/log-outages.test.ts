@@ -51,7 +51,10 @@ describe('an outage of Redis', () => {
         advice: expect.stringContaining('REDIS_URL'),
       },
       // Another line of what follows from it came before its end.
-      { level: 'warn', event: 'redis:answers', afterSeconds: 60, errorsLeftOut: 60 * 6 + 5 },
+      {
+        ...{ level: 'warn', event: 'redis:answers', afterSeconds: 60, errorsLeftOut: 60 * 6 + 5 },
+        ...{ since: '1970-01-01T00:00:00.000Z', until: '1970-01-01T00:01:00.000Z' },
+      },
     ])
   })
 

@@ -7,7 +7,7 @@ import { PROJECT } from '../../config/load.ts'
 /** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
 const SCRIPT = `
 import { logListener } from ${JSON.stringify(join(PROJECT, 'src/adapters/log.ts'))}
-const log = logListener('debug', () => 0)
+const log = logListener('debug', () => 0, { gavel: 'g', host: 'h', version: '1', settings: 'abc' })
 const trouble = (where, error) => log('error', { where, error })
 const thrown = (work) => { try { work() } catch (error) { return error } }
 trouble('json', thrown(() => JSON.parse('SECRET words')))
@@ -20,7 +20,7 @@ trouble('properties', Object.assign(new Error('m', { cause: new Error('SECRET') 
 trouble('no error', { message: 'SECRET' })
 trouble('a text', 'SECRET')
 trouble('long', Object.assign(new Error('x'.repeat(9_000)), { code: 'y'.repeat(9_000) }))
-log('case:fenced', { caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u2028\\u007f~r1' })
+log('case:fenced', { why: 'another has it', caseId: 'rumor~\\u001b]0;title\\u0007\\u009b31m\\u202e\\u2028\\u007f~r1' })
 log('publication:held', { what: 'verdict', held: true, why: 'away', cases: 0, caseIds: [] })
 log('publication:held', { what: 'verdict', held: false, why: '', cases: 0, caseIds: [] })
 log('service:exposed', { host: '0.0.0.0', advice: 'set http.token' })
@@ -33,7 +33,8 @@ trouble('kafkajs Cluster', new Error('Response OffsetFetch(key: 9): This is not 
 trouble('kafkajs Admin', new Error('Response OffsetFetch(key: 9): The coordinator is loading and hence can’t process requests'))
 trouble('kafkajs Consumer', new Error('Crash: TypeError: x'))
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
-for (let n = 0; n < 9; n++) trouble('locks', new Error('could not renew lock for job j' + n))
+for (let n = 0; n < 9; n++) trouble('worker locks' + n, new Error('could not renew lock for job j' + n))
+trouble('worker locks', new Error('Missing lock for job j. moveToFinished'))
 `
 
 let out: string
@@ -105,6 +106,18 @@ describe('the log', () => {
 
   it('tells the same trouble once', () => {
     expect(lines.filter(({ where }) => where === 'again')).toHaveLength(1)
-    expect(lines.filter(({ where }) => where === 'locks')).toHaveLength(1)
+  })
+
+  it('tells of lapsed locks, which come in groups, in one line with what they mean, and as no error', () => {
+    const lapsed = lines.filter(({ where }) => String(where).startsWith('worker locks'))
+    expect(lapsed).toEqual([
+      expect.objectContaining({ level: 40, advice: expect.stringContaining('docs/runbooks/GavelLocksLapse.md') }),
+    ])
+  })
+
+  it('says in each line which process wrote it, and all that is known of it in the first alone', () => {
+    for (const line of lines) expect(line.process).toMatch(/^g@h:\d+$/)
+    expect(lines[0]?.identity).toEqual({ gavel: 'g', host: 'h', version: '1', settings: 'abc' })
+    expect(lines.slice(1).every((line) => line.identity === undefined)).toBe(true)
   })
 })

@@ -54,10 +54,13 @@ it('a process that is told to waits for its dependencies: live and not ready, th
   const service: Service = await starting
   closing.push(() => service.kill('SIGKILL'))
   await eventually(async () => (await health(port, 'ready')).status === 200, 20_000)
-  const said = service.log.map((line) => JSON.parse(line) as { event: string; process?: object; for?: object })
+  const said = service.log.map(
+    (line) => JSON.parse(line) as { event: string; process?: string; identity?: object; for?: object },
+  )
   const waitedFor = said.flatMap(({ event, for: what }) => (event === 'service:waiting' ? [what] : []))
   expect(waitedFor).toContainEqual({ redis: expect.any(String) })
-  for (const line of said) expect(line.process).toMatchObject({ gavel: 'gavel', version: expect.any(String) })
+  for (const line of said) expect(line.process).toMatch(/^gavel@\S+:\d+$/)
+  expect(said[0]?.identity).toMatchObject({ gavel: 'gavel', version: expect.any(String) })
 
   await redis.kill()
   await eventually(async () => (await health(port, 'ready')).status === 503, 20_000)

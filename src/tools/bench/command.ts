@@ -16,6 +16,7 @@ import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
 import { startBench } from './start.ts'
+import { untilStopped } from './until-stopped.ts'
 
 /** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery`, `soak`, `idle` and `start` each measure something else than the whole. */
 export interface BenchOptions {
@@ -117,7 +118,7 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --soak --minutes 10
   $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
   $ gavel bench --start | jq .firstCall`,
-  run: measure,
+  run: (invocation) => untilStopped(ioOf(invocation), (io) => measure(invocation, io)),
   print: (report, { terminal }) => terminal.out(JSON.stringify(report)),
 }
 
@@ -125,15 +126,15 @@ function counting(flags: string, description: string, usual: number): Option {
   return new Option(flags, description).argParser(positive).default(usual)
 }
 
+function ioOf({ terminal, signal }: Invocation<BenchOptions>) {
+  return { say: terminal.say, signal }
+}
+
 /** Measures what the options ask for; tables for people go to standard error. */
-async function measure({
-  options,
-  settings,
-  environment,
-  terminal,
-  signal,
-}: Invocation<BenchOptions>): Promise<object> {
-  const io = { say: terminal.say, signal }
+async function measure(
+  { options, settings, environment, terminal }: Invocation<BenchOptions>,
+  io: { say: (line: string) => void; signal: AbortSignal },
+): Promise<object> {
   const { gateway = false, failRate, savings = false, recovery = false, soak = false } = options
   if (options.start) return startBench(environment, io)
   if (options.idle) {

@@ -76,7 +76,12 @@ export async function gatewayBench(
       const ready = first(asks, Math.ceil(perSecond * (seconds + WARM_UP_SECONDS) * 1.2))
       await openLoop(arrivals, ready, perSecond, WARM_UP_SECONDS, send, signal)
       through.clear()
-      return openLoop(arrivals, ready, perSecond, seconds, send, signal)
+      const measured = await openLoop(arrivals, ready, perSecond, seconds, send, signal)
+      const { p50, p95 } = measured.overheadMs
+      say(
+        `${name}: ${measured.calls} calls, overhead p50 ${p50} ms, p95 ${p95} ms, ${measured.cpuMs} ms of processor each`,
+      )
+      return measured
     }
     const plain = await phase('the plain client', opinions(environment), rate, async (ask) => {
       await client.complete(requestOf(ask, signal))
