@@ -8,6 +8,7 @@ import { type AskedForAgain, judgeAgain } from '../recovery/judge-again.ts'
 import type { AgainFilter, AgainPlan } from '../recovery/undecided.ts'
 import type { Command } from './command.ts'
 import { positive, time } from './options.ts'
+import { mustExist } from './protocols/store.ts'
 import { readingClient } from './reading-client.ts'
 import { counted, printable, type Terminal, table } from './terminal.ts'
 
@@ -46,7 +47,11 @@ export const command: Command<JudgeAgainOptions, AskedForAgain> = {
     '  $ gavel judge-again --dry-run',
     '  $ gavel judge-again --since 2026-01-31T12:00:00Z --fault model --rate 20',
   ].join('\n'),
-  run: ({ options, json, settings, terminal, signal }) => runAgain(settings(), options, { json, terminal, signal }),
+  run({ options, json, settings, terminal, signal, misused }) {
+    const { since, until } = options
+    if (since !== undefined && until !== undefined && since > until) misused('--since is later than --until')
+    return runAgain(settings(), options, { json, terminal, signal })
+  },
   print(done, { json, terminal }) {
     if (json) terminal.out(JSON.stringify(done))
     else tellAsked(done, terminal)
@@ -67,6 +72,7 @@ export async function runAgain(
     fault: fault ?? null,
     reason: reason ?? null,
   }
+  if (protocol !== undefined) mustExist(settings, protocol)
   let [looked, verdicts] = [0, 0]
   try {
     const parts = await judgeAgainParts(settings, () => readingClient(settings, terminal), {
@@ -78,9 +84,12 @@ export async function runAgain(
         ...parts,
         ...{ filter, rate, dryRun, signal, say: terminal.say },
         told: reading(terminal),
-        planned(plan, { begun, isContinued }) {
-          if (isContinued) terminal.say(`Going on with the run of ${new Date(begun).toISOString()}, which did not end.`)
-          tellPlan(plan, { rate }, json ? terminal.say : terminal.out)
+        planned(plan, { begun, isContinued, decidedSince }) {
+          const tell = json ? terminal.say : terminal.out
+          if (isContinued) terminal.say(`Going on with the run of ${iso(begun)}, which did not end.`)
+          tellPlan(plan, { rate, filter }, tell)
+          if (decidedSince > 0)
+            tell(`${counted(decidedSince, 'verdict')} decided since that run began: run this again afterwards for them`)
         },
         progress(done, of) {
           ;[looked, verdicts] = [done, of]
@@ -105,22 +114,44 @@ export async function runAgain(
 /** Most reasons that are named. */
 const MOST_REASONS = 10
 
-function tellPlan(plan: AgainPlan, { rate }: { rate: number }, tell: (line: string) => void): void {
-  const { subjects, verdicts, byProtocol, byReason, off } = plan
+/** Says what a run would ask for, or why it is nothing. */
+export function tellPlan(
+  plan: AgainPlan,
+  { rate, filter }: { rate: number; filter: AgainFilter },
+  tell: (line: string) => void,
+): void {
+  const { subjects, verdicts, byProtocol, byReason, off, looked } = plan
+  const { since, until, tenant } = filter
+  // As they were understood: a time without a zone is this machine's.
+  if (since !== null || until !== null)
+    tell(
+      `Decided ${[since === null ? '' : `from ${iso(since)}`, until === null ? '' : `to ${iso(until)}`].join(' ').trim()}:`,
+    )
   if (off > 0) tell(`${counted(off, 'verdict')} without a label of protocols that are off: left as they are`)
   if (verdicts === 0) {
-    tell('No last verdict without a label fits.')
+    const of = tenant === null ? '' : ` of tenant ${printable(tenant, 100)}`
+    tell(`No last verdict without a label fits; the verdicts topic has ${counted(looked, 'subject')}${of}.`)
     return
   }
   tell(
     `${counted(verdicts, 'verdict')} without a label, of ${counted(subjects.length, 'subject')}; at ${rate} a second in ${lasts(verdicts / rate)}`,
   )
   for (const { protocol, verdicts: own, costUsd } of byProtocol)
-    tell(
-      `  ${printable(protocol, 100)}: ${own}, ${costUsd === null ? 'at an unknown price: no verdict of it on the topic decided anything' : `about $${costUsd.toFixed(2)}, by the mean of those that decided something`}`,
-    )
+    tell(`  ${printable(protocol, 100)}: ${own}, ${priceOf(costUsd)}`)
   tell(table(['why', 'verdicts'], byReason.slice(0, MOST_REASONS).map(rowOf)))
   if (byReason.length > MOST_REASONS) tell(`and ${counted(byReason.length - MOST_REASONS, 'other reason')}`)
+}
+
+function priceOf(costUsd: number | null): string {
+  if (costUsd === null) return 'at an unknown price: no verdict of it on the topic decided anything'
+  if (costUsd === 0)
+    return 'at an unknown price: those that decided something cost nothing, as where models.prices lacks the model'
+  const usd = costUsd < 0.01 ? 'less than $0.01' : `about $${costUsd.toFixed(2)}`
+  return `${usd}, by the mean of those that decided something`
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString()
 }
 
 function lasts(seconds: number): string {
@@ -131,7 +162,7 @@ function rowOf({ reason, verdicts }: AgainPlan['byReason'][number]): [string, st
   return [printable(reason, 100), String(verdicts)]
 }
 
-function tellAsked({ dryRun, plan, outcomes }: AskedForAgain, terminal: Terminal): void {
+function tellAsked({ dryRun, plan, outcomes, shortened }: AskedForAgain, terminal: Terminal): void {
   if (dryRun) terminal.say('Nothing was changed.')
   if (dryRun || plan.verdicts === 0) return
   const { due = 0, newer = 0, deleted = 0, gone = 0, changed = 0 } = outcomes
@@ -140,6 +171,10 @@ function tellAsked({ dryRun, plan, outcomes }: AskedForAgain, terminal: Terminal
   if (deleted > 0) terminal.out(`${deleted} of subjects that were deleted meanwhile`)
   if (gone > 0)
     terminal.out(`${gone} that can't be judged: neither Redis nor the topics have the subject, or no route leads to it`)
+  if (shortened.subjects > 0)
+    terminal.out(
+      `${counted(shortened.subjects, 'thread')} came back without ${counted(shortened.comments, 'comment')} that had expired from the topic; their verdicts say so in "degraded"`,
+    )
   if (changed > 0) terminal.out(`${changed} whose threads were changing: run this again for them`)
 }
 

@@ -16,7 +16,7 @@ import { topicsOf } from './topics.ts'
 export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: Waiting) {
   return closable(async (keep): Promise<AgainParts> => {
     const topics = topicsOf(settings)
-    const { client, keys, time, threads } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases } = keep(await commandRedis(settings))
     const clock = time.now
     const kafka = await connectKafka()
     const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
@@ -24,7 +24,7 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
     return {
-      ...{ topics, threads, protocols, clock },
+      ...{ topics, threads, cases, protocols, clock },
       history: topicHistory(kafka, waiting),
       store: redisJudgeAgain(client, keys, keepTimes(settings)),
       // Replies are linked to their posts where these are, so that they go with them.

@@ -28,6 +28,8 @@ export const caseRecord = z.object({
       author: z.number().int(),
       /** The thread was sampled under more than one key. */
       redrawn: z.literal(true).optional(),
+      /** How many of an earlier verdict's comments had expired from their topic when the thread was brought back from it. */
+      missing: z.number().int().optional(),
     })
     .default({ accepted: 0, cap: 0, late: 0, author: 0 }),
   /** Opened under overload: more was due than could be judged in time. */

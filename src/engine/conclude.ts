@@ -29,15 +29,20 @@ export interface Ended {
 /** The sampling key, or the way of ranking, was changed while the thread grew. */
 const REKEYED = 'the sample of comments was drawn under more than one key'
 
+/** What was wrong with the comments before any of them was judged. */
+function degradedComments({ comments }: Pick<CaseRecord, 'comments'>): string[] {
+  const { redrawn, missing = 0 } = comments
+  const expired = `${missing} comments of an earlier verdict had expired from their topic, and were not read again`
+  return [...(redrawn === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
+}
+
 export function verdictOf(ended: Ended): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
-  const { redrawn = false } = record.comments
-  const { models, comments, faults, ...decided } = bounded(
-    redrawn ? { ...ruling, degraded: [REKEYED, ...ruling.degraded] } : ruling,
-  )
+  const degraded = [...degradedComments(record), ...ruling.degraded]
+  const { models, comments, faults, ...decided } = bounded({ ...ruling, degraded })
   return {
     schema: 1,
     id: record.id,

@@ -72,9 +72,10 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
+  const missing = state.missing === 0 ? {} : { missing: state.missing }
   const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
-    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn, ...missing },
   }
 }

@@ -16,25 +16,33 @@ export interface AskedAgain {
  */
 export type JudgedAgain = 'due' | 'newer' | 'deleted' | 'forgotten' | 'changed'
 
-/** A thread as its messages made it, by the rules of a thread (`Thread` in src/threads/thread.ts). */
-export interface RememberedThread {
+/** What messages alone make of a thread, by its rules (`Thread` in src/threads/thread.ts): nothing that was judged of it. */
+export interface SaidThread {
   readonly ref: ThreadRef
-  readonly post: Post
-  readonly postOnly: boolean
-  /** By id; null for a deleted comment. */
+  /** By id: the kept comments; null for a deleted comment. */
   readonly comments: ReadonlyMap<string, Comment | null>
+  /** The sampling rank that each of these got when it arrived; deleted ones rank behind all others. */
   readonly ranks: ReadonlyMap<string, number>
+  /** The sampling key's version when the last comment was ranked; null before the first. */
   readonly sampledUnder: string | null
   readonly rekeyed: boolean
   readonly accepted: number
   readonly overAuthor: number
   readonly late: number
+  readonly missing: number
   readonly version: number
   readonly postVersion: number
   readonly deletions: number
   readonly countStage: number
+  /** The positions of the last post and of the last comment that changed something, if they are known. */
   readonly postPlace: Place | undefined
   readonly commentPlace: Place | undefined
+}
+
+/** A thread that was made from its messages elsewhere. */
+export interface RememberedThread extends SaidThread {
+  readonly post: Post
+  readonly postOnly: boolean
 }
 
 /** A protocol's last revision of a thread, and the version of the thread that counts as seen by it. */
@@ -65,7 +73,14 @@ export interface JudgeAgainStore {
     },
     now: number,
   ): Promise<readonly JudgedAgain[]>
-  /** Until when an unfinished run of this name (its filters) looks at verdicts, ms; `until` if there is none: then it begins. */
+  /**
+   * The turn of so many verdicts, at a rate: in how many ms they may be asked for. All runs take their turns one after the
+   * other, so that several at a time ask for no more than one of them would.
+   */
+  turn(verdicts: number, perSecond: number, now: number): Promise<number>
+  /** Until when an unfinished run of this name (its filters) looks at verdicts, ms; null if there is none. */
+  begun(name: string): Promise<number | null>
+  /** The same; `until` if there is none: then it begins. */
   begin(name: string, until: number): Promise<number>
   /** The run of this name has asked for all that it found. */
   finish(name: string): Promise<void>

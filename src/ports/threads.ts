@@ -91,6 +91,8 @@ export interface ThreadState {
   readonly rekeyed: boolean
   /** Comments that were too late for the thread's window; not counted as accepted. */
   readonly late: number
+  /** Comments that an earlier verdict counted and that had expired from their topic when the thread was brought back from it. */
+  readonly missing: number
   /** Raised by each change of the thread. */
   readonly version: number
   /** Raised by each change of the post itself. */

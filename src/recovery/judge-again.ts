@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TopicIntake } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../domain/thread.ts'
+import type { CaseStore } from '../ports/cases.ts'
 import type { JudgeAgainStore, JudgedAgain, RememberedThread } from '../ports/judge-again.ts'
 import type { ThreadStore } from '../ports/threads.ts'
 import { type Accepted, eachBatch, inputsOf } from './input-topics.ts'
@@ -26,6 +27,7 @@ export interface Staging {
 /** The parts of `gavel judge-again`. */
 export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | 'protocols' | 'clock'> {
   readonly threads: Pick<ThreadStore, 'read' | 'countDue'>
+  readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
   readonly staging: () => Staging
   readonly settings: Pick<RecoveryParts['settings'], 'limits'>
@@ -37,9 +39,18 @@ export interface AgainRun extends AgainParts, Pick<Run, 'dryRun' | 'signal' | 't
   /** Verdicts asked for a second, at most. */
   readonly rate: number
   /** Told what was found, before anything is asked for. */
-  readonly planned: (plan: AgainPlan, since: { readonly begun: number; readonly isContinued: boolean }) => void
+  readonly planned: (plan: AgainPlan, since: BegunRun) => void
   /** Told how many of the verdicts have been looked at. */
   readonly progress: (done: number, of: number) => void
+}
+
+export interface BegunRun {
+  /** Verdicts decided after this, ms since 1970, are left out. */
+  readonly begun: number
+  /** An earlier run with the same filters began then, and has not ended. */
+  readonly isContinued: boolean
+  /** Verdicts that fit and are left out for having been decided since. */
+  readonly decidedSince: number
 }
 
 /**
@@ -49,8 +60,11 @@ export type AgainOutcomes = Readonly<Partial<Record<Exclude<JudgedAgain, 'forgot
 
 export interface AskedForAgain {
   readonly dryRun: boolean
+  readonly decidedSince: number
   readonly plan: Omit<AgainPlan, 'subjects'> & { readonly subjects: number }
   readonly outcomes: AgainOutcomes
+  /** Threads that came back without comments that their verdicts had counted: these had expired from their topic. */
+  readonly shortened: { readonly subjects: number; readonly comments: number }
 }
 
 /**
@@ -58,7 +72,11 @@ export interface AskedForAgain {
  * as overloaded.
  */
 const MOST_DUE = 200
+/** It looks at that, and at what is held, after this time, in ms, and after so many verdicts. */
 const LOOK_AGAIN_MS = 1_000
+const LOOK_AGAIN_AFTER = 50
+/** Asks of a protocol are taken to be held for this long after they last were, in ms. */
+const HELD_MS = 60_000
 
 /**
  * Has subjects judged again whose last verdict has no label, each under its next revision: what the store still has is due at
@@ -70,27 +88,46 @@ export async function judgeAgain(run: AgainRun): Promise<AskedForAgain> {
   const { filter, store, clock, dryRun } = run
   const name = nameOfRun(filter)
   const now = clock()
-  const begun = filter.until ?? (dryRun ? now : await store.begin(name, now))
-  const plan = againPlan(await readVerdicts(run), run.protocols, { ...filter, until: begun })
-  run.planned(plan, { begun, isContinued: filter.until === null && begun !== now })
+  const begun = filter.until ?? (dryRun ? ((await store.begun(name)) ?? now) : await store.begin(name, now))
+  const isContinued = filter.until === null && begun !== now
+  const published = await readVerdicts(run)
+  const plan = againPlan(published, run.protocols, { ...filter, until: begun })
+  const decidedSince = isContinued ? againPlan(published, run.protocols, filter).verdicts - plan.verdicts : 0
+  run.planned(plan, { begun, isContinued, decidedSince })
   const outcomes = new Map<keyof AgainOutcomes, number>()
+  const shortened = { subjects: 0, comments: 0 }
   if (!dryRun) {
-    await askForAll(run, plan, (outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1))
-    await store.finish(name)
+    await askForAll(run, plan, {
+      of: (outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
+      missing(comments) {
+        shortened.subjects++
+        shortened.comments += comments
+      },
+    })
+    // One that was given its end has no beginning that the next one could go on from.
+    if (filter.until === null) await store.finish(name)
   }
   const { subjects, ...counts } = plan
-  return { dryRun, plan: { ...counts, subjects: subjects.length }, outcomes: Object.fromEntries(outcomes) }
+  return {
+    ...{ dryRun, decidedSince, plan: { ...counts, subjects: subjects.length } },
+    ...{ outcomes: Object.fromEntries(outcomes), shortened },
+  }
 }
 
-async function askForAll(
-  run: AgainRun,
-  { subjects, verdicts }: AgainPlan,
-  note: (outcome: keyof AgainOutcomes) => void,
-): Promise<void> {
-  const pace = paced(run)
+/** Told what comes of the run: each verdict's outcome, and each thread that came back without so many comments. */
+interface Notes {
+  of(outcome: keyof AgainOutcomes): void
+  missing(comments: number): void
+}
+
+async function askForAll(run: AgainRun, { subjects, verdicts, byProtocol }: AgainPlan, notes: Notes): Promise<void> {
+  const pace = paced(
+    run,
+    byProtocol.map(({ protocol }) => protocol),
+  )
   let looked = 0
   const noted = (outcomes: readonly (keyof AgainOutcomes)[]) => {
-    for (const outcome of outcomes) note(outcome)
+    for (const outcome of outcomes) notes.of(outcome)
     looked += outcomes.length
     run.progress(looked, verdicts)
   }
@@ -101,7 +138,7 @@ async function askForAll(
     noted(settled)
     if (left !== null) forgotten.push(left)
   }
-  for (const some of portions(forgotten, run.rate)) await bringBack(run, some, pace, noted)
+  for (const some of portions(forgotten, run.rate)) await bringBack(run, some, pace, { noted, missing: notes.missing })
 }
 
 /** What has its outcome, and what has to come back from the topics; null if nothing has. */
@@ -123,7 +160,10 @@ async function bringBack(
   run: AgainRun,
   subjects: readonly AgainSubject[],
   pace: (verdicts: number) => Promise<void>,
-  noted: (outcomes: readonly (keyof AgainOutcomes)[]) => void,
+  {
+    noted,
+    missing,
+  }: { noted: (outcomes: readonly (keyof AgainOutcomes)[]) => void; missing: (comments: number) => void },
 ): Promise<void> {
   let left = subjects
   for (let attempt = 1; left.length > 0; attempt++) {
@@ -131,17 +171,20 @@ async function bringBack(
     const { remembered, versions } = await readMessages(run, left)
     for (const subject of left) {
       const { ref, asked } = subject
-      const thread = remembered(ref)
-      if (thread === null) {
+      const found = remembered(ref)
+      if (found === null) {
         noted(asked.map(() => 'gone' as const))
         continue
       }
+      const thread = { ...found, missing: missingFrom(found, subject) }
       await pace(asked.length)
       const known = knownRevisions(subject, run.protocols, thread)
       const again = { asked, known, readVersion: versions.get(subjectKey(ref)) ?? null }
       const outcomes = await run.store.revive(thread, again, run.clock())
-      if (!outcomes.includes('changed')) noted(split(subject, outcomes).settled)
-      else {
+      if (!outcomes.includes('changed')) {
+        noted(split(subject, outcomes).settled)
+        if (thread.missing > 0 && outcomes.includes('due')) missing(thread.missing)
+      } else {
         // Another run may have brought it back, or its post came again: then the store has it.
         const now = split(subject, await run.store.ask(ref, asked, run.clock()))
         noted(now.settled)
@@ -151,6 +194,12 @@ async function bringBack(
     }
     left = changed
   }
+}
+
+/** How many comments a verdict of the subject counted that its topic does not have any more: deleted ones are not missing. */
+function missingFrom({ accepted, late, comments }: RememberedThread, subject: AgainSubject): number {
+  const deleted = [...comments.values()].filter((comment) => comment === null).length
+  return Math.max(0, subject.comments - accepted - late - deleted)
 }
 
 /** Makes these subjects' threads from all of their messages on the topics. */
@@ -191,21 +240,43 @@ function* portions(subjects: readonly AgainSubject[], rate: number): Generator<A
   if (portion.length > 0) yield portion
 }
 
-/** Waits for the turn of the next verdicts, and while many threads are due. */
-function paced({ rate, threads, signal, say }: AgainRun): (verdicts: number) => Promise<void> {
-  let next = performance.now()
+/**
+ * Waits for the turn of the next verdicts, while many threads are due, and while asks of these protocols are held: what no
+ * model answers would only fill the places of cases.
+ */
+function paced(
+  { rate, threads, cases, store, clock, signal, say }: AgainRun,
+  protocols: readonly string[],
+): (verdicts: number) => Promise<void> {
   let looked = Number.NEGATIVE_INFINITY
+  let asked = 0
+
+  async function whyWait(): Promise<{ what: string; line: string } | null> {
+    const due = await threads.countDue(0)
+    if (due > MOST_DUE) return { what: 'due', line: `${due} subjects are due: waiting until at most ${MOST_DUE} are …` }
+    for (const protocol of protocols) {
+      const until = await cases.unansweredUntil(protocol)
+      if (until !== null && clock() - until < HELD_MS)
+        return {
+          what: protocol,
+          line: `No model answers what ${protocol} asks ("gavel doctor" says why): waiting until one has for a minute …`,
+        }
+    }
+    return null
+  }
+
   return async (verdicts) => {
     signal.throwIfAborted()
-    if (next > performance.now()) await sleep(next - performance.now(), undefined, { signal })
-    next = Math.max(next, performance.now() - LOOK_AGAIN_MS) + (verdicts * 1_000) / rate
-    if (performance.now() - looked < LOOK_AGAIN_MS) return
-    let isTold = false
-    for (let due = await threads.countDue(0); due > MOST_DUE; due = await threads.countDue(0)) {
-      if (!isTold) say(`${due} subjects are due: waiting until at most ${MOST_DUE} are …`)
-      isTold = true
+    const waitMs = await store.turn(verdicts, rate, clock())
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal })
+    asked += verdicts
+    if (performance.now() - looked < LOOK_AGAIN_MS && asked < LOOK_AGAIN_AFTER) return
+    let told = ''
+    for (let why = await whyWait(); why !== null; why = await whyWait()) {
+      if (told !== why.what) say(why.line)
+      told = why.what
       await sleep(LOOK_AGAIN_MS, undefined, { signal })
     }
-    looked = performance.now()
+    ;[looked, asked] = [performance.now(), 0]
   }
 }

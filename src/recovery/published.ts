@@ -70,6 +70,13 @@ export function publishedRevisions(
   const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
   const subjects = new Map<string, PublishedSubject>()
   const byId = new Map<string, LastRevision>()
+  // Thousands of verdicts say the same.
+  const sentences = new Map<string, string>()
+  const once = (sentence: string): string => {
+    const known = sentences.get(sentence)
+    if (known === undefined) sentences.set(sentence, sentence)
+    return known ?? sentence
+  }
   const costs = new Map<string, { verdicts: number; usd: number }>()
   const costsDecided = new Map<string, { verdicts: number; usd: number }>()
   const add = (to: typeof costs, protocol: string, usd: number) => {
@@ -121,7 +128,7 @@ export function publishedRevisions(
         ofThreads: ofThreads.has(protocol),
         undecided:
           decidedBy === 'none'
-            ? { degraded: verdict.degraded, faults: verdict.faults, comments: verdict.counts.accepted }
+            ? { degraded: verdict.degraded.map(once), faults: verdict.faults, comments: verdict.counts.accepted }
             : null,
         ...{ content, contested: false, seen: null },
       }

@@ -42,6 +42,8 @@ export interface AgainPlan {
   readonly byReason: readonly { readonly reason: string; readonly verdicts: number }[]
   /** Verdicts that fit, of protocols that are off: they stay as they are. */
   readonly off: number
+  /** Subjects on the topic, of the tenant that is asked for. */
+  readonly looked: number
 }
 
 /** The last verdicts of their subjects that decided nothing and that the filter fits, the oldest decision first. */
@@ -57,9 +59,10 @@ export function againPlan(
   const subjects: AgainSubject[] = []
   const counts = new Map<string, number>()
   const reasons = new Map<string, number>()
-  let off = 0
+  let [off, looked] = [0, 0]
   for (const { ref, last } of published.subjects.values()) {
     if (filter.tenant !== null && ref.tenant !== filter.tenant) continue
+    looked++
     // A deletion retracts every protocol's verdict: one that is not read yet must not bring the others back.
     if ([...last.values()].some(({ deleted }) => deleted)) continue
     const fitting = [...last.values()].filter((one) => fits(one, filter))
@@ -94,6 +97,7 @@ export function againPlan(
       .map(([reason, verdicts]) => ({ reason, verdicts }))
       .sort((a, b) => b.verdicts - a.verdicts || a.reason.localeCompare(b.reason)),
     off,
+    looked,
   }
 }
 

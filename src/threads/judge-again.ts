@@ -22,6 +22,14 @@ export function askAgain(thread: Thread, asked: readonly AskedAgain[], now: numb
   return { thread: wakes ? dueNow(after, now) : after, outcome }
 }
 
+/** What was not asked for within this time may be made up for at once, in ms. */
+export const MADE_UP_MS = 1_000
+
+/** When the next verdicts may be asked for, where their turn would be at `next`; all in ms. */
+export function turnAt(next: number, now: number): number {
+  return Math.max(next, now - MADE_UP_MS)
+}
+
 /** Puts a thread back as its messages have made it elsewhere, and has protocols judge it once more. */
 export function revive(
   thread: Thread,

@@ -41,10 +41,9 @@ function route(thread: Thread, { threaded, atOnce: alone, firstDue }: Arrival): 
 
 /** Nobody reads the comments: neither they nor their counts are kept. */
 function withoutComments(thread: Thread): Thread {
-  const { comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage } = newThread(
-    thread.ref,
-  )
-  return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, countStage }
+  const { comments, ranks, orphans, sampledUnder, rekeyed, ...counts } = newThread(thread.ref)
+  const { accepted, overAuthor, late, missing, countStage } = counts
+  return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, missing, countStage }
 }
 
 /** The post arrives for the first time: comments that waited for it join it. */

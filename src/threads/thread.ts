@@ -1,4 +1,5 @@
-import { byTimeThenId, type Comment, type Post, type ThreadRef } from '../domain/thread.ts'
+import { byTimeThenId, type Post, type ThreadRef } from '../domain/thread.ts'
+import type { SaidThread } from '../ports/judge-again.ts'
 import type { Origin, Place, ThreadState, ThreadStatus } from '../ports/threads.ts'
 
 /**
@@ -6,26 +7,12 @@ import type { Origin, Place, ThreadState, ThreadStatus } from '../ports/threads.
  * beside this one; none has a clock or reads a store. The Lua scripts in `adapters/redis` state the same rules for Redis, and
  * `test/threads/` runs the same histories through both.
  */
-export interface Thread {
-  readonly ref: ThreadRef
+export interface Thread extends SaidThread {
   readonly status: ThreadStatus
   /** Null while only comments have arrived. */
   readonly post: Post | null
-  /** By id: the kept comments; null for a deleted comment. */
-  readonly comments: ReadonlyMap<string, Comment | null>
-  /** The sampling rank that each of these got when it arrived; deleted ones rank behind all others. */
-  readonly ranks: ReadonlyMap<string, number>
   /** While the post is missing: where each accepted comment came from. */
   readonly orphans: ReadonlyMap<string, Origin>
-  /** The sampling key's version when the last comment was ranked; null before the first. */
-  readonly sampledUnder: string | null
-  readonly rekeyed: boolean
-  readonly accepted: number
-  readonly overAuthor: number
-  readonly late: number
-  readonly version: number
-  readonly postVersion: number
-  readonly deletions: number
   /**
    * When the thread is next looked at: stream time in ms; below zero: at once, see {@link file://./due.ts}; null:
    * never.
@@ -35,16 +22,12 @@ export interface Thread {
   readonly generation: number
   readonly observedGeneration: number
   readonly nextAge: number | null
-  readonly countStage: number
   readonly final: boolean
   readonly revisions: ReadonlyMap<string, Revision>
   /** By protocol that was off when the thread was due for it: the thread's version at that time. */
   readonly absent: ReadonlyMap<string, number>
   /** Protocols that were paused when the thread was due for them, until they are resumed. */
   readonly parkedFor: readonly string[]
-  /** The positions of the last post and of the last comment that changed something, if they are known. */
-  readonly postPlace: Place | undefined
-  readonly commentPlace: Place | undefined
 }
 
 /** What a protocol has done with the thread so far. */
@@ -79,6 +62,7 @@ export function newThread(ref: ThreadRef): Thread {
     accepted: 0,
     overAuthor: 0,
     late: 0,
+    missing: 0,
     version: 0,
     postVersion: 0,
     deletions: 0,
@@ -100,10 +84,10 @@ export function newThread(ref: ThreadRef): Thread {
 /** The thread as the port shows it; null if it is deleted, or nobody judges it. */
 export function stateOf(thread: Thread): ThreadState | null {
   if (thread.status === 'deleted' || thread.status === 'unrouted') return null
-  const { ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions } = thread
+  const { ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions } = thread
   const { nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor } = thread
   return {
-    ...{ ref, post, accepted, overAuthor, rekeyed, late, version, postVersion, deletions },
+    ...{ ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions },
     ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor },
     comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
     // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are

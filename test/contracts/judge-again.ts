@@ -4,7 +4,7 @@ import type { AskedAgain, RememberedThread } from '../../src/ports/judge-again.t
 import type { CommentChange, ThreadRules } from '../../src/ports/threads.ts'
 import { takeComments } from '../../src/threads/comments.ts'
 import { takePost } from '../../src/threads/post.ts'
-import { ARRIVAL, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
+import { ARRIVAL, HOUR, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, publishAll, readThread, type Stores } from './stores.ts'
 
 const FOREVER = Number.POSITIVE_INFINITY
@@ -149,9 +149,35 @@ export function judgeAgainContract(name: string, make: MakeStores): void {
       await other.close()
     })
 
+    it('gives all runs their turns one after the other, each at its own rate', async () => {
+      const { judgeAgain } = stores
+      const now = T0 + 100 * HOUR
+      // What was not asked for in the last second may be made up for.
+      const waits = [
+        await judgeAgain.turn(5, 10, now),
+        await judgeAgain.turn(20, 10, now),
+        await judgeAgain.turn(2, 1, now),
+      ]
+      expect(waits).toEqual([0, 0, 1_500])
+      expect(await judgeAgain.turn(1, 10, now + 1_000)).toBe(2_500)
+      expect(await judgeAgain.turn(1, 10, now + HOUR)).toBe(0)
+      expect(await judgeAgain.turn(1, 10, now + HOUR)).toBe(0)
+    })
+
+    it('keeps of a thread that was brought back how many comments it came without', async () => {
+      const back = { ...remembered([said('c1')]), missing: 3 }
+      const known = [{ protocol: 'rumor', revision: 1, seen: back.version, final: true }]
+      expect(await revive(back, { asked: [asked(1)], known, readVersion: null }, T0)).toEqual(['due'])
+      expect(await readThread(stores, p1)).toMatchObject({ accepted: 1, missing: 3 })
+      await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), { ...ARRIVAL, threaded: false }, RULES)
+      expect(await readThread(stores, p1)).toMatchObject({ accepted: 0, missing: 0 })
+    })
+
     it('keeps when an unfinished run began, by its filters', async () => {
       const { judgeAgain } = stores
+      expect(await judgeAgain.begun('one')).toBeNull()
       expect(await judgeAgain.begin('one', 100)).toBe(100)
+      expect(await judgeAgain.begun('one')).toBe(100)
       expect(await judgeAgain.begin('one', 200)).toBe(100)
       expect(await judgeAgain.begin('other', 200)).toBe(200)
       await judgeAgain.finish('one')

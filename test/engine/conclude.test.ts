@@ -90,6 +90,14 @@ test('a verdict says that its comments were drawn under more than one key, besid
   ).toEqual(['the sample of comments was drawn under more than one key', 'a script says so'])
 })
 
+test('a verdict says how many comments of an earlier one had expired from their topic, and that is a fault of ours', () => {
+  const ended = endedAfter([{}])
+  const record = { ...ended.record, comments: { ...ended.record.comments, missing: 12 } }
+  const { degraded, faults } = verdictOf({ ...ended, record, ruling: { ...ended.ruling, degraded: [] } })
+  expect(degraded).toEqual(['12 comments of an earlier verdict had expired from their topic, and were not read again'])
+  expect(faults).toEqual(['ours'])
+})
+
 describe('the time of a verdict', () => {
   test('is the model’s along the slowest ask of each round, and the rest is overhead', () => {
     const ended = endedAfter([{ ms: 100 }, { ms: 300 }, { ms: 200 }], [{ ms: 50 }])

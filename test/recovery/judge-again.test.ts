@@ -5,11 +5,12 @@ import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { threadTable } from '../../src/adapters/memory/thread-table.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
+import { newCase } from '../../src/engine/new-case.ts'
 import { router } from '../../src/engine/routes.ts'
 import type { ThreadStore } from '../../src/ports/threads.ts'
 import type { Incoming } from '../../src/ports/topic.ts'
 import { type AgainRun, judgeAgain } from '../../src/recovery/judge-again.ts'
-import type { AgainFilter, AgainPlan } from '../../src/recovery/undecided.ts'
+import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/recovery/undecided.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { judgeOnce, readThread } from '../contracts/stores.ts'
 import { protocolNamed } from '../support/parts.ts'
@@ -101,6 +102,7 @@ function runOf(filter: Partial<AgainFilter> = {}, change: Partial<AgainRun> = {}
     protocols: [protocolNamed('rumor', { subject: 'thread' }), protocolNamed('hate', { subject: 'post' })],
     clock: () => now,
     threads: stores.threads,
+    cases: stores.cases,
     store: stores.judgeAgain,
     staging,
     settings: { limits: { maxBytes: 1 << 20, maxAheadMs: MINUTE } },
@@ -223,6 +225,60 @@ describe('judging again', () => {
     await judgeAgain(runOf({}, { threads }))
     expect(counts).toEqual([])
     expect(said).toEqual(['500 subjects are due: waiting until at most 200 are …'])
+  })
+
+  it('waits while no model answers what the verdicts’ protocols ask, and not for other protocols', async () => {
+    await undecided('a')
+    await stores.cases.noteUnanswered('hate', now)
+    await judgeAgain(runOf())
+    expect(said).toEqual([])
+    const held = [now - 1_000, now - 30_000, now - 60_000]
+    await undecided('b')
+    const unansweredUntil = async (protocol: string) => (protocol === 'rumor' ? (held.shift() ?? null) : now)
+    await judgeAgain(runOf({}, { cases: { unansweredUntil } }))
+    expect(held).toEqual([])
+    expect(said).toEqual([expect.stringContaining('No model answers what rumor asks')])
+    expect(await due()).toContain('b')
+  })
+
+  it('looks at what is due after some verdicts, however high the rate', async () => {
+    for (let n = 0; n < 120; n++) await undecided(`p${n}`)
+    let looks = 0
+    const countDue = async () => {
+      looks++
+      return 0
+    }
+    await judgeAgain(runOf({}, { threads: { ...stores.threads, countDue } }))
+    expect(looks).toBeGreaterThanOrEqual(3)
+  })
+
+  it('says of a thread that came back without comments which its verdict had, how many, here and in the next one', async () => {
+    await undecided('a', { forgotten: true, counts: { ...verdictOn('a').counts, accepted: 4 } })
+    put('comments', { id: 'x', postId: 'a', text: 'no', createdAt: new Date(T0 + MINUTE).toISOString() })
+    put('comments', { id: 'x', postId: 'a', text: '', deleted: true, createdAt: new Date(T0 + MINUTE).toISOString() })
+    await undecided('b', { forgotten: true, counts: { ...verdictOn('b').counts, accepted: 1 } })
+    const { outcomes, shortened } = await judgeAgain(runOf())
+    expect([outcomes, shortened]).toEqual([{ due: 2 }, { subjects: 1, comments: 2 }])
+    const read = (id: string) => readThread({ ...stores, pass: async () => {}, close: async () => {} }, thread(id))
+    const [a, b] = [await read('a'), await read('b')]
+    expect([a.missing, b.missing]).toEqual([2, 0])
+    const settings = { checkpoints: { counts: [], ages: [], finalAge: HOUR, reopen: true }, caseDeadlineMs: HOUR }
+    const opening = { openedAt: NOW, atFinalAge: true, overloaded: false, settings }
+    const made = newCase(protocolNamed('rumor', { subject: 'thread' }), a, postOf(a.ref), opening)
+    expect(made.comments).toMatchObject({ accepted: 1, missing: 2 })
+  })
+
+  it('a dry run counts what the run that is gone on with would, and says how many were decided since it began', async () => {
+    await undecided('a')
+    await undecided('b')
+    await stores.judgeAgain.begin(nameOfRun(EVERYTHING), now)
+    now += HOUR
+    put('verdicts', verdictOn('b', { revision: 2 }, now - MINUTE))
+    const { plan, decidedSince } = await judgeAgain(runOf({}, { dryRun: true }))
+    expect([plan.verdicts, decidedSince]).toEqual([1, 1])
+    // One with an end of its own goes on with no other, and ends none.
+    expect((await judgeAgain(runOf({ until: now }))).decidedSince).toBe(0)
+    expect(await stores.judgeAgain.begun(nameOfRun(EVERYTHING))).toBe(now - HOUR)
   })
 
   it('tries again for a thread that changes while its messages are read, and at last says so', async () => {

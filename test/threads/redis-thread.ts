@@ -75,6 +75,7 @@ function fields(hash: Record<string, string>): Plain {
     accepted: number('n'),
     overAuthor: number('crowd'),
     late: number('late'),
+    missing: number('missing'),
     version: number('v'),
     postVersion: number('pv'),
     deletions: number('dels'),

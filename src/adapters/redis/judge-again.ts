@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { StoreSuspended } from '../../ports/cases.ts'
 import type { JudgeAgainStore, JudgedAgain, RememberedThread } from '../../ports/judge-again.ts'
+import { MADE_UP_MS } from '../../threads/judge-again.ts'
 import { type Keys, memberOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
-import { keptOf, placeOf } from './thread-intake.ts'
+import { keptOf, notSuspended, placeOf, THREAD } from './thread-intake.ts'
 import { TOMBSTONE } from './thread-state.ts'
 
 const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
@@ -14,7 +14,7 @@ const askAgain = script('judge-again/ask', {
   args: ['member', 'now', ...ASKED],
 })
 const reviveThread = script('judge-again/revive', {
-  keys: ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions', 'due', 'incarnation', 'watched'],
+  keys: [...THREAD, 'due', 'incarnation', 'watched'],
   args: [
     ...(['member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
     ...(['fields[].name', 'fields[].value'] as const),
@@ -23,6 +23,8 @@ const reviveThread = script('judge-again/revive', {
     ...ASKED,
   ],
 })
+
+const takeTurn = script('judge-again/turn', { keys: ['turn'], args: ['now', 'cost', 'madeUp'] })
 
 const outcomes = z.array(z.enum(['due', 'newer', 'deleted', 'forgotten', 'changed'] satisfies JudgedAgain[]))
 
@@ -68,6 +70,19 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
         }),
       )
     },
+    async turn(verdicts, perSecond, now) {
+      const given = {
+        turn: keys.under('judge-again/turn'),
+        now,
+        cost: (verdicts * 1_000) / perSecond,
+        madeUp: MADE_UP_MS,
+      }
+      return z.number().parse(await takeTurn(client, given))
+    },
+    async begun(name) {
+      const begun = await client.get(run(name))
+      return begun === null ? null : Number(begun)
+    },
     async begin(name, until) {
       await client.set(run(name), until, 'PX', KEEP_RUN_MS, 'NX')
       return Number((await client.get(run(name))) ?? until)
@@ -83,8 +98,7 @@ function rowOf({ protocol, revision, readsComments }: { protocol: string; revisi
 }
 
 function outcomesIn(reply: unknown): JudgedAgain[] {
-  if (reply === 'still') throw new StoreSuspended()
-  return outcomes.parse(reply)
+  return outcomes.parse(notSuspended(reply))
 }
 
 /** The fields of a thread's hash; those that are null are absent. */
@@ -99,6 +113,7 @@ function fieldsOf(thread: RememberedThread): Record<string, string | number> {
     n: thread.accepted,
     stage: thread.countStage,
     late: thread.late,
+    ...(thread.missing === 0 ? {} : { missing: thread.missing }),
     crowd: thread.overAuthor,
     dels: thread.deletions,
     ...(commentPlace === undefined ? {} : { commentPlace: placeOf(commentPlace) }),

@@ -78,7 +78,8 @@ export interface Keys {
   /**
    * Hash: a thread. Its field names are kept from version to version (docs/glossary.md maps the short ones to the names
    * in the code): post, at (its createdAt), pv (changes of the post), n (comments accepted and not deleted), late
-   * (comments after the window), crowd (comments above their authors' share), draw (the version of the sampling key),
+   * (comments after the window), missing (comments of an earlier verdict that had expired from their topic when the thread
+   * was brought back from it), crowd (comments above their authors' share), draw (the version of the sampling key),
    * redrawn (there was another before), stage (count checkpoints passed), v (changes), next (the next age checkpoint),
    * since (wall ms at which it became due), asks (the generation: how often it became due at once), answered (the
    * generation observed at the last opening), final, gone (it was deleted), unrouted (no protocol judges it), solo (no

@@ -11,7 +11,8 @@ import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 
-const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
+/** The keys of a thread. */
+export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 
 const putPost = script('threads/put-post', {
   keys: [...THREAD, 'due', 'incarnation'],
@@ -151,7 +152,8 @@ export function threadIntake({
   }
 }
 
-function notSuspended(reply: unknown): unknown {
+/** A script's reply. Throws `StoreSuspended` if it did nothing because the data are not those that the caller knows. */
+export function notSuspended(reply: unknown): unknown {
   if (reply === 'still') throw new StoreSuspended()
   return reply
 }

@@ -26,6 +26,7 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
     overAuthor: Number(fields.crowd ?? 0),
     rekeyed: fields.redrawn !== undefined,
     late: Number(fields.late ?? 0),
+    missing: Number(fields.missing ?? 0),
     version: Number(fields.v ?? 0),
     postVersion: Number(fields.pv ?? 0),
     deletions: Number(fields.dels ?? 0),

@@ -45,7 +45,7 @@ if not known_post and threaded == '1' then
 end
 if threaded == '0' then
   redis.call('DEL', orphans, comments, sample, authors)
-  redis.call('HDEL', thread, 'n', 'stage', 'late', 'crowd', 'draw', 'redrawn')
+  redis.call('HDEL', thread, 'n', 'stage', 'late', 'missing', 'crowd', 'draw', 'redrawn')
 end
 if threaded == '0' and judged_at_once == '0' and not known_post then
   not_due(due, member)
