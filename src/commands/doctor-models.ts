@@ -4,6 +4,7 @@ import { dialectsOf, endpointOf, modelsWithoutKey } from '../composition/models.
 import type { Finding } from '../domain/finding.ts'
 import { printable } from '../domain/printable.ts'
 import { remedyFor } from '../domain/remedies.ts'
+import type { Remark } from '../domain/verdict.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
 const MAX_CHARS = 80
@@ -96,8 +97,10 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
     return `If it can't look at images: name one that can for this role in models.roles; or set models.dialects."${model}".images: false, and put one that can behind it in the role's list.`
   if (role?.error == null)
     return `Its answer does not fit the form. Try models.dialects."${model}".form: json_object or text, a larger answerTokens, or another model for this role.`
-  if (/timeout|no answer within/.test(role.error.message))
-    return `It took longer than models.callTimeout (${settings.models.callTimeout / 1000} s): raise that, or name a faster model.`
+  if (/timeout|no answer within/.test(role.error.message)) {
+    const setting = role.tier === 'flex' ? 'flexTimeout' : 'callTimeout'
+    return `It took longer than models.${setting} (${settings.models[setting] / 1000} s): raise that, or name a faster model.`
+  }
   if (/models\.dialects/.test(role.error.message))
     return `Set it for "${model}" in models.dialects, or name another model.`
   return `${remedyFor('unreachable', names)} A server that refuses a parameter is named with it; this one named none.`
@@ -106,12 +109,13 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
 /** What it takes, as its refusals have shown, and what can't be had. */
 function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, settings: Settings): Finding[] {
   const found: Finding[] = []
-  const lacks = (remark: 'temperature' | 'log-probabilities') =>
-    roles.filter(({ reply }) => reply?.remarks?.includes(remark))
-  if (lessons.length > 0)
+  const lacks = (remark: Remark) => roles.filter(({ reply }) => reply?.remarks?.includes(remark))
+  // That it takes no images is said of the role that shows one.
+  const learnt = lessons.filter(({ parameter }) => parameter !== 'images')
+  if (learnt.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `refused a parameter, and is asked otherwise from then on: ${lessons.map(({ lesson }) => lesson).join('; ')}`,
+      detail: `refused a parameter, and is asked otherwise from then on: ${learnt.map(({ lesson }) => lesson).join('; ')}`,
       todo: `Optional: say so in models.dialects."${model}". That spares one refused call an hour in each process.`,
     })
   const warm = lacks('temperature')
@@ -125,6 +129,13 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
     found.push({
       ...{ what, state: 'warning', detail: 'gives no log-probabilities: score: weighted goes by the answered number' },
       todo: 'Set protocols.counterspeech.score to answered, or name another scorer.',
+    })
+  const untiered = lacks('tier')
+  if (untiered.length > 0)
+    found.push({
+      ...{ what, state: 'warning' },
+      detail: `refuses the tier that is set (${[...new Set(untiered.map(({ tier }) => tier))].join(', ')}), and is asked for none: its calls are served, and cost, as usual`,
+      todo: 'Take the tier out of models.tiers for its roles, or name a model that has it.',
     })
   const thinking = roles.filter(({ reply, room }) => reply?.thoughts !== undefined || room !== null)
   const { thinkingTokens } = dialectsOf(settings)(model)

@@ -86,7 +86,7 @@ export function limitLeaseMs(settings: Settings): number {
   return longestCallMs({ tiers: settings.models.tiers, ...callTimes(settings) }) + 30_000
 }
 
-function callTimes({ models }: Settings) {
+export function callTimes({ models }: Settings) {
   return { callTimeoutMs: models.callTimeout, flexTimeoutMs: models.flexTimeout }
 }
 

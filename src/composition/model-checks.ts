@@ -9,7 +9,9 @@ import { DEFAULT_ENDPOINT, placeOf } from '../domain/model-name.ts'
 import { jsonSchema, withFormat } from '../gateway/format.ts'
 import { readReply } from '../gateway/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../gateway/thinking.ts'
-import type { Model, ModelReply } from '../ports/model.ts'
+import { tierOf, timeoutOf } from '../gateway/tiers.ts'
+import type { Model, ModelReply, Tier } from '../ports/model.ts'
+import { callTimes } from './gateway.ts'
 import { dialectsOf, modelOf } from './models.ts'
 import { roleQuestions } from './role-questions.ts'
 
@@ -24,6 +26,8 @@ export interface RoleCheck {
   /** Why the answer can't be used; null where it can. */
   readonly why: string | null
   readonly error: Error | null
+  /** The tier that was asked for. */
+  readonly tier: Tier | undefined
   /** It needed this many tokens for its thoughts, which its dialect does not set aside. */
   readonly room: number | null
 }
@@ -68,6 +72,9 @@ async function checkRole(
 ): Promise<RoleCheck> {
   const messages = withFormat(ask)
   const { thinkingTokens, effort } = dialectsOf(settings)(name)
+  const times = { ...callTimes(settings), tiers: settings.models.tiers }
+  const [protocol = '', own = protocol] = role.split('.')
+  const tier = tierOf(times, protocol, own)
   const asked =
     (room: number) =>
     (trial?: Trial): Promise<ModelReply> =>
@@ -79,7 +86,8 @@ async function checkRole(
           answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
           ...(ask.expected === undefined ? {} : { probabilities: true as const }),
           ...(trial === undefined ? {} : { trial }),
-          ...{ callId: `doctor-${randomUUID()}`, timeoutMs: settings.models.callTimeout, signal },
+          ...(tier === undefined ? {} : { tier }),
+          ...{ callId: `doctor-${randomUUID()}`, timeoutMs: timeoutOf(times, tier), signal },
         })
         .catch((error: unknown) => {
           if (error instanceof ParameterRefused) return error.again(asked(room), signal)
@@ -87,7 +95,7 @@ async function checkRole(
         })
   const start = performance.now()
   const about = {
-    ...{ role, temperature: ask.temperature, wantsLogprobs: ask.expected !== undefined },
+    ...{ role, tier, temperature: ask.temperature, wantsLogprobs: ask.expected !== undefined },
     withImage: messages.some(({ images = [] }) => images.length > 0),
   }
   try {

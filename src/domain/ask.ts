@@ -29,6 +29,11 @@ export interface Ask<Answer = unknown> {
   readonly maxTokens: number
   /** Which of several draws of one question this is (`draw 2`); left out for the first. Draws share no remembered answer. */
   readonly draw?: string
+  /**
+   * So many of its messages, from the first on, are likely to be sent again by a later ask of the same conversation: where an
+   * endpoint is paid for what it keeps of a prompt, it is worth that. See docs/models.md for how likely.
+   */
+  readonly repeated?: number
   /** It quotes no subject: one answer serves every case, and is remembered also where its protocol remembers nothing else. */
   readonly shared?: true
   /** Set if the library is asked instead of a model. */

@@ -47,6 +47,13 @@ export const dialect = z.strictObject({
   logprobsWhen: z.enum(['always', 'without-effort']),
   /** Tokens that are set aside for the model's thoughts, beside the longest answer. */
   thinkingTokens: tokens,
+  /** Whether a tier may be asked for. */
+  tiers: z.boolean(),
+  /**
+   * How it is told up to where a prompt is worth keeping: by OpenAI's `prompt_cache_breakpoint`, with nothing else kept, or by
+   * Anthropic's `cache_control`; null: it is not told.
+   */
+  breakpoints: z.enum(['prompt_cache_breakpoint', 'cache_control']).nullable(),
 })
 export type Dialect = z.infer<typeof dialect>
 
@@ -55,5 +62,15 @@ export const dialectPart = dialect.partial()
 export type DialectPart = z.infer<typeof dialectPart>
 
 /** What of a question a server may refuse, apart from what it asks. A closed list: these are values of a metric label. */
-export const DIALECT_TRAITS = ['max-tokens', 'temperature', 'effort', 'role', 'form', 'logprobs'] as const
+export const DIALECT_TRAITS = [
+  'max-tokens',
+  'temperature',
+  'effort',
+  'role',
+  'form',
+  'logprobs',
+  'tier',
+  'breakpoints',
+  'images',
+] as const
 export type DialectTrait = (typeof DIALECT_TRAITS)[number]

@@ -135,7 +135,7 @@ const chatMessage = z.object({
 export type ChatMessage = z.infer<typeof chatMessage>
 
 /** What of a question could not be had from its model, or was had in another way; see docs/models.md. */
-export const REMARKS = ['temperature', 'log-probabilities', 'thinking-room'] as const
+export const REMARKS = ['temperature', 'log-probabilities', 'thinking-room', 'tier'] as const
 export type Remark = (typeof REMARKS)[number]
 
 /** A message in a transcript: its text at the first occurrence, afterwards a pointer to that one. */

@@ -3,6 +3,7 @@ import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { FAILURE_CODES, type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { filtered } from '../domain/filtered.ts'
 import { found } from '../domain/library.ts'
 import { REMARKS } from '../domain/verdict.ts'
 import type { Library, Search, SubjectRef } from '../ports/library.ts'
@@ -44,16 +45,25 @@ const question = z.object({
 })
 type Question = z.infer<typeof question>
 
+const tokens = z.number().int().nonnegative()
+
+/** All of a model's reply: what is left out here a replay would cost, and say, otherwise. */
 const reply = z.object({
   text: z.string().nullable(),
+  thoughts: z.string().optional(),
   finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
   probabilities: z.record(z.string(), z.array(z.tuple([z.number(), z.number()]))).optional(),
   /** What could not be had as it was asked for. */
   remarks: z.array(z.enum(REMARKS)).optional(),
+  filtered: z.array(filtered).optional(),
   model: z.string(),
-  promptTokens: z.number().int().nonnegative().default(0),
-  cachedTokens: z.number().int().nonnegative().default(0),
-  completionTokens: z.number().int().nonnegative().default(0),
+  promptTokens: tokens.default(0),
+  cachedTokens: tokens.default(0),
+  cacheWriteTokens: tokens.optional(),
+  completionTokens: tokens.default(0),
+  thinkingTokens: tokens.optional(),
+  tier: z.string().optional(),
+  unreported: z.literal(true).optional(),
 })
 
 const answerLine = z.object({

@@ -12,7 +12,7 @@ import type { Breaker, Pass } from './breaker.ts'
 import type { CallContext } from './context.ts'
 import { type Charge, chargeOf, type Price, spentOn, upperBound } from './cost.ts'
 import { withExpected } from './expected-number.ts'
-import { jsonSchema } from './format.ts'
+import { breakpointsIn, jsonSchema } from './format.ts'
 import { callsInFlight } from './in-flight.ts'
 import type { Guards } from './model-slots.ts'
 import { type ReplyReading, readReply } from './read-answer.ts'
@@ -121,6 +121,7 @@ export function modelCalls(deps: {
             ...(ask.draw === undefined ? {} : { draw: ask.draw }),
             answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
             ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+            ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
             ...(context.others ? {} : { alone: true }),
             ...(context.apart === true ? { apart: true } : {}),
             ...(trial === undefined ? {} : { trial }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
 import { neutralized } from '../domain/neutralized.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
-import type { ModelReply } from '../ports/model.ts'
+import type { Breakpoint, ModelReply } from '../ports/model.ts'
 
 // How an answer's format is asked for: in the endpoint's own way where it has one, and in words at the end of each question.
 
@@ -19,6 +19,17 @@ export function withFormat(ask: Ask): ChatMessage[] {
   const last = messages.at(-1)
   if (last?.role !== 'user') return [...messages, { role: 'user', content: line }]
   return [...messages.slice(0, -1), { ...last, content: `${last.content}\n\n${line}` }]
+}
+
+/**
+ * Up to where a later ask of the same conversation sends the same again: the end of the last message for it to find, and of the
+ * one before for this ask to find itself. Endpoints keep the beginnings that end with a message of the user's.
+ */
+export function breakpointsIn({ messages, repeated = 0 }: Pick<Ask, 'messages' | 'repeated'>): Breakpoint[] {
+  return messages
+    .slice(0, repeated)
+    .flatMap(({ role, content }, message) => (role === 'user' ? [{ message, characters: content.length }] : []))
+    .slice(-2)
 }
 
 /**

@@ -23,6 +23,8 @@ export interface ModelRequest {
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
   readonly probabilities?: true
+  /** Up to where the question is likely to be sent again; none if it is left out. */
+  readonly breakpoints?: readonly Breakpoint[]
   /** No other model of the role's chain can be asked instead. */
   readonly alone?: boolean
   /** One of another endpoint can. */
@@ -36,6 +38,14 @@ export interface ModelRequest {
   readonly signal: AbortSignal
 }
 
+/** A place in a question up to which later calls are likely to send the same again. */
+export interface Breakpoint {
+  /** The message, from 0 on. */
+  readonly message: number
+  /** So many of its characters belong to what is sent again. */
+  readonly characters: number
+}
+
 /** By key the whole numbers that might have been its value, with their probabilities: `{ score: [[4, 0.7], [5, 0.2]] }`. */
 export type NumberProbabilities = Readonly<Record<string, readonly (readonly [number: number, probability: number])[]>>
 
@@ -43,12 +53,12 @@ export interface ModelReply {
   /** What the model wrote, unchanged; null if there is no text. */
   readonly text: string | null
   /** What it thought, where the endpoint gives that apart from the text. */
-  readonly thoughts?: string
+  readonly thoughts?: string | undefined
   /** What was asked for and could not be had: a temperature, log-probabilities. */
   readonly remarks?: readonly Remark[] | undefined
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
   /** Of a `content-filter`: what the filter found, if it says so. */
-  readonly filtered?: readonly Filtered[]
+  readonly filtered?: readonly Filtered[] | undefined
   /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */
@@ -58,14 +68,14 @@ export interface ModelReply {
   /** All of the prompt's tokens, and those of them that were read from a cache or written to one. */
   readonly promptTokens: number
   readonly cachedTokens: number
-  readonly cacheWriteTokens?: number
+  readonly cacheWriteTokens?: number | undefined
   /** All that was written, and that part of it which was thought. */
   readonly completionTokens: number
-  readonly thinkingTokens?: number
+  readonly thinkingTokens?: number | undefined
   /** The tier on which the call was served, as the endpoint names it. */
-  readonly tier?: string
+  readonly tier?: string | undefined
   /** The endpoint said nothing of its usage, or nothing that is a number of tokens: the counts are 0. */
-  readonly unreported?: true
+  readonly unreported?: true | undefined
 }
 
 /**

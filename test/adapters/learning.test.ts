@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { PLAIN } from '../../src/adapters/openai/dialects.ts'
 import type { Lesson } from '../../src/adapters/openai/learning.ts'
 import { openAiModel } from '../../src/adapters/openai/model.ts'
+import type { DialectPart } from '../../src/domain/dialect.ts'
 import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../../src/domain/errors.ts'
 import type { Model, ModelRequest } from '../../src/ports/model.ts'
 import { requestOf } from '../contracts/model.ts'
@@ -18,7 +20,10 @@ type Body = Record<string, unknown> & { messages: { role: string; content: unkno
 type Rule = (body: Body) => readonly [status: number, error: unknown] | undefined
 
 /** A server that refuses by these rules, first to last, and answers the rest. */
-async function server(rules: Rule[], parts: { now?: () => number; learnt?: (lesson: Lesson) => void } = {}) {
+async function server(
+  rules: Rule[],
+  { told = {}, ...parts }: { now?: () => number; learnt?: (lesson: Lesson) => void; told?: DialectPart } = {},
+) {
   const seen: Body[] = []
   const http = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -43,7 +48,7 @@ async function server(rules: Rule[], parts: { now?: () => number; learnt?: (less
   const lessons: Lesson[] = []
   const model = openAiModel(
     { baseUrl, apiKey: 'k', answerFormat: 'json_schema' },
-    { learnt: (lesson) => lessons.push(lesson), ...parts },
+    { learnt: (lesson) => lessons.push(lesson), told: () => Object.assign({}, PLAIN, told), ...parts },
   )
   return { model, seen, lessons, rules }
 }
@@ -337,5 +342,91 @@ describe('what a model takes is learnt from its refusals', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'aborted', costsAttempt: false })
     release()
     await finding
+  })
+
+  it('asks for no tier where it is refused, and says so in the answer', async () => {
+    const { model, seen, lessons } = await server([
+      (body) =>
+        'service_tier' in body
+          ? [400, { error: { message: 'Unsupported service_tier: flex', code: 'invalid_request_error' } }]
+          : undefined,
+    ])
+    expect(await asked(model, { tier: 'flex' })).toMatchObject({ text: 'yes', remarks: ['tier'] })
+    await asked(model, { tier: 'flex' })
+    expect(seen.map((body) => 'service_tier' in body)).toEqual([true, false, false])
+    expect(lessons.map(({ parameter }) => parameter)).toEqual(['tier'])
+  })
+
+  it('sets no breakpoints where they are refused', async () => {
+    const { model, seen, lessons } = await server(
+      [
+        (body) =>
+          'prompt_cache_options' in body
+            ? [400, { error: { message: 'Unrecognized request argument supplied: prompt_cache_options' } }]
+            : undefined,
+      ],
+      { told: { breakpoints: 'prompt_cache_breakpoint' } },
+    )
+    await asked(model, { breakpoints: [{ message: 1, characters: 10 }] })
+    expect(seen.map(({ messages }) => typeof messages[1]?.content)).toEqual(['object', 'string'])
+    expect(lessons.map(({ parameter }) => parameter)).toEqual(['breakpoints'])
+  })
+
+  it('takes a tier that was not asked for as no parameter', async () => {
+    const { model, seen } = await server([() => [400, { error: { message: 'service_tier: not supported here' } }]])
+    await expect(asked(model)).rejects.toMatchObject({ code: 'rejected', message: 'status 400' })
+    expect(seen).toHaveLength(1)
+  })
+})
+
+describe('images', () => {
+  const shown = { messages: [{ role: 'user' as const, content: 'Q', images: ['data:image/png;base64,AAAA'] }] }
+  const hasImage = (body: Body) => JSON.stringify(body.messages).includes('image_url')
+  const saying =
+    (message: string, status = 400): Rule =>
+    (body) =>
+      hasImage(body) ? [status, { error: { message } }] : undefined
+
+  it.each([
+    ['Invalid content type. image_url is only supported by certain models.', 400],
+    ['This model is not a multimodal model: at most 0 image(s) may be provided in one prompt.', 400],
+    ['image input is not supported - hint: if this is unexpected, you may need to provide the mmproj', 500],
+    ['messages[1]: unknown variant `image_url`, expected `text`', 400],
+    ['No endpoints found that support image input', 404],
+    ['messages[1].content must be a string', 400],
+    ['Model does not support images. Please use a model that does.', 400],
+    ['this model does not support image input (ref: 1)', 400],
+  ])('are shown once to a model that says: %s', async (message, status) => {
+    const { model, seen, lessons } = await server([saying(message, status)])
+    for (const _ of [1, 2])
+      await expect(asked(model, shown)).rejects.toMatchObject({ code: 'rejected', elsewhere: 'question' })
+    expect(seen).toHaveLength(1)
+    expect(lessons).toEqual([{ model: 'gpt-x', parameter: 'images', lesson: 'it is shown no images' }])
+    expect((await asked(model)).text).toBe('yes')
+  })
+
+  it.each([
+    'unsupported image format',
+    'image formats are not supported: tiff',
+    'The image type is not supported',
+    'Could not process image',
+    'image exceeds 5 MB',
+    'image is not valid',
+    'At most 10 images may be provided',
+    'This model does not support images of this size',
+  ])('are shown again to a model that says of one: %s', async (message) => {
+    const { model, seen, lessons } = await server([saying(message)])
+    for (const _ of [1, 2]) await expect(asked(model, shown)).rejects.toMatchObject({ code: 'rejected' })
+    expect([seen.length, lessons]).toEqual([2, []])
+  })
+
+  it('are shown again after an hour', async () => {
+    let now = 0
+    const { model, seen, rules } = await server([saying('this model does not support image input')], { now: () => now })
+    await expect(asked(model, shown)).rejects.toBeInstanceOf(PermanentError)
+    rules.length = 0
+    now = 3_600_000
+    expect((await asked(model, shown)).text).toBe('yes')
+    expect(seen).toHaveLength(2)
   })
 })

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { modelFindings } from '../../src/commands/doctor-models.ts'
+import { DIALECTS } from '../../src/tools/understudy/dialects/all.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 
 let running: Understudy | undefined
@@ -54,9 +55,20 @@ test('a model that is switched off is named with the day', async () => {
 })
 
 test('a model that takes no images is named for the role that needs one', async () => {
-  expect((await found('small', { dialect: 'vllm' })).join('\n')).toMatch(
-    /broken: no readable answer as safety\.describer, which shows an image: .*images/,
+  const lines = (await found('small', { dialect: 'vllm' })).join('\n')
+  expect(lines).toMatch(/broken: no readable answer as safety\.describer, which shows an image: .*takes no images/)
+  expect(lines).not.toContain('refused a parameter')
+})
+
+test('a tier that a model refuses is named with its setting', async () => {
+  const tiers = { scorer: 'flex' } as const
+  const onFlex = (settings: Settings): Settings => ({ ...settings, models: { ...settings.models, tiers } })
+  const refuses = [{ parameter: 'service_tier', says: 'Unsupported service_tier: {value}' }]
+  const row = { ...DIALECTS['openai-before'], refuses }
+  expect((await found('small', { dialect: row }, onFlex)).join('\n')).toMatch(
+    /no tier is asked for.*\nwarning: refuses the tier that is set \(flex\).*models\.tiers/,
   )
+  expect((await found('small', { dialect: 'openai-since' }, onFlex)).join('\n')).not.toContain('refuses the tier')
 })
 
 test('log-probabilities that cannot be had are named where the settings want them', async () => {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { BrotliDecompress, brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { PLAIN } from '../../src/adapters/openai/dialects.ts'
 import { type OpenAiSettings, openAiModel } from '../../src/adapters/openai/model.ts'
 import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
 import type { Model } from '../../src/ports/model.ts'
@@ -163,6 +164,35 @@ describe('the OpenAI model', () => {
         },
       ],
     })
+  })
+
+  it.each([
+    ['prompt_cache_breakpoint', { prompt_cache_breakpoint: { mode: 'explicit' } }, { mode: 'explicit' }],
+    ['cache_control', { cache_control: { type: 'ephemeral' } }, undefined],
+    [null, null, undefined],
+  ] as const)('says up to where a prompt is worth keeping by %s', async (breakpoints, mark, options) => {
+    const { url, seen } = await endpoint(json(200, completion()))
+    const model = openAiModel(settings(url), { told: () => ({ ...PLAIN, breakpoints }) })
+    const messages = [
+      { role: 'system' as const, content: 'S' },
+      { role: 'user' as const, content: 'Q and the form' },
+    ]
+    await model.complete(requestOf({ messages, breakpoints: [{ message: 1, characters: 1 }] }))
+    await model.complete(requestOf({ messages: [...messages.slice(0, 1), { role: 'user', content: 'Q' }] }))
+    const parts = [
+      { type: 'text', text: 'Q', ...mark },
+      { type: 'text', text: ' and the form' },
+    ]
+    const [kept, alone] = seen.map(({ body }) => body as Record<string, unknown>)
+    expect(kept?.messages).toEqual([
+      { role: 'system', content: 'S' },
+      { role: 'user', content: mark === null ? 'Q and the form' : parts },
+    ])
+    expect([kept?.prompt_cache_options, alone?.prompt_cache_options]).toEqual([options, options])
+    // Calls that begin alike have the same key; a call that nothing is kept of needs none.
+    expect([typeof kept?.prompt_cache_key, alone?.prompt_cache_key]).toEqual([
+      ...[options === undefined ? 'undefined' : 'string', undefined],
+    ])
   })
 
   it('waits until the date it is told', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { RetryLaterError } from '../../src/domain/errors.ts'
 import { digestOf, openRecording } from '../../src/evaluation/recordings.ts'
-import type { Model, ModelRequest } from '../../src/ports/model.ts'
+import type { Model, ModelReply, ModelRequest } from '../../src/ports/model.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'gavel-recordings-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -65,6 +65,28 @@ describe('a recording', () => {
     const replay = await openRecording(folder, { readOnly: true })
     expect(await replay.model(null).complete(requestOf('one'))).toEqual(said)
     await replay.close()
+  })
+
+  it('gives all of an answer again: what was thought, filtered, kept, served and not reported costs and says the same', async () => {
+    const given: ModelReply = {
+      ...{ text: 'yes', thoughts: 'hm', remarks: ['tier'], finish: 'stop', filtered: [{ category: 'hate' }] },
+      ...{
+        model: 'm-1',
+        promptTokens: 9,
+        cachedTokens: 2,
+        cacheWriteTokens: 3,
+        completionTokens: 5,
+        thinkingTokens: 4,
+      },
+      ...{ tier: 'flex', unreported: true, probabilities: { score: [[4, 0.7]] } },
+    }
+    const first = await openRecording(folder)
+    await first.model({ complete: async () => given }).complete(requestOf('one'))
+    await first.close()
+    const { tookMs: _, ...again } = await (await openRecording(folder, { readOnly: true }))
+      .model(null)
+      .complete(requestOf('one'))
+    expect(again).toEqual(given)
   })
 
   it('tells questions apart by all that the model is sent, and draws of one question by their name', async () => {

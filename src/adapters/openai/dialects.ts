@@ -14,6 +14,8 @@ export const PLAIN: Dialect = {
   logprobs: 20,
   logprobsWhen: 'always',
   thinkingTokens: 0,
+  tiers: true,
+  breakpoints: null,
 }
 
 /** What is known of some servers' or models' dialect. */
@@ -84,6 +86,16 @@ export const DIALECTS: readonly DialectRow[] = [
     source: 'as gpt-5.1 and later: to be verified for each family (itzcrazykns/vane#1173 for 5.6)',
   },
   {
+    model: 'gpt-5.6*',
+    takes: { breakpoints: 'prompt_cache_breakpoint' },
+    source: 'developers.openai.com, prompt caching: from GPT-5.6 on',
+  },
+  {
+    model: 'gpt-6*',
+    takes: { breakpoints: 'prompt_cache_breakpoint' },
+    source: 'developers.openai.com, prompt caching: "GPT-5.6 models and later model families"',
+  },
+  {
     model: 'gpt-5*-chat*',
     takes: { temperature: 'always', effort: null, thinkingTokens: 0 },
     source: 'learnku 90544: gpt-5-chat-latest has no effort, and takes a temperature',
@@ -104,6 +116,12 @@ export const DIALECTS: readonly DialectRow[] = [
     host: 'api.mistral.ai',
     takes: { logprobs: 0, highestTemperature: 1.5 },
     source: 'docs.mistral.ai/api: no logprobs, temperature 0 to 1.5',
+  },
+  {
+    host: 'openrouter.ai',
+    model: 'anthropic/*',
+    takes: { breakpoints: 'cache_control' },
+    source: 'openrouter.ai/docs, prompt caching: cache_control on a part marks a breakpoint',
   },
   {
     host: 'generativelanguage.googleapis.com',

@@ -14,14 +14,16 @@ export interface Prepared {
   readonly dialect: Dialect
   /** The call was answered. */
   answered(): void
-  /** The error to throw for a refused parameter. */
-  refused(refused: RefusedParameter, why: string, sent: Sent): PermanentError
+  /** The error to throw for a refused parameter; undefined for one that was not sent. */
+  refused(refused: RefusedParameter, why: string, sent: Sent): PermanentError | undefined
 }
 
-/** Numbers of a call as it was sent. */
+/** What a call was sent with. */
 export interface Sent {
   readonly maxTokens: number
   readonly temperature: number
+  readonly tier: boolean
+  readonly images: boolean
 }
 
 /** What is learnt is forgotten after this long, in ms: servers change. */
@@ -38,7 +40,8 @@ interface Known {
 /**
  * What models take beside what they are told to: a call whose parameter is refused is made once more without it, and if
  * that is answered, the others are made so from then on. One call at a time finds out about a model; those that were
- * refused meanwhile wait for it. After an hour one call tries again what was refused.
+ * refused meanwhile wait for it. After an hour one call tries again what was refused. Images are no parameter: without them it
+ * would be another question. So their refusal alone is learnt from, and the model is shown none.
  */
 export function learning(deps: {
   told: (model: string) => Dialect
@@ -87,6 +90,11 @@ export function learning(deps: {
           else if (again) known.learnt = {}
         },
         refused(refused, why, sent) {
+          if (!wasSent(refused, dialect, sent)) return undefined
+          if (refused.trait === 'images') {
+            keep(model, known, { images: false })
+            return new PermanentError('rejected', `${why}: ${NO_IMAGES}`, { elsewhere: 'question' })
+          }
           const message = `${why}: ${adviceOn(refused.trait)}`
           const change = changed(dialect, refused, { sent, tried: changes })
           if (change === null) return new PermanentError('rejected', message, { elsewhere: 'question' })
@@ -148,6 +156,15 @@ function differs(sent: Dialect, known: Dialect, change: DialectPart): boolean {
   return (Object.keys(change) as (keyof Dialect)[]).some((key) => String(sent[key]) !== String(known[key]))
 }
 
+/** What a call with images fails with, at a model that takes none. */
+export const NO_IMAGES = 'this model takes no images (models.dialects: images)'
+
+function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: Sent): boolean {
+  if (trait === 'tier') return sent.tier
+  if (trait === 'images') return sent.images
+  return trait !== 'breakpoints' || dialect.breakpoints !== null
+}
+
 /** How to ask instead; null if there is no other way. What was tried and refused is not tried again. */
 function changed(
   dialect: Dialect,
@@ -182,6 +199,12 @@ function changed(
     case 'logprobs':
       if (dialect.logprobs === 0) return null
       return { logprobs: tried.logprobs === undefined ? (mostIn(words, dialect.logprobs) ?? 0) : 0 }
+    case 'tier':
+      return { tiers: false }
+    case 'breakpoints':
+      return { breakpoints: null }
+    case 'images':
+      return null
   }
 }
 
@@ -205,6 +228,9 @@ const ADVICE: Readonly<Record<DialectTrait, readonly [parameter: string, setting
   role: ["the system message's role", 'system'],
   form: ['response_format', 'form, withoutKeywords'],
   logprobs: ['logprobs', 'logprobs'],
+  tier: ['service_tier', 'tiers'],
+  breakpoints: ['a cache breakpoint', 'breakpoints'],
+  images: ['an image', 'images'],
 }
 
 function lessonsOf(model: string, changes: DialectPart): Lesson[] {
@@ -229,4 +255,7 @@ const LESSONS = {
     words: (most) =>
       most === 0 ? 'no log-probabilities are asked for' : `${String(most)} log-probabilities are asked for`,
   },
+  tiers: { parameter: 'tier', words: () => 'no tier is asked for' },
+  breakpoints: { parameter: 'breakpoints', words: () => 'it is not told up to where a prompt is worth keeping' },
+  images: { parameter: 'images', words: () => 'it is shown no images' },
 } satisfies Partial<Record<keyof Dialect, { parameter: DialectTrait; words: (value: unknown) => string }>>

@@ -6,7 +6,7 @@ import type { Filtered } from '../../domain/filtered.ts'
 import type { Model, ModelReply } from '../../ports/model.ts'
 import { PLAIN } from './dialects.ts'
 import { endpoint } from './endpoint.ts'
-import { type Lesson, learning } from './learning.ts'
+import { type Lesson, learning, NO_IMAGES } from './learning.ts'
 import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf } from './refusals.ts'
@@ -92,14 +92,13 @@ export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}):
     async complete(request) {
       const { callId, signal, timeoutMs, temperature } = request
       const { dialect, answered, refused } = models.prepare(request.model, request.trial)
-      if (!dialect.images && request.messages.some(({ images = [] }) => images.length > 0))
-        throw new PermanentError('rejected', 'this model looks at no images (models.dialects: images)', {
-          elsewhere: 'question',
-        })
+      const images = request.messages.some(({ images: shown = [] }) => shown.length > 0)
+      if (!dialect.images && images) throw new PermanentError('rejected', NO_IMAGES, { elsewhere: 'question' })
       const { body, remarks, most } = requestBody(request, nameOf(request.model), dialect)
+      const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
       const data = await post(body, {
         ...{ signal, timeoutMs, headers: { 'x-gavel-call': callId } },
-        refused: (parameter, why) => refused(parameter, why, { maxTokens: most, temperature }),
+        refused: (parameter, why) => refused(parameter, why, sent),
       })
       const reply = replyOf(data, () => JSON.stringify(body))
       answered()

@@ -3,9 +3,10 @@ import type { ToMend } from '../../domain/errors.ts'
 /**
  * Whose matter a refusal is. `content`: a filter refused what the question holds. `too-long`: the question does not fit
  * this model. `load`: the endpoint is busy. `outage`: it does not work. `operator`: somebody has to change the account,
- * the key or the settings. `question`: this question is refused, in form or in what is attached to it.
+ * the key or the settings. `no-images`: the model takes no images at all. `question`: this question is refused, in form or in
+ * what is attached to it.
  */
-export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'operator' | 'question'
+export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'operator' | 'no-images' | 'question'
 
 /**
  * How a server says it: by a code, in any of the places where servers put one, or in the words of its message. `status`
@@ -101,7 +102,16 @@ export const REFUSALS: readonly RefusalRow[] = [
       'OpenAI (chathub#126, climb#1), vLLM (vllm#20409, #12165), llama.cpp, LM Studio (lmstudio-bug-tracker#237), TGI (huggingface_hub#2763), LiteLLM (litellm#38368), Anthropic (bolt.new#1453, claude-code#6364), Bedrock (bedrock-chat#95), Gemini (gemini-cli#6678), DashScope (qwen-code#98), Moonshot (kimi-cli#2011), Together (docs.together.ai), Fireworks (cookbook#134), xAI (cline#3120), Cohere (docs.cohere.com), Volcengine (dify#32221), SGLang (Qwen3#1321), Groq (ha-groq-cloud-api#27), Zhipu',
   },
 
-  // What is attached is refused, or the model takes no images.
+  // The model takes no images: none at all, and not only none of this format or size.
+  {
+    kind: 'no-images',
+    words:
+      /(?:image_url|images?|image (?:input|content)s?|vision|multi-?modal(?: input)?s?) (?:(?:is|are) )?(?:not (?:yet )?supported|unsupported|only supported (?:by|for|with))(?! (?:formats?|types?|sizes?)\b)|no endpoints found that support image|(?:not|n't) support (?:any )?(?:image inputs?|images|vision|multi-?modal(?: inputs?)?)\b(?! (?:of|in|with|as|larger|above)\b)|not a multimodal model|at most 0 image|unknown variant `image(?:_url)?`|missing data required for image input|content must be a string/i,
+    source:
+      'OpenAI (home-llm#151), OpenRouter (nexu#875), llama.cpp (llama.cpp#13566, conduit#381), vLLM (vllm#13513), DeepSeek, MiMo',
+  },
+
+  // What is attached is refused.
   {
     kind: 'question',
     codes: [
@@ -112,7 +122,7 @@ export const REFUSALS: readonly RefusalRow[] = [
       'invalidparameter.unsupportedimageformat',
     ],
     words:
-      /support image input|image input is not supported|not a multimodal model|unknown variant `image_url`|unsupported image|failed to load image|at most \d+ image|too many images|too much media|could not process image|image exceeds|image is not valid|process input image|download multimodal|multimodal data is corrupted|unsupported mime type/i,
+      /support image input|unsupported image|failed to load image|at most \d+ image|too many images|too much media|could not process image|image exceeds|image is not valid|process input image|download multimodal|multimodal data is corrupted|unsupported mime type/i,
     source:
       'OpenAI (agents#697, cuomputer#95), OpenRouter (nexu#875), llama.cpp (llama.cpp#13566, conduit#381), vLLM (vllm#13513), Anthropic (claude-code#24541), Gemini (Open-Interface#64), DashScope (agentscope-java#2700), MiMo, Volcengine (MaiBot#242)',
   },

@@ -70,6 +70,8 @@ export function failureOf(
       return new PermanentError('rejected', `${why}: the question is too long for this model`, {
         elsewhere: 'question',
       })
+    case 'no-images':
+      return refused({ trait: 'images', words: '' }, why) ?? new PermanentError('rejected', why)
     case 'question':
       return new PermanentError('rejected', why)
     case 'load':

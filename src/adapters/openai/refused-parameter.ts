@@ -1,5 +1,9 @@
 import { DIALECT_TRAITS, type DialectTrait, NARROWING_KEYWORDS } from '../../domain/dialect.ts'
 
+/** What is refused as a parameter; images have a row of their own among the refusals. */
+type Parameter = Exclude<DialectTrait, 'images'>
+const PARAMETERS = DIALECT_TRAITS.filter((trait): trait is Parameter => trait !== 'images')
+
 /** A parameter that a server refuses, and as far as its words tell, why. */
 export interface RefusedParameter {
   readonly trait: DialectTrait
@@ -8,13 +12,15 @@ export interface RefusedParameter {
 }
 
 /** How each trait is named in errors. */
-const NAMES: Readonly<Record<DialectTrait, RegExp>> = {
+const NAMES: Readonly<Record<Parameter, RegExp>> = {
   'max-tokens': /\bmax_(?:completion_|output_|new_)?tokens\b/i,
   temperature: /\btemperature\b/i,
   effort: /\breasoning[_. ]effort\b/i,
   role: /\b(?:system|developer)['"`]? (?:role|messages?|instructions?)\b|\bmessages?\W{0,3}\d{0,4}\W{0,3}role\b|\broles?\b.{0,40}\b(?:system|developer)\b|\b(?:system|developer)\b.{0,40}\broles?\b|unknown variant `(?:system|developer)`/i,
   form: /\bresponse[_ ]?format\b|\bjson_schema\b|\bjson_object\b|\bjson mode\b|\bstructured[_ ]outputs?\b|\bresponse[_ ]?schema\b|\bguided_json\b|\boutput_config\b/i,
   logprobs: /\b(?:top_)?log_?probs\b/i,
+  tier: /\bservice[_ ]tier\b|\b(?:flex|priority) (?:tier|processing|is)\b/i,
+  breakpoints: /\bprompt_cache_(?:options|breakpoint|key)\b|\bcache_control\b/i,
 }
 
 /** Words that refuse: a name alone may stand in any message. */
@@ -34,9 +40,9 @@ export function refusedParameter(
   said: { readonly parameters: readonly string[]; readonly words: readonly string[] },
   isEchoed: (text: string) => boolean,
 ): RefusedParameter | undefined {
-  for (const trait of DIALECT_TRAITS)
+  for (const trait of PARAMETERS)
     if (said.parameters.some((name) => NAMES[trait].test(name))) return { trait, words: said.words.join(' ') }
-  for (const trait of DIALECT_TRAITS)
+  for (const trait of PARAMETERS)
     for (const text of said.words) {
       const around = placesOf(NAMES[trait], text).find((place) => refusesIn(place, isEchoed))
       if (around !== undefined) return { trait, words: around.words }

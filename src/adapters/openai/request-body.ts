@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type OpenAI from 'openai'
 import type { Dialect } from '../../domain/dialect.ts'
 import type { ChatMessage, Remark } from '../../domain/verdict.ts'
@@ -18,13 +19,14 @@ export function requestBody(
   const logprobs = request.probabilities === true && hasLogprobs(dialect)
   const body: Body = {
     model,
-    messages: messagesOf(request.messages, dialect),
+    messages: messagesOf(request, dialect),
     ...(heat === undefined ? {} : { temperature: heat }),
     [dialect.maxTokens]: most,
     ...responseFormat(request, dialect),
     // The interface grows faster than its types.
     ...(effort === null ? {} : { reasoning_effort: effort as NonNullable<Body['reasoning_effort']> }),
-    ...(request.tier === undefined ? {} : { service_tier: request.tier }),
+    ...(request.tier === undefined || !dialect.tiers ? {} : { service_tier: request.tier }),
+    ...cacheFields(request, dialect),
     ...(logprobs ? { logprobs: true, top_logprobs: dialect.logprobs } : {}),
   }
   return {
@@ -32,6 +34,7 @@ export function requestBody(
     remarks: [
       ...(heat === request.temperature ? [] : (['temperature'] as const)),
       ...(request.probabilities === true && !logprobs ? (['log-probabilities'] as const) : []),
+      ...(request.tier !== undefined && !dialect.tiers ? (['tier'] as const) : []),
     ],
   }
 }
@@ -51,7 +54,9 @@ function isTaken(when: Dialect['temperature'], { effort }: Dialect): boolean {
 }
 
 /** The messages in the roles that the model knows. Of instructions that have no role, the user's first message holds them first. */
-function messagesOf(messages: readonly ChatMessage[], { system, form }: Dialect): Body['messages'] {
+function messagesOf(request: ModelRequest, dialect: Dialect): Body['messages'] {
+  const { messages } = request
+  const { system, form } = dialect
   const told = messages.filter(({ role }) => role === 'system').map(({ content }) => content)
   const rest = messages.filter(({ role }) => role !== 'system')
   const first = rest.findIndex(({ role }) => role === 'user')
@@ -61,8 +66,31 @@ function messagesOf(messages: readonly ChatMessage[], { system, form }: Dialect)
       : rest.map((message, at) =>
           at === first ? { ...message, content: [...told, message.content].join('\n\n') } : message,
         )
-  return withJson(folded, form).map((message) => messageOf(message, system))
+  const marks = breakpointsOf(request, dialect)
+  return withJson(folded, form).map((message, at) => messageOf(message, dialect, marks.get(at)))
 }
+
+/** By message, up to which of its characters the prompt is worth keeping. Messages that are folded into one have no such place. */
+function breakpointsOf({ breakpoints = [] }: ModelRequest, dialect: Dialect): ReadonlyMap<number, number> {
+  if (dialect.breakpoints === null || dialect.system === 'user') return new Map()
+  return new Map(breakpoints.map(({ message, characters }) => [message, characters]))
+}
+
+/** A server that keeps what it is told to keep alone; all calls of one conversation go to the machine that kept it. */
+function cacheFields(request: ModelRequest, dialect: Dialect): object {
+  if (dialect.breakpoints !== 'prompt_cache_breakpoint') return {}
+  const options = { prompt_cache_options: { mode: 'explicit' } }
+  const marks = breakpointsOf(request, dialect)
+  if (marks.size === 0) return options
+  const first = request.messages.findIndex(({ role }) => role === 'user')
+  const begin = request.messages
+    .slice(0, first + 1)
+    .map(({ content }, at) => (at === first ? content.slice(0, marks.get(at)) : content))
+  return { ...options, prompt_cache_key: hash('sha256', JSON.stringify(begin), 'base64url').slice(0, KEY_CHARS) }
+}
+
+/** Length of a cache key: enough that no two conversations have the same. */
+const KEY_CHARS = 22
 
 /** `json_object` is refused unless a message has the word. */
 function withJson(messages: readonly ChatMessage[], form: Dialect['form']): readonly ChatMessage[] {
@@ -73,15 +101,24 @@ function withJson(messages: readonly ChatMessage[], form: Dialect['form']): read
   )
 }
 
-/** Plain text stays a string, which every compatible server accepts; with images it becomes a list of content parts. */
+/** Plain text stays a string, which every compatible server accepts; with images or a breakpoint it becomes a list of parts. */
 function messageOf(
-  { role, content, images }: ChatMessage,
-  system: Dialect['system'],
+  { role, content, images = [] }: ChatMessage,
+  { system, breakpoints }: Dialect,
+  mark: number | undefined,
 ): OpenAI.Chat.Completions.ChatCompletionMessageParam {
   if (role === 'system') return { role: system === 'developer' ? 'developer' : 'system', content }
-  if (images === undefined || images.length === 0 || role !== 'user') return { role, content }
+  if (role !== 'user' || (images.length === 0 && mark === undefined)) return { role, content }
+  const text = (words: string) => (words === '' ? [] : [{ type: 'text' as const, text: words }])
+  const kept = text(content.slice(0, mark ?? 0)).map((part) => ({ ...part, ...KEPT[breakpoints ?? 'cache_control'] }))
   const shown = images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
-  return { role, content: [{ type: 'text', text: content }, ...shown] }
+  return { role, content: [...kept, ...text(content.slice(mark ?? 0)), ...shown] }
+}
+
+/** What a part has that ends what is worth keeping. */
+const KEPT = {
+  prompt_cache_breakpoint: { prompt_cache_breakpoint: { mode: 'explicit' as const } },
+  cache_control: { cache_control: { type: 'ephemeral' as const } },
 }
 
 function responseFormat({ answer }: ModelRequest, { form, withoutKeywords }: Dialect): Partial<Body> {

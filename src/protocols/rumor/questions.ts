@@ -36,8 +36,9 @@ export interface Questions {
   subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /** The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind. */
   opening(kind: PromptKind, comments: string, counts: string): ChatMessage[]
-  opinion(label: string, conversation: readonly ChatMessage[]): Ask<View>
-  turn(label: string, conversation: readonly ChatMessage[]): Ask<View>
+  /** `last`: no turn of this debater follows, whatever is said. */
+  opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
+  turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View, side: Side): ChatMessage[]
   judge(support: View, oppose: View, told: Readonly<Record<'counts' | 'comments', string>>): Ask<View>
@@ -128,17 +129,13 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       ...system,
       ...render(`opinion-${kind}`, { claim, comments, counts, answers: offered }),
     ],
-    opinion: (label, messages) => ({
+    opinion: (label, messages, last) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
-      label,
-      messages,
-      answer: view,
+      ...{ label, messages, answer: view, repeated: last ? 0 : messages.length },
     }),
-    turn: (label, messages) => ({
+    turn: (label, messages, last) => ({
       ...asked('debate', 'debater', settings.answerTokens),
-      label,
-      messages,
-      answer: view,
+      ...{ label, messages, answer: view, repeated: messages.length - (last ? 1 : 0) },
     }),
     rebuttal: (other, side) =>
       render('debate', {

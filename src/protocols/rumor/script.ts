@@ -164,8 +164,8 @@ export function* s2mad(
     ),
   ] as const
   const opinions = yield* round([
-    ask.opinion('support', debaters[0].conversation),
-    ask.opinion('oppose', debaters[1].conversation),
+    ask.opinion('support', debaters[0].conversation, depth.rounds === 0),
+    ask.opinion('oppose', debaters[1].conversation, depth.rounds === 0),
   ])
   const failed = opinions.flatMap((opinion, index) =>
     opinion.ok ? [] : [`opinion (${debaters[index]?.side}) failed: ${failure(opinion)}`],
@@ -177,11 +177,12 @@ export function* s2mad(
   let rounds = 0
   while (rounds < depth.rounds && !(settings.stopAtConsensus && agreed(views))) {
     const heard = [ask.rebuttal(views[1], 'oppose'), ask.rebuttal(views[0], 'support')] as const
-    const turns = yield* round([
-      ask.turn('support', [...debaters[0].conversation, ...heard[0]]),
-      ask.turn('oppose', [...debaters[1].conversation, ...heard[1]]),
-    ])
     rounds++
+    const isLast = rounds === depth.rounds
+    const turns = yield* round([
+      ask.turn('support', [...debaters[0].conversation, ...heard[0]], isLast),
+      ask.turn('oppose', [...debaters[1].conversation, ...heard[1]], isLast),
+    ])
     views = [hear(debaters[0], turns[0], lostTurns, heard[0]), hear(debaters[1], turns[1], lostTurns, heard[1])]
   }
 
@@ -322,7 +323,7 @@ function* alone(
     ask.comments(heading('support', settings), sides.support),
     ask.comments(heading('oppose', settings), sides.oppose),
   ].join('\n\n')
-  const [only] = yield* round([ask.opinion('alone', ask.opening(kind, comments, counts))])
+  const [only] = yield* round([ask.opinion('alone', ask.opening(kind, comments, counts), true)])
   if (!only.ok) return undecided(`opinion failed: ${failure(only)}`)
   const { answer, model } = only
   return {

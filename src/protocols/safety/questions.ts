@@ -69,7 +69,8 @@ export interface Questions {
   opening(side: Side, grounds: Grounds, opponent: Opponent): ChatMessage[]
   /** The question of each further round. */
   next(opponent: Opponent): ChatMessage[]
-  turn(side: Side, conversation: readonly ChatMessage[]): Ask<Assessment>
+  /** `last`: no further turn of this debater follows. */
+  turn(side: Side, conversation: readonly ChatMessage[], last: boolean): Ask<Assessment>
   arbitrate(grounds: Grounds, log: readonly Turn[]): Ask<Report>
 }
 
@@ -136,7 +137,12 @@ export function questions(
       }),
     ],
     next: ({ words, spoken }) => render('turn', { opponent: words, spoken: spoken ? YES : '' }),
-    turn: (side, messages) => ({ ...asked(side, side), messages, answer: assessment }),
+    turn: (side, messages, last) => ({
+      ...asked(side, side),
+      messages,
+      answer: assessment,
+      repeated: last ? messages.length - 1 : messages.length,
+    }),
     arbitrate: ({ input, brief }, log) => ({
       ...asked('arbitrate', 'arbiter'),
       messages: [

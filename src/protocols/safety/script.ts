@@ -170,7 +170,7 @@ function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: stri
       const heard = opponent(side, log, settings, fence)
       const before = conversations[side]
       const asked = before.length === 0 ? ask.opening(side, grounds, heard) : [...before, ...ask.next(heard)]
-      const [reply] = yield* round([ask.turn(side, asked)])
+      const [reply] = yield* round([ask.turn(side, asked, n === settings.rounds)])
       if (reply.ok) conversations[side] = [...asked, { role: 'assistant', content: JSON.stringify(reply.answer) }]
       log.push(turnOf(n, side, reply, log, settings, degraded))
     }

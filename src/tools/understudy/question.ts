@@ -95,7 +95,7 @@ export function tokens(characters: number): number {
 
 function textOf(content: Content): string {
   if (typeof content === 'string') return content
-  return content ? content.map(({ text }) => text ?? '').join('\n') : ''
+  return content ? content.map(({ text }) => text ?? '').join('') : ''
 }
 
 function imagesIn(content: Content): number {

@@ -19,8 +19,8 @@ const STEP = 128
 const MOST_KEPT = 10_000
 
 /**
- * The prompt cache of a dialect. `automatic` knows the beginning of each prompt up to the end of any of its messages, and
- * writes cost nothing. `breakpoints` knows it up to a breakpoint alone: those that a message has, and the end of the prompt
+ * The prompt cache of a dialect. `automatic` knows the beginning of each prompt up to the end of any part of its messages, and
+ * writes cost nothing. `breakpoints` knows it up to a breakpoint alone: those that a part has, and the end of the prompt
  * unless `prompt_cache_options` asks for explicit ones only.
  */
 export function promptCache(kind: Dialect['cache']): PromptCache {
@@ -45,26 +45,24 @@ export function promptCache(kind: Dialect['cache']): PromptCache {
   }
 }
 
-/** The prompt up to the end of each of its messages. */
+/** The prompt up to the end of each part of its messages. */
 function prefixesOf(request: ChatRequest): { text: string; size: number; isBreakpoint: boolean }[] {
   const { prompt_cache_options: options } = request as { readonly prompt_cache_options?: unknown }
   const isImplicit = !(isSchema(options) && options.mode === 'explicit')
-  const { messages } = request
   let text = ''
   let characters = 0
-  return messages.map(({ role, content }, at) => {
-    text += `${role}\n${JSON.stringify(content)}\n`
-    characters += charactersOf(content)
-    const isLast = at === messages.length - 1
-    return { text, size: tokens(characters), isBreakpoint: (isImplicit && isLast) || isMarked(content) }
+  const ends = request.messages.flatMap(({ role, content }) => {
+    text += `${role}\n`
+    const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+    return parts.map((part) => {
+      const { prompt_cache_breakpoint: mark, cache_control: control, ...shown } = part as Marked
+      text += `${JSON.stringify(shown)}\n`
+      characters += shown.text?.length ?? 0
+      return { text, size: tokens(characters), isBreakpoint: mark !== undefined || control !== undefined }
+    })
   })
+  return ends.map((end, at) => (isImplicit && at === ends.length - 1 ? { ...end, isBreakpoint: true } : end))
 }
 
-function charactersOf(content: ChatRequest['messages'][number]['content']): number {
-  if (typeof content === 'string') return content.length
-  return content?.reduce((sum, part) => sum + (part.text?.length ?? 0), 0) ?? 0
-}
-
-function isMarked(content: ChatRequest['messages'][number]['content']): boolean {
-  return Array.isArray(content) && content.some((part) => 'prompt_cache_breakpoint' in part)
-}
+/** A part that may end what is worth keeping, as OpenAI or Anthropic has it said. */
+type Marked = { readonly text?: string; readonly prompt_cache_breakpoint?: unknown; readonly cache_control?: unknown }
