@@ -67,14 +67,22 @@ const each = async (world: World, act: (replica: number) => Promise<void>) => {
   for (let replica = 0; replica < world.replicas; replica++) await act(replica)
 }
 
-async function maxmemory({ redis }: World, choose: (used: number) => number): Promise<void> {
+async function onRedis<T>({ redis }: World, act: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(redis.url)
   try {
-    const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1])
-    await client.config('SET', 'maxmemory', Math.round(choose(used)))
+    return await act(client)
   } finally {
     client.disconnect()
   }
+}
+
+const configure = (world: World, name: string, value: number) =>
+  onRedis(world, async (client) => void (await client.config('SET', name, value)))
+
+async function maxmemory(world: World, choose: (used: number) => number): Promise<void> {
+  const info = await onRedis(world, (client) => client.info('memory'))
+  const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1])
+  await configure(world, 'maxmemory', Math.round(choose(used)))
 }
 
 /** Does something again and again until it is told to stop. */
@@ -130,6 +138,15 @@ export const DRILLS: readonly Drill[] = [
     expects: { alert: 'GavelRedisFull', to: 'page' },
     stage: (world) => maxmemory(world, (used) => used / 0.93),
     heal: (world) => maxmemory(world, () => 0),
+  },
+  {
+    name: 'redis-refuses',
+    says: 'Redis answers, but takes no writes: fewer replicas are in touch than it has to have',
+    minutes: 6,
+    waited: true,
+    expects: { alert: 'GavelRedisFault', to: 'page', reason: 'no-replicas' },
+    stage: (world) => configure(world, 'min-replicas-to-write', 1),
+    heal: (world) => configure(world, 'min-replicas-to-write', 0),
   },
   {
     name: 'no-model',
