@@ -30,10 +30,11 @@ export interface Split {
   readonly log: readonly string[]
 }
 
-/** The master stands still for this long, in ms: longer than the sentinels wait for it. */
-const STILL_MS = 3_000
-/** Threads in work when it does. */
-const POSTS = 100
+/** A process that is told of a new master by its sentinels uses it within this, in ms. */
+const GOES_OVER_MS = 1_000
+/** Threads of three messages each, which go on coming while it does. */
+const POSTS = 300
+const MESSAGES_PER_SECOND = 60
 
 /**
  * Two processes on three servers of Redis under three sentinels. One loses its sentinels, the master stands still, a replica
@@ -68,8 +69,9 @@ export async function splitRedis(options: { minReplicas: number; cutBeforeMs: nu
     services.push(cutOff, await startService(environment))
 
     const { file, ids } = handful(POSTS)
-    await send(environment, file, 'gavel', { kind: 'flat-out' })
-    await eventually(async () => understudy.calls().length > POSTS, 30_000)
+    const sending = send(environment, file, 'gavel', { kind: 'rate', perSecond: MESSAGES_PER_SECOND })
+    // Each stage is at work by then, in both processes.
+    await eventually(async () => (await verdictsOf(environment)).length > POSTS / 10, 40_000)
     const master = sentinels.servers[0]?.pid
     if (master === undefined) throw new Error('the master has no process')
     const before = await sentinels.masterPort()
@@ -78,12 +80,15 @@ export async function splitRedis(options: { minReplicas: number; cutBeforeMs: nu
     // What it has acknowledged is with its replicas: else the new master would be found to lack it, and all would stop.
     await pauseWrites(before)
     process.kill(master, 'SIGSTOP')
-    await sleep(STILL_MS)
+    await eventually(async () => (await sentinels.masterPort()) !== before, 40_000)
+    // Whoever hears the sentinels has gone over to the new master by now: what it writes to the old one, which the new one
+    // lacks, would be noticed as a loss.
+    await sleep(GOES_OVER_MS)
     process.kill(master, 'SIGCONT')
-    await eventually(async () => (await sentinels.masterPort()) !== before, 20_000)
     // Until the sentinels make the old master a replica of the new one.
     await sleep(12_000)
     await sentinels.guest.letIn()
+    await sending
 
     const missing = await allFinal(environment, ids, services)
     const contested = repeats(await recordsOf(environment, 'verdicts')).flatMap(({ id, identical }) =>
