@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import { NO_IMAGES } from '../adapters/openai/learning.ts'
 import { checkModels, type ModelCheck, type RoleCheck, toMend } from '../composition/model-checks.ts'
 import { dialectsOf, endpointOf, modelsWithoutKey } from '../composition/models.ts'
 import type { Finding } from '../domain/finding.ts'
@@ -66,7 +67,7 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   if (good.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `gave a readable answer to ${good.length} of ${roles.length} questions, one a role: ${listed(good)}; it calls itself ${names.join(', ')}; the median took ${Math.round(median)} ms; ${tokens} tokens reported`,
+      detail: `gave a readable answer to ${good.length} of ${roles.length} questions, one a role; it calls itself ${names.join(', ')}; the median took ${Math.round(median)} ms; ${tokens} tokens reported; the roles: ${listed(good)}`,
     })
   if (answers.some(({ unreported }) => unreported === true))
     found.push({
@@ -93,6 +94,8 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   const names = endpointOf(settings, model)
   const mend = toMend(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
+  if (role?.withImage === true && role.error?.message.includes(NO_IMAGES))
+    return `Name a model that takes images, for this role alone (models.roles."${role.role}": [OTHER]) or behind this one in the role's list. Until then images stay unseen, and posts with images are never called harmless.`
   if (role?.withImage === true && role.error !== null)
     return `If it can't look at images: name one that can for this role in models.roles; or set models.dialects."${model}".images: false, and put one that can behind it in the role's list.`
   if (role?.error == null)
@@ -116,7 +119,7 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
     found.push({
       ...{ what, state: 'ok' },
       detail: `refused a parameter, and is asked otherwise from then on: ${learnt.map(({ lesson }) => lesson).join('; ')}`,
-      todo: `Optional: say so in models.dialects."${model}". That spares one refused call an hour in each process.`,
+      todo: `Optional: set models.dialects."${model}": { ${learnt.map(({ setting }) => setting).join(', ')} }. That spares one refused call an hour in each process.`,
     })
   const warm = lacks('temperature')
   if (warm.length > 0)

@@ -47,7 +47,7 @@ export const command: Command<object, readonly Finding[]> = {
     else
       for (const { what, state, detail, todo } of findings) {
         const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
-        terminal.out(`${sign}  ${what}: ${printable(detail, 300)}`)
+        terminal.out(`${sign}  ${what}: ${printable(detail, 500)}`)
         if (todo !== undefined) terminal.out(`         → ${todo}`)
       }
     if (findings.some(({ state }) => state === 'broken')) throw new OperatorError('Something is broken; see above.')

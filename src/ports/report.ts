@@ -215,7 +215,7 @@ export interface Events {
   /** A budget had no room for a call. */
   'budget:refused': Ids & { scope: BudgetScope; unit: BudgetUnit; why: RefusalReason }
   /** A model's refusals have shown what it takes; once for each thing. */
-  'dialect:learnt': { model: string; parameter: DialectTrait; lesson: string }
+  'dialect:learnt': { model: string; parameter: DialectTrait; lesson: string; setting: string }
   /** A tenant's budget, or the total one, is spent, and when it renews; and that there is room again after that. */
   'budget:spent': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; renewsInSeconds: number; advice: string }
   'budget:renewed': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; afterSeconds: number }

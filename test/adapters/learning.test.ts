@@ -401,7 +401,9 @@ describe('images', () => {
     for (const _ of [1, 2])
       await expect(asked(model, shown)).rejects.toMatchObject({ code: 'rejected', elsewhere: 'question' })
     expect(seen).toHaveLength(1)
-    expect(lessons).toEqual([{ model: 'gpt-x', parameter: 'images', lesson: 'it is shown no images' }])
+    expect(lessons).toEqual([
+      { model: 'gpt-x', parameter: 'images', lesson: 'it is shown no images', setting: 'images: false' },
+    ])
     expect((await asked(model)).text).toBe('yes')
   })
 

@@ -21,7 +21,7 @@ async function found(model: string, options: UnderstudyOptions, change: (setting
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines[0]).toMatch(
-    /^ok: gave a readable answer to (\d+) of \1 questions.*rumor\.scorer.*safety\.arbiter.*understudy/,
+    /^ok: gave a readable answer to (\d+) of \1 questions.*understudy.*rumor\.scorer.*safety\.arbiter/,
   )
   expect(lines.join('\n')).toMatch(/ok: accepted an image, as safety\.describer/)
   expect(lines.join('\n')).toMatch(/warning: has no price.*models\.prices/)
@@ -30,7 +30,7 @@ test('every role of a model is asked in its own form, and its answer read', asyn
 test('what a model refuses is learnt, and named with its setting', async () => {
   const lines = (await found('nameless', { dialect: 'openai-since' })).join('\n')
   expect(lines).toMatch(
-    /ok: refused a parameter.*max_completion_tokens.*no temperature is sent.*models\.dialects\."nameless"/,
+    /ok: refused a parameter.*max_completion_tokens.*no temperature is sent.*models\.dialects\."nameless": \{ maxTokens: max_completion_tokens, temperature: never \}/,
   )
   expect(lines).toMatch(/warning: does not take the temperatures that are set \(0 and 0\.2\)/)
   expect(lines).not.toContain('broken')
@@ -56,7 +56,9 @@ test('a model that is switched off is named with the day', async () => {
 
 test('a model that takes no images is named for the role that needs one', async () => {
   const lines = (await found('small', { dialect: 'vllm' })).join('\n')
-  expect(lines).toMatch(/broken: no readable answer as safety\.describer, which shows an image: .*takes no images/)
+  expect(lines).toMatch(
+    /broken: no readable answer as safety\.describer, which shows an image: .*takes no images.* → .*models\.roles\."safety\.describer"/,
+  )
   expect(lines).not.toContain('refused a parameter')
 })
 

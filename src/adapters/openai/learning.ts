@@ -7,6 +7,8 @@ export interface Lesson {
   readonly model: string
   readonly parameter: DialectTrait
   readonly lesson: string
+  /** How `models.dialects` would say it: `temperature: never`. */
+  readonly setting: string
 }
 
 /** Prepared for one call: how it is asked, and how it has to be told how that went. */
@@ -237,7 +239,9 @@ function lessonsOf(model: string, changes: DialectPart): Lesson[] {
   return (Object.entries(LESSONS) as [keyof typeof LESSONS, (typeof LESSONS)[keyof typeof LESSONS]][]).flatMap(
     ([key, { parameter, words }]) => {
       const value = changes[key]
-      return value === undefined ? [] : [{ model, parameter, lesson: words(value) }]
+      if (value === undefined) return []
+      const said = typeof value === 'string' ? value : JSON.stringify(value)
+      return [{ model, parameter, lesson: words(value), setting: `${key}: ${said}` }]
     },
   )
 }
