@@ -8,12 +8,13 @@ import { libraryOf } from '../composition/library.ts'
 import { topicsOf } from '../composition/topics.ts'
 import { unpricedFinding } from '../composition/unpriced.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { OperatorError } from '../domain/errors.ts'
+import { OperatorError, PermanentError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import type { Finding } from '../domain/finding.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
 import { sameModel } from '../domain/steps.ts'
 import { chainOf } from '../gateway/fallback.ts'
+import type { Library, Shelf } from '../ports/library.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
 import { modelFindings } from './doctor-models.ts'
@@ -117,6 +118,28 @@ function keyFinding({ fences: { key } }: Settings): Finding {
   }
 }
 
+/** What of the library can't be read any more. */
+async function damagedIn(library: Library, shelves: readonly Shelf[]): Promise<Finding[]> {
+  const found = (detail: string, todo: string): Finding => ({ what: 'library', state: 'broken', detail, todo })
+  const proposals = await library.proposals().then(
+    () => [],
+    (error: unknown) => {
+      if (error instanceof PermanentError) return [found(error.message, 'Until then nothing can be learnt.')]
+      throw error
+    },
+  )
+  const unerased = 'Until then what was learnt from deleted subjects waits to be erased.'
+  return [
+    ...shelves.flatMap(({ damaged }) =>
+      damaged === undefined
+        ? []
+        : found(damaged, 'Until then questions that need it are judged without, and verdicts say so in `degraded`.'),
+    ),
+    ...(await library.history()).flatMap(({ damaged }) => (damaged === undefined ? [] : found(damaged, unerased))),
+    ...proposals,
+  ]
+}
+
 /** The shelves that the protocols search: a missing one costs quality; one built with a different embedder finds nothing. */
 async function libraryFindings(settings: Settings): Promise<Finding[]> {
   const library = libraryOf(settings, Date.now)
@@ -128,12 +151,8 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
     )
     const { embedder } = settings.library
     const shelves = await library.shelves()
-    const damaged = shelves.flatMap(({ damaged: what }) => what ?? [])
-    if (damaged.length > 0)
-      return damaged.map((what) => ({
-        ...{ what: 'library', state: 'broken', detail: what },
-        todo: 'Until then questions that need it are judged without, and verdicts say so in `degraded`.',
-      }))
+    const damaged = await damagedIn(library, shelves)
+    if (damaged.length > 0) return damaged
     const there = shelves.filter(({ name }) => wanted.has(name))
     const missing = [...wanted].filter((wanted) => !there.some(({ name, items }) => name === wanted && items > 0))
     const others = there.filter((shelf) => shelf.embedder !== library.embedder)

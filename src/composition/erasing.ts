@@ -40,7 +40,7 @@ export function startErasing(
   })
   const erase = eraser({
     ...{ erasures, library, clean, queues, report },
-    settings: { name: randomUUID(), restartsPerSecond },
+    settings: { name: randomUUID(), restartsPerSecond, keepOwnersMs: settings.threads.keepTombstone },
   })
   loops.start('erasure from shelves', LOOK_MS, erase.shelves)
   loops.start('erasure from cases', LOOK_MS, erase.cases)

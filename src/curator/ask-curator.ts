@@ -49,8 +49,16 @@ export function askingCurator({
   let answered = 0
   let rejected = 0
 
-  /** Throws a `CaseFailed` where the curator can make nothing of the case; what else it throws holds for every case. */
-  async function lessonOf(curation: Curation, closed: ClosedCase, io: LearnIo): Promise<Distilled> {
+  /**
+   * Throws a `CaseFailed` where the curator can make nothing of the case; what else it throws holds for every case. `mayAsk`
+   * is called just before each call, and throws if the case may not be asked about any more.
+   */
+  async function lessonOf(
+    curation: Curation,
+    closed: ClosedCase,
+    io: LearnIo,
+    mayAsk: () => Promise<void> = async () => {},
+  ): Promise<Distilled> {
     const calls: Call[] = []
     const { signal } = io
     const asking = {
@@ -58,6 +66,7 @@ export function askingCurator({
       // People who say the same of one verdict share a question already; nothing of it is remembered beyond the run.
       subject: { tenant: 'default', postId: 'curator', kind: 'post' as const },
       remember: false,
+      mayAsk,
       caseId: 'curator',
       askId: randomUUID(),
       last: false,

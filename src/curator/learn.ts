@@ -38,7 +38,7 @@ export function learner(deps: {
   protocols: readonly LearningProtocol[]
   /** Names of all protocols that exist, switched on or not. */
   known: ReadonlySet<string>
-  library: Pick<Library, 'propose' | 'room' | 'proposals' | 'reject'>
+  library: Pick<Library, 'propose' | 'wasDeleted' | 'room' | 'proposals' | 'reject'>
   gateway: Pick<Gateway, 'ask'>
   /** By protocol. */
   curations: ReadonlyMap<string, Curation>

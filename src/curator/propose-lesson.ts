@@ -26,7 +26,7 @@ export function proposingLessons(
     curations,
     curator,
   }: {
-    readonly library: Pick<Library, 'propose'>
+    readonly library: Pick<Library, 'propose' | 'wasDeleted'>
     /** By protocol. */
     readonly curations: ReadonlyMap<string, Curation>
     readonly curator: Pick<ReturnType<typeof askingCurator>, 'lessonOf'>
@@ -52,11 +52,16 @@ export function proposingLessons(
       return { outcome: 'unjudgeable', why: 'nothing is known of the post in words' }
     if (!curation?.labels.includes(feedback.label))
       return { outcome: 'refused', why: `the curator has no question for the label ${feedback.label}` }
+    const { tenant, subjectId } = feedback
+    const subject = { tenant, id: subjectId, kind }
+    const mayAsk = async () => {
+      if (await library.wasDeleted(subject)) throw new CaseFailed(DELETED)
+    }
     try {
       const key = lessonKey(verdict.id, feedback.label)
       const decided = curation.labels.find((label) => label === verdict.label) ?? null
       const closed = { subject: words, turns: argument.turns, verdict: decided, truth: feedback.label }
-      const lesson = lessons.get(key) ?? curator.lessonOf(curation, closed, io)
+      const lesson = lessons.get(key) ?? curator.lessonOf(curation, closed, io, mayAsk)
       lessons.set(key, lesson)
       const { proposed, refused } = await library.propose([
         proposalOf(feedback, shelf, verdict, kind, words, await lesson),
@@ -67,10 +72,13 @@ export function proposingLessons(
     } catch (error) {
       if (io.signal.aborted && error instanceof RetryLaterError) return null
       if (!(error instanceof CaseFailed)) throw error
+      if (error.message === DELETED) return { outcome: 'refused', why: DELETED }
       return { outcome: 'curator-failed', why: `the curator failed: ${error.message}` }
     }
   }
 }
+
+const DELETED = 'its subject was deleted meanwhile'
 
 function lessonKey(verdictId: string, label: string): string {
   return JSON.stringify([verdictId, label])

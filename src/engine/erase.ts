@@ -74,10 +74,7 @@ export function commentEraser(deps: {
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
     const left = filtered(record, deleted, now)
-    const deadline = Math.max(
-      record.deadline,
-      Math.min(now + settings.caseDeadlineMs, record.openedAt + MOST_DEADLINES * settings.caseDeadlineMs),
-    )
+    const deadline = deadlineAnew(record, now, settings.caseDeadlineMs)
     const { resumeAt: _, ...before } = record
     const restarted: CaseRecord = {
       ...before,
@@ -107,14 +104,6 @@ export function commentEraser(deps: {
     return JSON.stringify(snapshotOf(protocol, state, state.post, settings).subject) === JSON.stringify(subject)
   }
 
-  function idsIn(ref: ThreadRef): (name: string, revision: number) => string {
-    return (name, revision) => {
-      const protocol = protocols.get(name)
-      const crossKind = protocol !== undefined && judgesCrossKind(protocol, ref.kind)
-      return verdictId({ protocol: name, tenant: ref.tenant, subjectId: ref.postId, revision, crossKind })
-    }
-  }
-
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
     for (const { openId } of state.revisions.values()) {
       const found = openId === null ? null : await cases.unpublished(openId)
@@ -140,13 +129,27 @@ export function commentEraser(deps: {
       const left = {
         openIds,
         without: (name: string, carry: unknown) => without(name, carry, deleted),
-        caseId: idsIn(ref),
+        caseId: caseIdsOf(ref, protocols),
       }
       if (await threads.eraseLeft(ref, left)) return
     }
     throw new Error(
       `cases of ${ref.postId} of ${ref.tenant} kept changing during erasure; gave up after ${TRIES} tries`,
     )
+  }
+}
+
+/** The deadline of a case that restarts now. */
+export function deadlineAnew({ deadline, openedAt }: CaseRecord, now: number, caseDeadlineMs: number): number {
+  return Math.max(deadline, Math.min(now + caseDeadlineMs, openedAt + MOST_DEADLINES * caseDeadlineMs))
+}
+
+/** The ids of a thread's cases, by protocol and revision. */
+export function caseIdsOf({ tenant, postId, kind }: ThreadRef, protocols: ReadonlyMap<string, Protocol>) {
+  return (name: string, revision: number): string => {
+    const protocol = protocols.get(name)
+    const crossKind = protocol !== undefined && judgesCrossKind(protocol, kind)
+    return verdictId({ protocol: name, tenant, subjectId: postId, revision, crossKind })
   }
 }
 

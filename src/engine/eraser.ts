@@ -9,6 +9,8 @@ export interface EraserSettings {
   readonly name: string
   /** Most cases, of all processes, that begin again in a second because of what they were shown. */
   readonly restartsPerSecond: number
+  /** How long a deleted owner is still left out of lookups when it has been erased everywhere, in ms: longer than any lasts. */
+  readonly keepOwnersMs: number
 }
 
 /** Another process erases when the one that did has not said for this long that it is alive, in ms. */
@@ -21,8 +23,11 @@ const DAMAGED_RETRY_MS = 30_000
 const OWNERS_AT_ONCE = 1_000
 /** Owners, and cases of one owner, whose cases are cleaned in parallel. */
 const [CASE_OWNERS_AT_ONCE, CASES_AT_ONCE] = [20, 50]
-/** How long a deleted owner is still left out of lookups when it has been erased everywhere, in ms: longer than any lookup lasts. */
-const KEEP_OWNERS_MS = 3_600_000
+/**
+ * How often a process looks whether its own library holds anything of whoever was erased lately, in ms, and when it starts: its
+ * folder may be a copy, or one that was put back.
+ */
+const COPIES_EVERY_MS = 3_600_000
 const EXPIRE_EVERY_MS = 60_000
 
 /**
@@ -41,6 +46,7 @@ export function eraser(deps: {
   const { name, restartsPerSecond } = settings
   let releasedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
+  let copiesAt = Number.NEGATIVE_INFINITY
   /** How many owners, the first that wait, were erased from all shelves but the damaged ones, and until when they are passed over. */
   let passedOver = { owners: 0, until: 0 }
 
@@ -55,6 +61,17 @@ export function eraser(deps: {
       if (cleaned.length > 0) report('cases:cleaned', { cases: cleaned.length, restarted })
       for (const one of cleaning) if (one.status === 'rejected') throw one.reason
     }
+  }
+
+  /** Erases from this process's own library what was erased already, from it or from another copy. */
+  async function eraseAgain(): Promise<void> {
+    if (performance.now() - copiesAt < COPIES_EVERY_MS) return
+    for await (const owners of erasures.deletedOwners()) {
+      if (owners.length === 0) continue
+      const { erased, owned } = await library.forget(owners, 'again')
+      if (erased > 0) report('shelves:erased', { subjects: owned.size, items: erased })
+    }
+    copiesAt = performance.now()
   }
 
   /** As many as the time since the last call allows, and no more than a second's. */
@@ -90,6 +107,7 @@ export function eraser(deps: {
         }
       }
       if (damage !== undefined) throw damage
+      if (passedOver.owners === 0) await eraseAgain()
     },
     async cases(): Promise<void> {
       if (!(await erasures.lead('cases', name, LEASE_MS))) return
@@ -98,7 +116,7 @@ export function eraser(deps: {
       await letGoOn()
       if (performance.now() - expiredAt < EXPIRE_EVERY_MS) return
       expiredAt = performance.now()
-      await erasures.expire(KEEP_OWNERS_MS)
+      await erasures.expire(settings.keepOwnersMs)
     },
   }
 }

@@ -140,10 +140,12 @@ function concluder({ protocols, cases, clock, report, settings }: JudgeParts) {
     const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
     const said = protocols.get(record.protocol)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
     const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+    // It may rest on what was learnt from others: the next revision would not know when that is deleted.
+    const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
     const won = await cases.conclude(record, epoch, {
       verdict: JSON.stringify(verdictOf(ended)),
       transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
-      carry: carry === undefined ? null : JSON.stringify(carry),
+      carry: carry === undefined || wasShown ? null : JSON.stringify(carry),
       again: ruling.decidedBy === 'none' && hasWaited(record),
     })
     if (won) {

@@ -7,7 +7,10 @@ type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
 }
 
-/** What a script returns: the decision, and what the next revision of the same subject may build on. */
+/**
+ * What a script returns: the decision, and what the next revision of the same subject may build on, which is kept unless the case
+ * was shown what was learnt from other subjects.
+ */
 export interface Conclusion {
   readonly ruling: Ruling
   readonly carry?: unknown

@@ -1,15 +1,12 @@
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import { withoutItems } from '../domain/library.ts'
-import type { ThreadRef } from '../domain/thread.ts'
-import { verdictId } from '../domain/verdict.ts'
 import type { CaseRestart, CaseStore, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners, ShownCase } from '../ports/erasures.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { ThreadStore } from '../ports/threads.ts'
-import { keep, MOST_DEADLINES, sameVersions } from './erase.ts'
+import { caseIdsOf, deadlineAnew, keep, sameVersions } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
-import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 /** The cleaning is retried if the thread or the case has changed meanwhile; after this many tries something else is wrong. */
@@ -33,14 +30,6 @@ export function shownCaseCleaner(deps: {
   const { threads, cases, memo, owners, clock, settings } = deps
   const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
 
-  function idsIn({ tenant, postId, kind }: ThreadRef): (name: string, revision: number) => string {
-    return (name, revision) => {
-      const of = protocols.get(name)
-      const crossKind = of !== undefined && judgesCrossKind(of, kind)
-      return verdictId({ protocol: name, tenant, subjectId: postId, revision, crossKind })
-    }
-  }
-
   /** What the case restarts with; null if it holds nothing of deleted subjects, or has restarted already. */
   async function restartOf(found: UnpublishedCase, version: number): Promise<CaseRestart | null> {
     const { record, journal } = found
@@ -48,17 +37,12 @@ export function shownCaseCleaner(deps: {
     const deleted = await owners.deletedAmong([...new Set(all)])
     if (deleted.size === 0) return null
     const protocol = protocols.get(record.protocol)
-    const now = clock()
-    const { caseDeadlineMs } = settings
     const restarted: CaseRecord = {
       ...record,
       // Of an earlier revision, which may have been shown the same.
       carry: null,
       begunOverAt: found.epoch + 1,
-      deadline: Math.max(
-        record.deadline,
-        Math.min(now + caseDeadlineMs, record.openedAt + MOST_DEADLINES * caseDeadlineMs),
-      ),
+      deadline: deadlineAnew(record, clock(), settings.caseDeadlineMs),
     }
     const kept =
       protocol !== undefined && sameVersions(record, protocol)
@@ -82,7 +66,7 @@ export function shownCaseCleaner(deps: {
         if (done !== 'changed') return done === 'restarted'
       } else {
         const withoutCarry = (name: string, carry: unknown) => (name === protocol ? null : carry)
-        const left = { openIds, without: withoutCarry, caseId: idsIn(ref) }
+        const left = { openIds, without: withoutCarry, caseId: caseIdsOf(ref, protocols) }
         if (await threads.eraseLeft(ref, left)) return false
       }
     }
@@ -92,7 +76,7 @@ export function shownCaseCleaner(deps: {
 
 /**
  * The answers, each lookup's without all that is anybody's content, so that a case goes back once, whoever else is deleted while
- * it is judged.
+ * it is judged: were the others kept, each account whose content it was shown could send it back once more.
  */
 function withoutOwned(journal: Journal): Journal {
   return new Map(

@@ -1,6 +1,5 @@
 import { entryOf } from '../domain/entry-of.ts'
 import type { Forgotten } from '../ports/library.ts'
-import { learntFrom, ownerOf } from './names.ts'
 import { replacedWithout } from './replaced-without.ts'
 import {
   type ChangeRecord,
@@ -28,54 +27,77 @@ export function forgetting(storage: Storage) {
     return damaged
   }
 
-  /** Those of the owners of whose content anything is there. */
+  /**
+   * Those of the owners of whose content anything is there, and how many proposals. Changes are read before and after the
+   * shelves: a writer at work moves a version from one to the other.
+   */
   async function owning(owners: ReadonlySet<string>) {
-    const owned = new Set<string>()
-    for (const { proposal } of await storage.proposals({ owners })) owned.add(ownerOf(learntFrom(proposal.provenance)))
+    const proposals = await storage.proposalsOf(owners)
+    const owned = new Set(proposals.keys())
+    const before = await storage.changes()
     const damaged = await onShelves(async (record) => {
       for (const { owner } of await storage.rowsBy(record, { owners })) owned.add(owner)
-      for (const { replaced } of await storage.changes(record.name))
-        for (const { owner } of Object.values(replaced)) if (owners.has(owner)) owned.add(owner)
     })
-    return { owned, damaged }
+    const changes = await storage.changes()
+    for (const { replaced } of [...before, ...changes])
+      for (const { owner } of Object.values(replaced)) if (owners.has(owner)) owned.add(owner)
+    const unread = changes.filter((change) => change.damaged)
+    return {
+      owned,
+      changes,
+      proposals: [...proposals.values()].reduce((sum, count) => sum + count, 0),
+      damaged: [...damaged, ...unread.map(({ id }) => DamagedFiles.ofChange(id, undefined))],
+    }
   }
 
-  return async (all: readonly string[]): Promise<Forgotten> => {
+  return async (all: readonly string[], again?: 'again'): Promise<Forgotten> => {
     // Noted first: a proposal of their content that is being made at the same time finds the note, and is removed.
-    await storage.noteForgotten(all)
+    if (again === undefined) await storage.noteForgotten(all)
     const owners = new Set(all)
-    const seen = await owning(owners)
+    const { owned, changes, damaged } = await owning(owners)
     // A writer that died may have left their content where no record leads to it.
-    if (seen.owned.size === 0 && !(await storage.hasLeftovers())) return { erased: 0, ...seen }
+    if (owned.size === 0 && !changes.some(({ torn }) => torn) && !(await storage.hasLeftovers()))
+      return { erased: 0, owned, damaged }
     return storage.exclusive(async () => {
-      const { owned } = await owning(owners)
-      const proposals = await storage.proposals({ owners })
-      let erased = proposals.length
-      const damaged = await onShelves(async (record) => {
-        erased += await forgetOn(storage, record, owners)
+      const seen = await owning(owners)
+      const logged = Map.groupBy(seen.changes, ({ shelf }) => shelf)
+      let erased = seen.proposals
+      await onShelves(async (record) => {
+        erased += await forgetOn(storage, record, logged.get(record.name) ?? [], owners)
       })
-      for (const proposal of proposals) await storage.removeProposal(proposal)
-      return { erased, owned, damaged }
+      // Of a shelf whose dropping was cut off only the changes are left.
+      const there = new Set((await storage.shelves()).map(({ name }) => name))
+      for (const [shelf, changes] of logged) if (!there.has(shelf)) await forgetOn(storage, null, changes, owners)
+      for (const change of await storage.changes()) if (change.torn) await storage.putChange(change)
+      await storage.removeProposalsOf(owners)
+      return { erased, owned: seen.owned, damaged: seen.damaged }
     })
   }
 }
 
 /**
  * Removes subjects' versions from every item's history, as if they had never existed; resolves to how many items
- * showed one.
+ * showed one. `logged` are the changes of the shelf, which is null if it is there no more.
  */
-async function forgetOn(storage: Storage, record: ShelfRecord, owners: ReadonlySet<string>): Promise<number> {
-  const changes = new Map((await storage.changes(record.name)).map((change) => [change.id, change]))
-  const showing = await storage.rowsBy(record, { owners })
+async function forgetOn(
+  storage: Storage,
+  record: ShelfRecord | null,
+  logged: readonly ChangeRecord[],
+  owners: ReadonlySet<string>,
+): Promise<number> {
+  const changes = new Map(logged.map((change) => [change.id, change]))
+  const showing = record === null ? [] : await storage.rowsBy(record, { owners })
   const isTheirs = ({ owner }: Pick<Version, 'owner'>) => owners.has(owner)
-  const logged = [...changes.values()].some(({ replaced }) => Object.values(replaced).some(isTheirs))
-  if (showing.length === 0 && !logged) return 0
+  const isLogged = logged.some(({ replaced }) => Object.values(replaced).some(isTheirs))
+  if (showing.length === 0 && !isLogged) return 0
   /** The newest version from before a change that is not the subjects' content; null if there is none. */
   const beforeThat = (id: string, change: string): Version | null => {
     const before = entryOf(changes.get(change)?.replaced ?? {}, id) ?? null
     return before !== null && isTheirs(before) ? beforeThat(id, before.change) : before
   }
-  await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
+  // Also where no row shows one now: the table's files still hold what was replaced.
+  if (record !== null)
+    await storage.rewrite(record, new Map(showing.map(({ id, change }) => [id, beforeThat(id, change)])))
   const gone = goneVersions(changes.values(), showing, isTheirs)
   for (const change of changes.values()) {
     const before = Object.entries(change.replaced)

@@ -8,6 +8,7 @@ import {
   type Proposal,
   type Proposer,
   type Room,
+  type SubjectRef,
 } from '../ports/library.ts'
 import { toldOf } from './logged.ts'
 import { changeId, hashOf, learntFrom, ownerOf, placeName, placeOf } from './names.ts'
@@ -89,7 +90,7 @@ export function quarantine(
           const source = caseText === undefined ? '' : textKey(caseText)
           const record = { proposal: put, source, proposedAt: now() }
           await storage.putProposal(record)
-          if (await wasDeleted(put)) {
+          if (await wasDeleted(learntFrom(put.provenance))) {
             await storage.removeProposal(record)
             refused.push({ proposal: wanted, why: 'its subject was deleted meanwhile' })
           } else proposed.push(put)
@@ -99,8 +100,8 @@ export function quarantine(
     })
   }
 
-  async function wasDeleted({ provenance }: Proposal): Promise<boolean> {
-    const owner = ownerOf(learntFrom(provenance))
+  async function wasDeleted(subject: SubjectRef): Promise<boolean> {
+    const owner = ownerOf(subject)
     return (await storage.wasForgotten(owner)) || (await deletedAmong([owner])).has(owner)
   }
 
@@ -172,7 +173,7 @@ export function quarantine(
       .flatMap(({ proposal }) => (state === undefined || proposal.state === state ? [proposal] : []))
   }
 
-  return { room: bounds, propose, proposals, approve, reject }
+  return { room: bounds, propose, wasDeleted, proposals, approve, reject }
 }
 
 function proposalId({ shelf, text, label, provenance }: NewProposal): string {

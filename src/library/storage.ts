@@ -57,10 +57,14 @@ export interface Step {
 }
 
 /** A change with what is needed to roll it back. `shelf` is the place's name. */
-export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind'> {
+export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind' | 'damaged'> {
   /** The removal of a single item is a `drop` with its id: earlier versions can read no other kinds. */
   readonly kind: 'add' | 'approve' | 'drop'
   readonly replaced: Readonly<Record<string, Version>>
+  /** The record itself can't be read any more: only its id is known, and its shelf if that could be read; else `shelf` is empty. */
+  readonly damaged?: true
+  /** It ends in a step that a dead writer left half written, which was not done either: it goes when the change is put again. */
+  readonly torn?: true
 }
 
 /** The part of a change that is known before its first step. */
@@ -85,15 +89,35 @@ export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRec
   return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
-/** A shelf's files were cut off or overwritten: no later try can read them. The message says what to do about it. */
+/** Files of the library were cut off or overwritten: no later try can read them. The message says what to do about it. */
 export class DamagedFiles extends PermanentError {
+  private constructor(what: string, cause: unknown) {
+    super('library', what, { cause })
+  }
+
   /** `name`: the shelf's, as its record has it. */
-  constructor(name: string, cause: unknown) {
+  static ofShelf(name: string, cause: unknown): DamagedFiles {
     const { shelf, tenant } = placeOf(name)
     const part = tenant === null ? '' : ` of the tenant ${tenant}`
     const option = tenant === null ? '' : ` --tenant ${tenant}`
     const todo = `erase it with "gavel library drop ${shelf}${option}" and import it again`
-    super('library', `the shelf "${shelf}"${part} is damaged, its files were cut off: ${todo}`, { cause })
+    return new DamagedFiles(`the shelf "${shelf}"${part} is damaged, its files were cut off: ${todo}`, cause)
+  }
+
+  static ofChange(id: string, cause: unknown): DamagedFiles {
+    const lost = 'that change can’t be rolled back any more, nor what it replaced restored'
+    return new DamagedFiles(
+      `the record of the change ${id} is damaged: remove the file changes/${id}.jsonl from the library's folder; ${lost}`,
+      cause,
+    )
+  }
+
+  /** `file`: its file's name without the ending. */
+  static ofProposal(file: string, cause: unknown): DamagedFiles {
+    return new DamagedFiles(
+      `a proposal's record is damaged: remove the file proposals/${file}.json from the library's folder; it can be proposed again`,
+      cause,
+    )
   }
 }
 
@@ -135,20 +159,26 @@ export interface Storage {
    */
   rewrite(record: ShelfRecord, become: ReadonlyMap<string, Version | null>): Promise<void>
 
+  /** Rejects with `DamagedFiles` if its record can't be read any more. */
   change(id: string): Promise<ChangeRecord | null>
-  /** The newest first. */
+  /** The newest first; with a shelf, of those whose record can't be read any more only what is known to be its own. */
   changes(shelf?: string): Promise<ChangeRecord[]>
   /** Adds a step to a change, which is created if missing. */
   addStep(head: ChangeHead, step: Step): Promise<void>
   putChange(change: ChangeRecord): Promise<void>
   removeChange(id: string): Promise<void>
 
+  /** As `proposals` and `proposed`, it rejects with `DamagedFiles` if a record that it needs can't be read any more. */
   proposal(id: string): Promise<ProposalRecord | null>
-  proposals(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }): Promise<ProposalRecord[]>
+  proposals(of?: { shelf: string; by: string }): Promise<ProposalRecord[]>
   /** The author and time of every proposal; these never change. */
   proposed(): Promise<Proposed[]>
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
+  /** How many proposals of their content each of these owners has; those that have none are left out. Reads no record. */
+  proposalsOf(owners: ReadonlySet<string>): Promise<ReadonlyMap<string, number>>
+  /** Removes these, also those whose record can't be read any more. */
+  removeProposalsOf(owners: ReadonlySet<string>): Promise<void>
 
   /**
    * Notes, by their hashes, that subjects were forgotten, for proposals of their content that are being made at the same

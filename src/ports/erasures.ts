@@ -34,9 +34,12 @@ export interface Erasures extends DeletedOwners {
   knowsShelves(holds: boolean): Promise<boolean>
   /** Owners that may still be on shelves, those first that have waited longest, but for the first `skip`. */
   onShelves(limit: number, skip?: number): Promise<readonly string[]>
+  /** All deleted owners, some at a time: each that is one all the while at least once. */
+  deletedOwners(): AsyncIterable<readonly string[]>
   /**
    * The shelves hold nothing more of these. Who owned nothing, and was shown to no case, is a deleted owner no longer; the
-   * others are for a while, as lookups and writers under way may still know them.
+   * others are for a while, also where they are deleted again: lookups and writers under way, and copies of the library, may
+   * still know them.
    */
   shelvesErased(owners: readonly string[], owned: ReadonlySet<string>): Promise<void>
   /** Owners of whose content cases were shown something, those first that have waited longest. */

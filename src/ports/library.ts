@@ -73,6 +73,8 @@ export interface LoggedChange extends Change {
   readonly at: number
   /** When it was rolled back, ms since 1970; null if it was not. */
   readonly rolledBackAt: number | null
+  /** What is wrong with its record, in words, if that can't be read any more: then nothing else but its id is known of it. */
+  readonly damaged?: string
 }
 
 /** Where a proposal came from. */
@@ -176,7 +178,7 @@ export interface Forgotten {
   readonly erased: number
   /** The owners of whose content anything was there, also in the history alone. */
   readonly owned: ReadonlySet<string>
-  /** What is wrong with each shelf that can't be read any more, and may still hold content of any of them. */
+  /** What is wrong with each shelf and each change that can't be read any more, and may still hold content of any of them. */
   readonly damaged: readonly Error[]
 }
 
@@ -271,6 +273,8 @@ export interface Library {
   propose(proposals: readonly NewProposal[]): Promise<Proposing>
   /** How many more this author may propose, by each limit: checked before a model is paid for a proposal. */
   room(proposer: Proposer): Promise<readonly Room[]>
+  /** Whether the subject was deleted lately: nothing of it is proposed, nor asked about. */
+  wasDeleted(subject: SubjectRef): Promise<boolean>
   /** Oldest first. */
   proposals(state?: Proposal['state']): Promise<Proposal[]>
   /** Puts proposals on their shelves, one change per shelf and tenant. Throws an `OperatorError` that names unknown ids. */
@@ -282,9 +286,10 @@ export interface Library {
   /**
    * Erases every item, logged version and proposal with these subjects' content, from the disk too. Subjects are named by
    * their owner hash (`ownerOf`). Locks nothing, and changes no shelf, if none of them owns anything. A shelf
-   * whose files are damaged holds up no other. Repeatable.
+   * or change whose files are damaged holds up no other. Repeatable; with `again` it was done before, for this library or
+   * another copy of it, so long ago that nothing of theirs is under way any more.
    */
-  forget(owners: readonly string[]): Promise<Forgotten>
+  forget(owners: readonly string[], again?: 'again'): Promise<Forgotten>
   close(): Promise<void>
 }
 

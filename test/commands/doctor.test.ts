@@ -1,15 +1,20 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { command as doctor } from '../../src/commands/doctor.ts'
 import type { Finding } from '../../src/domain/finding.ts'
 import { invocation } from '../support/commands.ts'
 
-const told = async (environment: Record<string, string>) => {
+const found = async (what: string, environment: Record<string, string>) => {
   const settings = loadSettings({ GAVEL_LIBRARY_PATH: '/nowhere', ...environment })
   const io = { terminal: { out() {}, say() {}, progress() {} }, signal: new AbortController().signal }
   const findings: readonly Finding[] = await doctor.run(invocation(settings, [], {}, io))
-  return findings.find(({ what }) => what === 'fences.key (prompt fences and sampling)')
+  return findings.filter((finding) => finding.what === what)
 }
+const told = async (environment: Record<string, string>) =>
+  (await found('fences.key (prompt fences and sampling)', environment))[0]
 
 test('the doctor says whether the key of fences and sampling outlives Redis', async () => {
   expect(await told({})).toMatchObject({ state: 'warning', todo: expect.stringContaining('GAVEL_FENCES_KEY') })
@@ -17,4 +22,20 @@ test('the doctor says whether the key of fences and sampling outlives Redis', as
   const finding = await told({ GAVEL_FENCES_KEY: key })
   expect(finding).toMatchObject({ state: 'ok' })
   expect(JSON.stringify(finding)).not.toContain(key)
+})
+
+test('the doctor names the records of the library that are garbled, and the file of each', async () => {
+  const library = mkdtempSync(join(tmpdir(), 'gavel-doctor-'))
+  for (const [folder, file] of [
+    ['changes', '20260101T000000000-abcdef.jsonl'],
+    ['proposals', 'owner.author.id.json'],
+  ] as const) {
+    mkdirSync(join(library, folder))
+    writeFileSync(join(library, folder, file), '{garbled\n')
+  }
+  expect(await found('library', { GAVEL_LIBRARY_PATH: library })).toMatchObject([
+    { state: 'broken', detail: expect.stringContaining('changes/20260101T000000000-abcdef.jsonl') },
+    { state: 'broken', detail: expect.stringContaining('proposals/owner.author.id.json') },
+  ])
+  rmSync(library, { recursive: true })
 })

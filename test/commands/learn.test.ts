@@ -53,7 +53,8 @@ describe('the learner', () => {
   })
 
   const gateway: Pick<Gateway, 'ask'> = {
-    async ask(ask, { attempt, calls }) {
+    async ask(ask, { attempt, calls, mayAsk }) {
+      await mayAsk?.()
       const said = ask.messages.map(({ content }) => content).join('\n')
       asked.push(said)
       calls.push({ id: `${asked.length}`, outcome: 'answered' })
@@ -105,6 +106,20 @@ describe('the learner', () => {
   const outcomes = async (feedback: readonly FeedbackMessage[], by = make()) =>
     (await learn(feedback, by)).map(({ outcome }) => outcome)
   const whyOf = (learnt: Learnt | undefined) => (learnt !== undefined && 'why' in learnt ? learnt.why : undefined)
+
+  it('asks nothing about a subject that is deleted while others are asked about', async () => {
+    const ownerOfPost = (id: string) => ownerOf({ tenant: 'default', id, kind: 'post' })
+    answer = async () => {
+      await library.forget([ownerOfPost('known-2')])
+      return { answer: { reasoning: 'r', keyCues: ['a cue'], summary: 'a summary' } }
+    }
+    const { learn } = make()
+    expect(await learn([say('known-1', 'safe')], judged, io())).toMatchObject([{ outcome: 'proposed' }])
+    expect(await learn([say('known-2', 'safe')], judged, io())).toEqual([
+      { outcome: 'refused', why: 'its subject was deleted meanwhile' },
+    ])
+    expect(asked).toHaveLength(1)
+  })
 
   it('says of what it learns from a reply that it is one: a post may have the same id', async () => {
     const replies = protocolNamed('safety', { labels: ['unsafe', 'safe'], learns: 'cases', subject: 'reply' })

@@ -200,6 +200,68 @@ describe('the library, in LanceDB', () => {
     expect(await library.forget([owner])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
   })
 
+  it('erases subjects also where the record of a change is garbled, names its file, and goes on when that is removed', async () => {
+    const subject = (id: string) => ({ tenant: 'default', id, kind: 'post' as const })
+    const library = open()
+    for (const shelf of ['animals', 'plants'])
+      await library.add(shelf, [item(`SECRET of ${shelf}`, 'x', { subject: subject('p1') })], 'ann', signal)
+    const { id } = await library.add('plants', [item('an oak', 'tree', { subject: subject('p2') })], 'ann', signal)
+    const file = join(path, 'changes', `${id}.jsonl`)
+    writeFileSync(file, `${readFileSync(file, 'utf8').replace('"replaced":{', '"replaced":{SECRET')}`)
+
+    const says = expect.stringMatching(`change ${id} is damaged: remove the file changes/${id}.jsonl`)
+    const damaged = [expect.objectContaining({ message: says })]
+    const [p1, p3] = ['p1', 'p3'].map((of) => ownerOf(subject(of))) as [string, string]
+    expect(await library.forget([p3])).toEqual({ erased: 0, owned: new Set(), damaged })
+    expect(await library.forget([p1])).toEqual({ erased: 2, owned: new Set([p1]), damaged })
+    expect(traces(path, 'SECRET of')).toEqual([])
+    expect((await library.history()).map((change) => [change.id === id, change.damaged])).toEqual([
+      [true, says],
+      [false, undefined],
+      [false, undefined],
+    ])
+    await expect(library.rollback(id)).rejects.toThrow(`changes/${id}.jsonl`)
+    // All else works, also what reads the history.
+    const later = await library.add('animals', [item('a fox', 'wild')], 'ann', signal)
+    await library.rollback(later.id)
+    rmSync(file)
+    expect(await library.forget([p1])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
+    expect(await library.forget([ownerOf(subject('p2'))])).toMatchObject({ erased: 1, damaged: [] })
+  })
+
+  it('removes the garbled record of a proposal with its subject, unread; until then commands name its file', async () => {
+    const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
+    const library = open()
+    const { tenant, id: subjectId } = subject
+    const from = { tenant, subjectId, protocol: 'safety', verdictId: 'v', by: 'bob', at: '2026-01-01T00:00:00.000Z' }
+    const proposal = { shelf: 'animals', text: 'SECRET fox', label: 'pet', metadata: {}, provenance: from }
+    await library.propose([proposal])
+    const [name = ''] = readdirSync(join(path, 'proposals'))
+    truncateSync(join(path, 'proposals', name), 120)
+    await expect(open().proposals()).rejects.toThrow(`remove the file proposals/${name}`)
+    const owner = ownerOf(subject)
+    expect(await library.forget([owner])).toEqual({ erased: 1, owned: new Set([owner]), damaged: [] })
+    expect(readdirSync(join(path, 'proposals'))).toEqual([])
+    expect(await library.proposals()).toEqual([])
+  })
+
+  it('erases what a dead writer left half written in the record of a change, and what is left of a dropped shelf', async () => {
+    const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
+    const library = open()
+    await library.add('animals', [item('a fox', 'x', { subject, metadata: { keyCues: 'SECRET' } })], 'ann', signal)
+    const { id } = await library.add('animals', [item('a fox', 'y')], 'ann', signal, undefined, 'default')
+    const file = join(path, 'changes', `${id}.jsonl`)
+    const line = readFileSync(file, 'utf8')
+    expect(line).toContain('SECRET')
+    // Killed while it dropped the shelf, and another while it wrote.
+    for (const folder of ['shelves', 'vectors']) rmSync(join(path, folder), { recursive: true })
+    mkdirSync(join(path, 'shelves'))
+    writeFileSync(file, `${line}${line.slice(0, -20)}`)
+    expect(await library.forget([ownerOf(subject)])).toMatchObject({ owned: new Set([ownerOf(subject)]), damaged: [] })
+    expect(traces(path, 'SECRET')).toEqual([])
+    expect(await library.forget([ownerOf(subject)])).toEqual({ erased: 0, owned: new Set(), damaged: [] })
+  })
+
   it('makes no file until something is written', async () => {
     const library = open()
     expect(await texts(library, 'fox')).toBe('the shelf "animals" is missing')

@@ -724,6 +724,16 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(await library.forget([ownerOf(of('p1', 'reply'))])).toMatchObject({ erased: 1 })
     })
 
+    it('keeps what was learnt from a post where a reply of its id is forgotten, and the other way round', async () => {
+      const of = (kind: 'post' | 'reply') => ({ tenant: 'default', id: 'p1', kind })
+      await add([item('a fox of a post', 'wild', { subject: of('post') })])
+      await add([item('a fox of a reply', 'wild', { subject: of('reply') })], 'birds')
+      await library.forget([ownerOf(of('reply'))])
+      expect(await look('fox', nobody, ['animals', 'birds'])).toEqual([['a fox of a post: wild'], expect.any(String)])
+      await library.forget([ownerOf(of('post'))])
+      expect((await look('fox'))[0]).toEqual(expect.any(String))
+    })
+
     it('shows and proposes nothing of who was deleted, before it is erased, and names the owners of what it shows', async () => {
       const p1 = { tenant: 'default', id: 'p1', kind: 'post' as const }
       const p2 = { ...p1, id: 'p2' }

@@ -85,6 +85,20 @@ export function shownContract(name: string, make: MakeStores): void {
       expect(await stores.erasures.deletedAmong([owner])).toEqual(new Set())
     })
 
+    it('keeps an owner that was erased also where it is deleted again', async () => {
+      await remove()
+      await stores.erasures.shelvesErased([owner], new Set([owner]))
+      await stores.pass(20)
+      await remove()
+      expect(await stores.erasures.onShelves(10)).toEqual([owner])
+      await stores.erasures.shelvesErased([owner], new Set())
+      expect(await stores.erasures.onShelves(10)).toEqual([])
+      expect(await stores.erasures.deletedAmong([owner])).toEqual(new Set([owner]))
+      const all: string[] = []
+      for await (const some of stores.erasures.deletedOwners()) all.push(...some)
+      expect(all).toEqual([owner])
+    })
+
     it('keeps who was shown to a case until the case is clean, whatever the shelves hold', async () => {
       const { record } = await shownCase()
       await remove()

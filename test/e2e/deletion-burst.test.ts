@@ -18,6 +18,7 @@ import {
   startService,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { filesWith } from '../support/stored.ts'
 
 const DELETIONS = 4_000
 const POSTS = 40
@@ -25,17 +26,26 @@ const REPLIES = 2_000
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-burst-'))
 let stack: Stack
-let service: Service | undefined
+let services: Service[] = []
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5 })
 })
 afterEach(async () => {
-  await service?.kill('SIGKILL')
+  await Promise.all(services.map((service) => service.kill('SIGKILL')))
+  services = []
 })
 afterAll(async () => {
   await stack?.close()
   await rm(folder, { recursive: true, force: true })
 })
+
+const pageOf = async (service?: Service) => (await fetch(`http://127.0.0.1:${service?.httpPort}/metrics`)).text()
+
+async function start(environment: Record<string, string>, roles?: string): Promise<Service> {
+  const service = await startService(environment, roles)
+  services.push(service)
+  return service
+}
 
 const createdAt = '2026-01-01T00:00:00Z'
 
@@ -57,16 +67,16 @@ async function produce(
   await producer.disconnect()
 }
 
-/** A library with precedents, so that a deletion could concern it. */
+const textOf = (nth: number) => `A crowd threw things at the fountain, for the ${nth}th time.`
+
+/** A library with precedents, learnt one by one, so that a deletion could concern it. */
 async function withPrecedents(environment: Record<string, string>): Promise<void> {
   const shelves = libraryOf(settingsOf(environment), Date.now)
-  const items = Array.from({ length: 20 }, (_, nth) => ({
-    text: `A crowd threw things at the fountain, for the ${nth}th time.`,
-    label: 'unsafe',
-    metadata: {},
-    subject: { tenant: 'default', id: `learnt-${nth}`, kind: 'post' as const },
-  }))
-  await shelves.add('precedents', items, 'ana', new AbortController().signal)
+  for (let nth = 0; nth < 20; nth++) {
+    const subject = { tenant: 'default', id: `learnt-${nth}`, kind: 'post' as const }
+    const item = { text: textOf(nth), label: 'unsafe', metadata: {}, subject }
+    await shelves.add('precedents', [item], 'ana', new AbortController().signal)
+  }
   await shelves.close()
 }
 
@@ -80,7 +90,8 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
     GAVEL_KAFKA_SESSION_TIMEOUT: '6s',
   })
   await withPrecedents(environment)
-  service = await startService(environment)
+  // Several readers on one library: each partition has its own.
+  await Promise.all([undefined, 'intake', 'intake'].map((roles) => start(environment, roles)))
   await produce(environment, 'posts', [{ id: 'answered', text: 'They all lie.' }])
   await produce(
     environment,
@@ -93,7 +104,7 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
     })),
   )
   await eventually(async () => (await verdictsOf(environment)).length > 20, 60_000)
-  const told = service.log.length
+  const told = services.map(({ log }) => log.length)
   await produce(environment, 'posts', [
     { id: 'answered', deleted: true },
     ...Array.from({ length: DELETIONS }, (_, nth) => ({ id: `nobody-${nth}`, deleted: true })),
@@ -110,8 +121,26 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
     90_000,
     () => `${judged} of ${POSTS} were judged`,
   )
-  // Its group did not lose it, nor did anything else fail.
-  expect(service.log.slice(told).filter((line) => line.includes('"level":50'))).toEqual([])
+  // Their group did not lose them, nor did anything else fail.
+  const lines = services.flatMap(({ log }, nth) => log.slice(told[nth]))
+  expect(lines.filter((line) => line.includes('"level":50'))).toEqual([])
+})
+
+it('the deletion of a reply leaves what was learnt from the post of the same id', { timeout: 90_000 }, async () => {
+  const library = join(folder, randomUUID())
+  const environment = environmentOn(stack, {
+    ...protocolsOn('rumor', 'counterspeech'),
+    GAVEL_LIBRARY_PATH: library,
+    GAVEL_CLOCK_IDLE_AFTER: '1s',
+  })
+  await withPrecedents(environment)
+  await start(environment)
+  const readBy = async (group: string) => (await pageOf(services[0])).match(new RegExp(`${group}.* (\\d+)`))?.[1]
+  await produce(environment, 'counterspeech', [{ id: 'learnt-3', deleted: true }])
+  await eventually(async () => (await readBy('gavel_messages_total\\{[^}]*outcome="deleted"')) === '1', 30_000)
+  await produce(environment, 'posts', [{ id: 'learnt-4', deleted: true }])
+  await eventually(async () => filesWith(textOf(4), library).length === 0, 30_000)
+  expect(filesWith(textOf(3), library), 'what was learnt from the post learnt-3').not.toEqual([])
 })
 
 it('a library that can’t be written stops no reader either', { timeout: 120_000 }, async () => {
@@ -120,7 +149,7 @@ it('a library that can’t be written stops no reader either', { timeout: 120_00
   await withPrecedents(environment)
   // As a volume that is full: nothing can be made in its place.
   await rm(join(library, 'vectors'), { recursive: true })
-  service = await startService(environment)
+  const service = await start(environment)
   await produce(environment, 'posts', [
     ...Array.from({ length: 20 }, (_, nth) => ({ id: `learnt-${nth}`, deleted: true })),
     ...Array.from({ length: POSTS }, (_, nth) => ({ id: `after-${nth}`, text: `The ${nth}th mast has fallen.` })),
@@ -136,6 +165,5 @@ it('a library that can’t be written stops no reader either', { timeout: 120_00
   )
   // It is told, and waits.
   expect(service.log.some((line) => line.includes('erasure from shelves'))).toBe(true)
-  const page = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
-  expect(page).toMatch(/gavel_erasures_waiting\{[^}]*at="shelves"[^}]*\} 20/)
+  expect(await pageOf(service)).toMatch(/gavel_erasures_waiting\{[^}]*at="shelves"[^}]*\} 20/)
 })

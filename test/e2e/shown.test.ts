@@ -54,7 +54,7 @@ it('what is learnt from a deleted post is sent to nobody from then on, and erase
     goOn = resolve
   })
   // The questions that show precedents stay under way until the deletion is known.
-  const gavel = await split('held', 3, (body) => (WORDS.test(body) ? waiting : Promise.resolve()))
+  const gavel = await split('held', 3, (body) => (body.match(WORDS) === null ? Promise.resolve() : waiting))
   const { echo, library, environment, sendAll } = gavel
   await Promise.all((['publish', 'judge', 'judge', 'intake'] as const).map(gavel.start))
   await sendAll(...Array.from({ length: CASES }, (_, nth) => ({ type: 'post', id: `case${nth}`, text: caseText(nth) })))
@@ -93,6 +93,21 @@ it('what is learnt from a deleted post is sent to nobody from then on, and erase
   expect(new Set(verdicts.map(({ id }) => id)).size).toBe(CASES)
   expect(verdicts.map(({ revision }) => revision)).toEqual(verdicts.map(() => 1))
   for (const gone of [0, 1]) expect(JSON.stringify([verdicts, transcripts])).not.toContain(wordsOf(gone))
+})
+
+it('is erased from the shelf of those who judge, where intake has none', { timeout: 90_000 }, async () => {
+  const gavel = await split('apart', 3)
+  const { library, sendAll } = gavel
+  await Promise.all((['publish', 'judge', 'intake'] as const).map(gavel.start))
+  await sendAll({ type: 'post', id: 'p0', deleted: true })
+  await eventually(() => gavel.isDeleted(0), 30_000)
+  const holding = () => filesWith(wordsOf(0), library).map((file) => file.slice(library.length))
+  await eventually(
+    async () => holding().length === 0,
+    30_000,
+    () => `the judges' shelf holds the words of a deleted post: ${holding().join(', ')}`,
+  )
+  expect(filesWith(wordsOf(1), library)).not.toEqual([])
 })
 
 it('nor at random moments, with every role killed in between: nothing comes back, and the shelves follow', {
@@ -138,7 +153,13 @@ it('nor at random moments, with every role killed in between: nothing comes back
   const deleting = (async () => {
     for (const nth of deleted) {
       await sleep(between(200, 2_500))
-      await sendAll({ type: 'post', id: `p${nth}`, deleted: true })
+      // Some say it twice; and others say it of other subjects whose ids are the same.
+      await sendAll(
+        { type: 'post', id: `p${nth}`, deleted: true },
+        { type: 'post', id: `p${nth + 1}`, tenant: 'acme', deleted: true },
+        { type: 'counterspeech', id: `p${nth + 1}`, deleted: true },
+        ...(between(0, 1) === 0 ? [] : [{ type: 'post', id: `p${nth}`, deleted: true }]),
+      )
     }
   })()
   const killing = (async () => {
@@ -190,6 +211,7 @@ it('nor at random moments, with every role killed in between: nothing comes back
   tell(`shown: ${echo.asked.length} questions, ${deleted.length} deletions, ${CASES} cases`)
   const kept = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth + 1)
   for (const nth of kept) expect(filesWith(wordsOf(nth), library)).not.toEqual([])
+  expect(gavel.logs().filter((line) => line.match(WORDS) !== null)).toEqual([])
 })
 
 it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async () => {

@@ -58,6 +58,8 @@ export async function splitRoles(
       writeFileSync(file, lines.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
       await send(environment, file, 'gavel', { kind: 'flat-out' })
     },
+    /** What all its processes have said. */
+    logs: () => running.flatMap(({ log }) => log),
     /** All that it has in Redis, which others have used before it. */
     stored,
     async close() {

@@ -114,6 +114,8 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     proposed: proposals.proposed,
     putProposal: proposals.put,
     removeProposal: proposals.remove,
+    proposalsOf: proposals.of,
+    removeProposalsOf: proposals.removeOf,
 
     noteForgotten: farewells.note,
     wasForgotten: farewells.has,
@@ -133,11 +135,11 @@ function mayBeTableOf({ name, table, damaged }: ShelfRecord, folder: string): bo
 
 /** Rejects with `DamagedFiles` where the work on a shelf shows that its files were cut off. */
 async function orDamage<Result>(record: ShelfRecord, work: (record: ShelfRecord) => Promise<Result>): Promise<Result> {
-  if (record.damaged !== undefined) throw new DamagedFiles(record.name, undefined)
+  if (record.damaged !== undefined) throw DamagedFiles.ofShelf(record.name, undefined)
   try {
     return await work(record)
   } catch (error) {
-    if (isOfCutFiles(error)) throw new DamagedFiles(record.name, error)
+    if (isOfCutFiles(error)) throw DamagedFiles.ofShelf(record.name, error)
     throw error
   }
 }

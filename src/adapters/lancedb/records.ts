@@ -33,8 +33,7 @@ export function shelfFiles(folder: string) {
     try {
       return await files.read(name)
     } catch (error) {
-      if (error instanceof SyntaxError || error instanceof z.ZodError) throw new DamagedFiles(name, error)
-      throw error
+      throw isUnreadable(error) ? DamagedFiles.ofShelf(name, error) : error
     }
   }
 
@@ -55,6 +54,11 @@ export function shelfFiles(folder: string) {
     put: (record: ShelfRecord) => files.put(record.name, record),
     remove: files.remove,
   }
+}
+
+/** Whether reading a record showed that it is none: writers replace it as a whole, so no later try can read it. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof SyntaxError || error instanceof z.ZodError
 }
 
 const version = z.object({
@@ -82,34 +86,63 @@ const changeLine = z.object({
 export function changeFiles(folder: string) {
   const pathOf = (id: string) => join(folder, `${id}.jsonl`)
 
+  /** A dead writer's last line may be incomplete: then its step was not done either, and it is `left`. */
+  async function linesOf(id: string): Promise<{ lines: string[]; left: string }> {
+    const lines = ((await textOf(pathOf(id))) ?? '').split('\n')
+    return { left: lines.pop() ?? '', lines }
+  }
+
   async function read(id: string): Promise<ChangeRecord | null> {
     if (!/^[\w-]+$/.test(id)) return null
-    const text = await textOf(pathOf(id))
-    // A dead writer's last line may be incomplete: then its step was not done either.
-    const lines = (text ?? '').split('\n').slice(0, -1)
-    const [first, ...later] = lines.map((line) => changeLine.parse(JSON.parse(line)))
-    if (first === undefined) return null
-    for (const step of later) {
-      first.added += step.added
-      first.unchanged += step.unchanged
-      first.relabelled += step.relabelled
-      Object.assign(first.replaced, step.replaced)
+    const { lines, left } = await linesOf(id)
+    try {
+      const [first, ...later] = lines.map((line) => changeLine.parse(JSON.parse(line)))
+      if (first === undefined) return null
+      for (const step of later) {
+        first.added += step.added
+        first.unchanged += step.unchanged
+        first.relabelled += step.relabelled
+        Object.assign(first.replaced, step.replaced)
+      }
+      return left === '' ? first : { ...first, torn: true }
+    } catch (error) {
+      throw isUnreadable(error) ? DamagedFiles.ofChange(id, error) : error
     }
-    return first
+  }
+
+  async function known(id: string): Promise<ChangeRecord | null> {
+    try {
+      return await read(id)
+    } catch (error) {
+      if (!(error instanceof DamagedFiles)) throw error
+      const [readable] = (await linesOf(id)).lines.flatMap((line) => shelfIn(line) ?? [])
+      const nothing = { added: 0, unchanged: 0, relabelled: 0, replaced: {}, by: '', at: 0, rolledBackAt: null }
+      return { id, shelf: readable ?? '', kind: 'add', ...nothing, damaged: true }
+    }
   }
 
   return {
     read,
     async all(shelf?: string): Promise<ChangeRecord[]> {
       const ids = (await namesIn(folder)).flatMap((file) => (file.endsWith('.jsonl') ? [file.slice(0, -6)] : []))
-      const changes = await Promise.all(ids.reverse().map(read))
+      const changes = await Promise.all(ids.reverse().map(known))
       return changes.filter((change) => change !== null).filter((it) => shelf === undefined || it.shelf === shelf)
     },
     addStep(head: ChangeHead, step: Step): Promise<void> {
       return appendLine(pathOf(head.id), JSON.stringify({ ...head, rolledBackAt: null, ...step }))
     },
-    put: (change: ChangeRecord) => replaceFile(pathOf(change.id), `${JSON.stringify(change)}\n`),
+    put: ({ torn: _, ...change }: ChangeRecord) => replaceFile(pathOf(change.id), `${JSON.stringify(change)}\n`),
     remove: (id: string) => rm(pathOf(id), { force: true }),
+  }
+}
+
+/** The shelf that a line of a change names; null if it can't be read. */
+function shelfIn(line: string): string | null {
+  try {
+    return changeLine.parse(JSON.parse(line)).shelf
+  } catch (error) {
+    if (isUnreadable(error)) return null
+    throw error
   }
 }
 
@@ -150,11 +183,18 @@ export function proposalFiles(folder: string) {
   const nameOf = ({ proposal: { id, shelf, provenance } }: ProposalRecord) =>
     `${ownerOf(learntFrom(provenance))}.${authorOf(shelf, provenance.by)}.${id}`
 
-  function wantedBy(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }) {
-    if (of === undefined) return () => true
-    if ('owners' in of) return (name: string) => of.owners.has(name.slice(0, name.indexOf('.')))
-    const mark = `.${authorOf(of.shelf, of.by)}.`
-    return (name: string) => name.includes(mark)
+  const ownerIn = (name: string) => name.slice(0, name.indexOf('.'))
+
+  async function namesOf(owners: ReadonlySet<string>): Promise<string[]> {
+    return (await files.names()).filter((name) => owners.has(ownerIn(name)))
+  }
+
+  async function read(name: string): Promise<ProposalRecord | null> {
+    try {
+      return await files.read(name)
+    } catch (error) {
+      throw isUnreadable(error) ? DamagedFiles.ofProposal(name, error) : error
+    }
   }
 
   /** By file name, so that each file is read for it only once. */
@@ -166,27 +206,34 @@ export function proposalFiles(folder: string) {
       const there = new Set(names)
       for (const name of seen.keys()) if (!there.has(name)) seen.delete(name)
       for (const name of names) {
-        const record = seen.has(name) ? null : await files.read(name)
+        const record = seen.has(name) ? null : await read(name)
         if (record !== null) seen.set(name, proposedOf(record))
       }
       return [...seen.values()]
     },
     async read(id: string): Promise<ProposalRecord | null> {
       const name = (await files.names()).find((known) => known.endsWith(`.${id}`))
-      return name === undefined ? null : files.read(name)
+      return name === undefined ? null : read(name)
     },
-    async all(of?: { shelf: string; by: string } | { owners: ReadonlySet<string> }): Promise<ProposalRecord[]> {
-      const isWanted = wantedBy(of)
-      const names = (await files.names()).filter(isWanted)
+    async all(of?: { shelf: string; by: string }): Promise<ProposalRecord[]> {
+      const mark = of === undefined ? '' : `.${authorOf(of.shelf, of.by)}.`
+      const names = (await files.names()).filter((name) => name.includes(mark))
       const records: ProposalRecord[] = []
       for (const name of names) {
-        const record = await files.read(name)
+        const record = await read(name)
         if (record !== null) records.push(record)
       }
       return records
     },
     put: (record: ProposalRecord) => files.put(nameOf(record), record),
     remove: (record: ProposalRecord) => files.remove(nameOf(record)),
+    async of(owners: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
+      const named = Map.groupBy(await namesOf(owners), ownerIn)
+      return new Map([...named].map(([owner, names]) => [owner, names.length]))
+    },
+    async removeOf(owners: ReadonlySet<string>): Promise<void> {
+      for (const name of await namesOf(owners)) await files.remove(name)
+    },
   }
 }
 

@@ -26,7 +26,7 @@ export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
 
   function noteNow({ tenant, postId, kind }: ThreadRef): void {
     const owner = ownerOf({ tenant, id: postId, kind })
-    owners.set(owner, clock())
+    if (!owners.has(owner)) owners.set(owner, clock())
     if (!shelves.has(owner)) shelves.set(owner, clock())
     if (shown.has(owner) && !inCases.has(owner)) inCases.set(owner, clock())
   }
@@ -42,6 +42,9 @@ export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
     isWithheld: ({ withheld, journal }) =>
       withheld || [...journal.values()].some((entry) => areDeleted(entry.shown ?? [])),
 
+    async *deletedOwners() {
+      yield [...owners.keys()]
+    },
     deletedAmong: async (some) => new Set(some.filter((owner) => owners.has(owner))),
     async note(subject) {
       noteNow(subject)
@@ -59,9 +62,10 @@ export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
     onShelves: async (limit, skip = 0) => [...shelves.keys()].slice(skip, skip + limit),
     async shelvesErased(some, owned) {
       for (const owner of some) {
+        const isNew = shelves.get(owner) === owners.get(owner)
         shelves.delete(owner)
         if (owned.has(owner)) owners.set(owner, clock())
-        else if (!inCases.has(owner)) owners.delete(owner)
+        else if (isNew && !inCases.has(owner)) owners.delete(owner)
       }
     },
     inCases: async (limit) => [...inCases.keys()].slice(0, limit),

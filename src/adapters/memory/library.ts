@@ -123,9 +123,7 @@ export function memoryStorage(): Storage {
     proposal: async (id) => proposals.get(id) ?? null,
     async proposals(of) {
       return [...proposals.values()].filter(({ proposal: { shelf, provenance } }) => {
-        if (of === undefined) return true
-        if ('owners' in of) return of.owners.has(ownerOf(learntFrom(provenance)))
-        return shelf === of.shelf && provenance.by === of.by
+        return of === undefined || (shelf === of.shelf && provenance.by === of.by)
       })
     },
     async proposed() {
@@ -137,6 +135,13 @@ export function memoryStorage(): Storage {
     async removeProposal(record) {
       proposals.delete(record.proposal.id)
     },
+    async proposalsOf(owners) {
+      const theirs = [...proposals.values()].map(ownerIn).filter((owner) => owners.has(owner))
+      return new Map([...Map.groupBy(theirs, (owner) => owner)].map(([owner, some]) => [owner, some.length]))
+    },
+    async removeProposalsOf(owners) {
+      for (const record of proposals.values()) if (owners.has(ownerIn(record))) proposals.delete(record.proposal.id)
+    },
 
     async noteForgotten(owners) {
       for (const owner of owners) forgotten.add(owner)
@@ -145,6 +150,10 @@ export function memoryStorage(): Storage {
 
     async close() {},
   }
+}
+
+function ownerIn({ proposal: { provenance } }: ProposalRecord): string {
+  return ownerOf(learntFrom(provenance))
 }
 
 const NOTHING = { added: 0, unchanged: 0, relabelled: 0, replaced: {} }

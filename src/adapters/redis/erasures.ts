@@ -18,8 +18,8 @@ const expire = script('erasures/expire', { keys: QUEUES, args: ['keep', 'limit']
 const release = script('erasures/release', { keys: ['withheld', 'casePrefix'], args: ['limit'] })
 const lead = script('erasures/lead', { keys: ['eraser'], args: ['name', 'lease'] })
 
-/** Owners looked at in one step when they expire: few enough not to block Redis. */
-const EXPIRED_AT_ONCE = 1_000
+/** Owners looked at in one step when they expire, or all of them are read: few enough not to block Redis. */
+const OWNERS_AT_ONCE = 1_000
 
 const shownCase = z.object({
   ref: z.object({ tenant: z.string(), postId: z.string(), kind: z.enum(SUBJECT_KINDS) }),
@@ -62,6 +62,14 @@ export function redisErasures(client: Redis, keys: Keys): Erasures {
       const scores = await client.zmscore(keys.deletedOwners, ...owners)
       return new Set(owners.filter((_, at) => scores[at] !== null))
     },
+    async *deletedOwners() {
+      let cursor = '0'
+      do {
+        const [next, read] = await client.zscan(keys.deletedOwners, cursor, 'COUNT', OWNERS_AT_ONCE)
+        yield read.filter((_, at) => at % 2 === 0)
+        cursor = next
+      } while (cursor !== '0')
+    },
     async note(subject) {
       await noteDeleted(client, erasureKeys(keys, subject))
     },
@@ -93,7 +101,7 @@ export function redisErasures(client: Redis, keys: Keys): Erasures {
         .parse(await release(client, { withheld: keys.withheld, casePrefix: keys.case(''), limit }))
     },
     async expire(keepMs) {
-      while (Number(await expire(client, { ...queues, keep: keepMs, limit: EXPIRED_AT_ONCE })) >= EXPIRED_AT_ONCE);
+      while (Number(await expire(client, { ...queues, keep: keepMs, limit: OWNERS_AT_ONCE })) >= OWNERS_AT_ONCE);
     },
     async waiting() {
       const [shelves, cases] = await Promise.all([waitingIn(keys.shelfErasures), waitingIn(keys.caseErasures)])

@@ -17,7 +17,8 @@ export const command: Command<{ readonly shelf?: string }, readonly LoggedChange
 }
 
 function changeLine(change: LoggedChange): string {
-  const { id, kind, shelf, tenant, item, by, at, added, unchanged, relabelled, rolledBackAt } = change
+  const { id, kind, shelf, tenant, item, by, at, added, unchanged, relabelled, rolledBackAt, damaged } = change
+  if (damaged !== undefined) return `${id}  damaged: ${damaged}`
   const counts =
     kind === 'drop' || kind === 'take-back' ? '' : `  ${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
   const back = rolledBackAt === null ? '' : `  rolled back ${new Date(rolledBackAt).toISOString()}`
