@@ -6,6 +6,7 @@ import { memoryMemo } from '../adapters/memory/memo.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
 import { placeOf } from '../domain/model-name.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
+import type { BreakerSettings } from '../gateway/breaker.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
 import { longestCallMs } from '../gateway/tiers.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
@@ -49,9 +50,13 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
   }
 }
 
-export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
-  const { models, memo, limits, budgets, breaker } = settings
+export function breakerSettings({ breaker }: Pick<Settings, 'breaker'>): BreakerSettings {
   const { coolDown, maxCoolDown, ...breaking } = breaker
+  return { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown }
+}
+
+export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
+  const { models, memo, limits, budgets } = settings
   const dialectOf = dialectsOf(settings)
   const { slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
@@ -67,7 +72,7 @@ export function gatewaySettings(settings: Settings, secret: string, holds = fals
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
     whenSpent: budgets.whenSpent,
-    breaker: { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown },
+    breaker: breakerSettings(settings),
     memo: memo.enabled
       ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
       : null,

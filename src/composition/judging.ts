@@ -6,6 +6,7 @@ import { reconciler } from '../engine/reconcile.ts'
 import type { Protocol } from '../engine/script.ts'
 import { unworkedCases } from '../engine/unworked.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { Lookups } from '../gateway/lookups.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
@@ -22,6 +23,7 @@ interface JudgingParts {
   readonly report: Report
   readonly opened?: Pick<OpenedCases, 'use'>
   readonly holding?: DeadlineSettings
+  readonly lookups?: Pick<Lookups, 'look'>
 }
 
 /** How a case's worker processes its jobs. */

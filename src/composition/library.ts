@@ -3,9 +3,13 @@ import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { lanceLibrary } from '../adapters/lancedb/library.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { placeOf } from '../domain/model-name.ts'
+import type { Roles } from '../gateway/fallback.ts'
+import { EMBEDDER_ROLE, type Lookups, lookups } from '../gateway/lookups.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library } from '../ports/library.ts'
+import type { Report } from '../ports/report.ts'
+import { breakerSettings } from './gateway.ts'
 
 /** The embedder that the settings name, at its own endpoint if they say so. */
 export function embedderOf({
@@ -16,6 +20,22 @@ export function embedderOf({
   const { endpoint, model } = placeOf(library.embedder, endpoints)
   const at = entryOf(endpoints, endpoint) ?? openai
   return makeEmbedder(library.embedder, { ...at, prefixes: library.embedderPrefixes }, model)
+}
+
+/** The embedder's chain, as a role beside those of `models.roles`; none where it is part of the process. */
+export function embedderRoles({ library }: Pick<Settings, 'library'>): Roles {
+  return library.embedder === 'local' ? {} : { [EMBEDDER_ROLE]: [library.embedder] }
+}
+
+/** What holds lookups while the embedder does not answer; null where it is part of the process. */
+export function lookupsOf(
+  settings: Settings,
+  parts: { readonly clock: Clock; readonly report: Report },
+): Lookups | null {
+  const [embedder] = embedderRoles(settings)[EMBEDDER_ROLE] ?? []
+  if (embedder === undefined) return null
+  const { endpoint } = placeOf(embedder, settings.endpoints)
+  return lookups({ ...parts, embedder, endpoint, settings: breakerSettings(settings) })
 }
 
 /**

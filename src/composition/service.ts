@@ -26,7 +26,7 @@ import { identityOf } from './identity.ts'
 import { intakePart } from './intake.ts'
 import { startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
-import { libraryOf } from './library.ts'
+import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
 import { namedLoops } from './loop.ts'
 import { endpointOf, modelsInUse } from './models.ts'
 import { openerOf } from './opening.ts'
@@ -124,7 +124,7 @@ async function assemble(
   const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
-    ...{ protocols, topics: inputsOf(topics), models, roles: settings.models.roles },
+    ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
     identity: identityOf(settings, roles),
     objectiveSeconds: settings.objectives.latency / 1000,
     endpointOf: (name) => endpointOf(settings, name).baseUrl,
@@ -134,6 +134,7 @@ async function assemble(
   const stores = redisGatewayStores(settings, redis)
   const library = keep(libraryOf(settings, clock, erasures))
   const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })
+  const lookups = lookupsOf(settings, { clock, report })
 
   if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
@@ -161,7 +162,10 @@ async function assemble(
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
-    startJudging(settings, { protocols, cases, opened, gateway, library, queues, loops, clock, report })
+    startJudging(settings, {
+      ...{ protocols, cases, opened, gateway, library, queues, loops, clock, report },
+      ...(lookups === null ? {} : { lookups }),
+    })
   if (roles.includes('judge'))
     startErasing(settings, {
       threads,
@@ -179,7 +183,13 @@ async function assemble(
   let downSince = (): number | null => null
   const state = keep(
     stateReport({
-      ...{ redis, protocols, queues, opener, gateway, clock, report },
+      ...{ redis, protocols, queues, opener, clock, report },
+      gateway: {
+        load() {
+          lookups?.tick()
+          return gateway.load()
+        },
+      },
       nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
       objectiveMs: settings.objectives.latency,
       usedCapacity: usedCapacity({

@@ -1,8 +1,9 @@
 import type { Lookup } from '../domain/ask.ts'
 import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
-import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { RetryLaterError } from '../domain/errors.ts'
 import { noUsage } from '../domain/verdict.ts'
 import type { Gateway, Settled } from '../gateway/gateway.ts'
+import type { Lookups } from '../gateway/lookups.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
@@ -33,19 +34,6 @@ function withheld(): RetryLaterError {
 }
 const WITHHELD_MS = 500
 
-/** A lookup is held, too, where the account or the key of the embedder's endpoint is refused. */
-function awaitEmbedder(error: unknown): never {
-  if (!(error instanceof PermanentError) || error.mend === undefined) throw error
-  const delayMs = LOOKUP_MS * (1 + Math.random())
-  throw new RetryLaterError('operator', error.message, {
-    delayMs,
-    costsAttempt: false,
-    awaits: error.mend,
-    cause: error,
-  })
-}
-const LOOKUP_MS = 15_000
-
 function isHeld(error: unknown): boolean {
   return error instanceof RetryLaterError && error.awaits !== undefined
 }
@@ -64,6 +52,8 @@ export function answerer(deps: {
   cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld' | 'answer' | 'loseCalls'>
   gateway: Gateway
   library: Pick<Library, 'find' | 'embedder'>
+  /** Absent where no lookup is held. */
+  lookups?: Pick<Lookups, 'look'>
   scripts: WaitingScripts
   pace: Pick<Pacing, 'during'>
   deadlines: Deadlines
@@ -71,7 +61,7 @@ export function answerer(deps: {
   report: Report
   settings: { readonly maxTakeovers: number; readonly handBackMs: number }
 }): Work['answer'] {
-  const { protocols, cases, gateway, library, scripts, pace, deadlines, clock, report, settings } = deps
+  const { protocols, cases, gateway, library, lookups, scripts, pace, deadlines, clock, report, settings } = deps
   const locate = locator(deps)
 
   async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
@@ -97,9 +87,11 @@ export function answerer(deps: {
       if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
     }
     const { lookup } = asked.ask
+    const askId = `${caseId}/${run}/${key}`
     if (lookup !== undefined) {
-      const looked = mayAsk().then(() => look(lookup, record, signal))
-      return deadlines.extend ? looked.catch(awaitEmbedder) : looked
+      const find = () => look(lookup, record, signal)
+      const context = { caseId, askId, last: attempt.last, deadline }
+      return mayAsk().then(() => (lookups === undefined ? find() : lookups.look(context, find)))
     }
     return gateway.ask(asked.ask, {
       mayAsk,
@@ -107,7 +99,7 @@ export function answerer(deps: {
       subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
       author: authorOf(record),
       caseId,
-      askId: `${caseId}/${run}/${key}`,
+      askId,
       attempt: attempt.number,
       last: attempt.last,
       remember: asked.ask.shared === true || protocols.get(protocol)?.faithful !== true,

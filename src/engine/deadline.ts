@@ -30,8 +30,6 @@ const NEAR_MS = 120_000
 
 /** The deadlines of cases, in ms since 1970. */
 export interface Deadlines {
-  /** Whether time for which asks are held is added to them. */
-  readonly extend: boolean
   of(record: Timed): Promise<number>
   /** Notes that an ask of this case is held now, and returns the deadline that follows. */
   hold(record: Timed): Promise<number>
@@ -39,7 +37,6 @@ export interface Deadlines {
 
 /** Where nothing is held. */
 export const FIXED_DEADLINES: Deadlines = {
-  extend: false,
   of: async ({ deadline }) => deadline,
   hold: async ({ deadline }) => deadline,
 }
@@ -53,14 +50,15 @@ export function deadlines(deps: {
   const { cases, clock, settings } = deps
   const noted = new Map<string, number>()
   return {
-    extend: true,
     async of(record) {
       if (clock() < record.deadline - NEAR_MS) return record.deadline
-      return extendedDeadline(record, await cases.unansweredUntil(record.protocol), settings)
+      const until = await cases.unansweredUntil(record.protocol)
+      // A note from before the clock was set back lies ahead.
+      return extendedDeadline(record, until === null ? null : Math.min(until, clock()), settings)
     },
     async hold(record) {
       const now = clock()
-      if (now - (noted.get(record.protocol) ?? 0) >= NOTE_MS) {
+      if (Math.abs(now - (noted.get(record.protocol) ?? 0)) >= NOTE_MS) {
         await cases.noteUnanswered(record.protocol, now)
         noted.set(record.protocol, now)
       }

@@ -2,6 +2,7 @@ import type { JournalEntry } from '../domain/case.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { Lookups } from '../gateway/lookups.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
@@ -45,8 +46,9 @@ interface JudgeParts {
   readonly settings: JudgeSettings
   /** What this process has opened and need not read again. */
   readonly opened?: Pick<OpenedCases, 'use'>
-  /** Set in a service, where asks that no model of their chain answers are held. */
+  /** Set in a service, where asks that no model of their chain answers are held, and lookups. */
   readonly holding?: DeadlineSettings
+  readonly lookups?: Pick<Lookups, 'look'>
 }
 
 /**

@@ -170,7 +170,10 @@ export function breaker(deps: {
       states.set(model, fresh)
       return fresh
     }
-    if (state.is !== 'open' || now < state.until) return state
+    if (state.is !== 'open') return state
+    // One that lies further ahead than any cool-down does was set before the clock was set back.
+    const isAhead = now < state.until && state.until - now <= Math.max(settings.maxCoolDownMs, PROBE_MS.most)
+    if (isAhead) return state
     const { coolDownMs, away } = state
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
   }
@@ -234,7 +237,7 @@ export function breaker(deps: {
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
       if (mend !== undefined) {
         if (state.is === 'half-open') open(model, state, settings.coolDownMs, failure)
-        else if (++state.refusals >= REFUSALS[mend]) open(model, state, settings.coolDownMs, failure)
+        else if (++state.refusals >= MOST_REFUSALS) open(model, state, settings.coolDownMs, failure)
         return
       }
       const failed = FAILED.has(end)
@@ -285,10 +288,11 @@ function closed(): State {
 }
 
 /**
- * After so many refusals in a row a model is left alone. What an account or a key is refused for is no question's doing; a
- * permission may be refused to one kind of question, or be a filter's word for something else.
+ * After so many refusals in a row a model is left alone. Not after a few: of several keys or servers behind an endpoint one may
+ * refuse while the others answer, and a permission may be refused to one kind of question, or be a filter's word for something
+ * else.
  */
-const REFUSALS: Readonly<Record<ToMend, number>> = { quota: 3, key: 3, model: 3, permission: 10 }
+const MOST_REFUSALS = 10
 /** A model that refuses is tried again after a time between these, in ms. */
 const PROBE_MS = { least: 10_000, most: 30_000 }
 

@@ -31,3 +31,19 @@ test('a hold that one process notes is the others’ as well, but another protoc
   now += 500
   expect(await one.hold(CASE)).toBe(13_100)
 })
+
+test('a clock that is set back stops no process from noting what it holds, and gives no case more than it has', async () => {
+  let now = 2e9
+  const { cases } = memoryStores(() => now)
+  const noted: number[] = []
+  const noteUnanswered = async (protocol: string, at: number) => {
+    noted.push(at)
+    await cases.noteUnanswered(protocol, at)
+  }
+  const one = deadlines({ cases: { ...cases, noteUnanswered }, clock: () => now, settings: SETTINGS })
+  await one.hold(CASE)
+  now = 12_000
+  expect(await one.hold(CASE)).toBe(12_600)
+  expect(noted).toEqual([2e9, 12_000])
+  expect(await one.of(CASE)).toBe(12_600)
+})

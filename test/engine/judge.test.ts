@@ -12,6 +12,7 @@ import { type OpenedCases, openedCases } from '../../src/engine/opened-cases.ts'
 import { reconciler } from '../../src/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/engine/script.ts'
 import { gateway } from '../../src/gateway/gateway.ts'
+import { lookups } from '../../src/gateway/lookups.ts'
 import { type CaseStore, StoreSuspended } from '../../src/ports/cases.ts'
 import type { Library } from '../../src/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
@@ -116,6 +117,9 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       return said
     },
   }
+  const held = lookups({
+    ...{ embedder: 'e', endpoint: 'default', settings: GATEWAY.breaker, clock: () => clock.now, report },
+  })
   const worker = (
     over: {
       protocol?: Protocol
@@ -127,7 +131,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   ) =>
     judge({
       ...(over.opened === undefined ? {} : { opened: over.opened }),
-      ...(over.holding === undefined ? {} : { holding: over.holding }),
+      ...(over.holding === undefined ? {} : { holding: over.holding, lookups: held }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
       gateway: gateway({
@@ -820,7 +824,7 @@ describe('what goes wrong on the way', () => {
       const { verdict: decided } = await only(published)
       expect(decided).toMatchObject({ label: 'good', degraded: [], usage: { calls: requests.length } })
       // The model was left alone, but for a probe a minute.
-      expect(requests.length).toBeLessThan(2 + 31 + 3)
+      expect(requests.length).toBeLessThan(2 + 31 + 10)
       expect(await cases.unansweredUntil('talk')).toBeGreaterThanOrEqual(T0 + 30 * 60_000)
     })
 
@@ -1123,11 +1127,20 @@ describe('a look into the library', () => {
         throw new PermanentError('rejected', 'embeddings: status 401', { mend: 'key' })
       },
     }
-    const { worker, id } = await caseOf({ protocol: protocolOf({ script: looking }), library })
+    const { worker, id, clock, events } = await caseOf({ protocol: protocolOf({ script: looking }), library })
     const holding = worker({ holding: { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 } })
     const [staged] = await asksOf(holding, id)
     if (staged === undefined) throw new Error('nothing was asked')
-    expect(await holding.answer(staged, attempt({ last: true }))).toMatchObject({ end: 'held' })
+    for (let n = 0; n < 12; n++) {
+      expect(await holding.answer(staged, attempt({ last: true }))).toMatchObject({ end: 'held' })
+      clock.now += 1_000
+    }
+    // It is left alone, and told as a model is.
+    const told = events().filter(({ name }) => name === 'breaker:changed' || name === 'model:away')
+    expect(told.map(({ event }) => event)).toMatchObject([
+      { model: 'e', to: 'open', reason: 'key' },
+      { model: 'e', reason: 'key', why: 'embeddings: status 401', advice: expect.stringContaining('OPENAI_API_KEY') },
+    ])
     expect(await worker().answer(staged, attempt())).toEqual({ end: 'done', advance: true })
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { TO_MEND } from '../../src/domain/errors.ts'
 import {
   type Allowed,
   type BreakerChange,
@@ -371,34 +372,26 @@ describe('the breaker, whatever happens in whatever order', () => {
 describe('a model that says that the operator has to mend something', () => {
   const PROBE_MS = 20_000
 
-  test.each(['quota', 'key', 'model'] as const)('is left alone at the third time in a row (%s)', (mend) => {
+  test.each(TO_MEND)('is left alone at the tenth time in a row (%s)', (mend) => {
     const { leave, note, state, away, now, allow } = setUp()
-    const refused = () => note(leave('a'), 'operator', { mend, why: 'status 429' })
-    refused()
-    refused()
+    const refused = (times: number) => {
+      for (let n = 0; n < times; n++) note(leave('a'), 'operator', { mend, why: 'status 429' })
+    }
+    refused(9)
     note(leave('a'), 'answered')
-    refused()
-    refused()
+    refused(9)
     expect(state('a')).toBe('closed')
     expect(away('a')).toBeNull()
-    refused()
+    refused(1)
     expect(state('a')).toBe('open')
     expect(away('a')).toEqual({ reason: mend, why: 'status 429', since: now() })
     expect(allow('a')).toEqual({ ok: false, retryInMs: PROBE_MS })
   })
 
-  test('is not for a permission that some questions may lack, until all do', () => {
-    const { leave, note, state } = setUp()
-    for (let n = 0; n < 9; n++) note(leave('a'), 'operator', { mend: 'permission' })
-    expect(state('a')).toBe('closed')
-    note(leave('a'), 'operator', { mend: 'permission' })
-    expect(state('a')).toBe('open')
-  })
-
   test('is asked by one probe at a time, at an even pace however long it lasts, and then by more', () => {
     const { leave, note, pass, allow, call, state, changes, now } = setUp()
     const since = now()
-    for (let n = 0; n < 3; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { mend: 'quota' })
     for (let n = 0; n < 20; n++) {
       pass(PROBE_MS)
       const probe = leave('a')
@@ -429,9 +422,18 @@ describe('a model that says that the operator has to mend something', () => {
 
   test('and others are not: each refusal is its model’s', () => {
     const { leave, note, picked } = setUp()
-    for (let n = 0; n < 3; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { mend: 'quota' })
     expect(picked(['a', 'b'], 1)).toBe('b')
   })
+})
+
+test('a clock that is set back keeps no model away for longer than a cool-down', () => {
+  const { trip, pass, allow } = setUp()
+  trip('a')
+  pass(-3_600_000)
+  expect(allow('a')).toMatchObject({ ok: true })
+  trip('b')
+  expect(allow('b')).toEqual({ ok: false, retryInMs: SETTINGS.coolDownMs })
 })
 
 describe('one subject’s questions', () => {

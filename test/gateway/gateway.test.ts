@@ -707,14 +707,14 @@ describe('another model of the chain is asked at once', () => {
 
   test('and one that is not there is then left alone, but for one that this question was too long for', async () => {
     const askedFirst = async (what: 'question' | 'model') => {
-      const thrice = [elsewhere(what), reply(), elsewhere(what), reply(), elsewhere(what), reply()]
-      const { put, requests } = setUp([...thrice, reply(), reply()])
-      for (let n = 0; n < 4; n++) await put().catch(() => {})
+      const tenTimes = Array.from({ length: 10 }, () => [elsewhere(what), reply()]).flat()
+      const { put, requests } = setUp([...tenTimes, reply(), reply()])
+      for (let n = 0; n < 11; n++) await put().catch(() => {})
       return requests.map(({ model }) => model)
     }
-    const thrice = ['small', 'large', 'small', 'large', 'small', 'large']
-    expect(await askedFirst('model')).toEqual([...thrice, 'large'])
-    expect(await askedFirst('question')).toEqual([...thrice, 'small'])
+    const tenTimes = Array.from({ length: 10 }, () => ['small', 'large']).flat()
+    expect(await askedFirst('model')).toEqual([...tenTimes, 'large'])
+    expect(await askedFirst('question')).toEqual([...tenTimes, 'small'])
   })
 })
 

@@ -11,9 +11,9 @@ function setUp() {
   let now = 1_000_000
   const breakers = breaker({ settings: GATEWAY.breaker, clock: () => now, random: () => 0 })
   const held = holding({ breakers, clock: () => now, random: () => 0.5 })
-  const errorFor = (error: unknown, { caseId = 'c', last = false, chain = CHAIN } = {}) => {
+  const errorFor = (error: unknown, { caseId = 'c', last = false, chain = CHAIN, leftMs = 600_000 } = {}) => {
     now += 1_000
-    return held.errorFor(error, chain, { caseId, askId: `${caseId}/0/0.0`, last })
+    return held.errorFor(error, chain, { caseId, askId: `${caseId}/0/0.0`, last, deadline: now + leftMs })
   }
   const answered = (caseId: string, beganAt = now) =>
     held.answered(CHAIN, { caseId, askId: `${caseId}/0/0.0` }, beganAt)
@@ -49,6 +49,21 @@ describe('an ask that no model of its chain answers', () => {
       message: 'no model: status 429',
       delayMs: 9_000 * 1.5,
     })
+  })
+
+  test('comes back the later the more are held, up to a minute: so they cost no more together', () => {
+    const { errorFor, refuse, answered, pass } = setUp()
+    for (const model of CHAIN) refuse(model, 'quota')
+    const avoided = new ModelAvoided('unavailable', 'no model')
+    const spreads = Array.from({ length: 3_000 }, (_, n) => {
+      const error = errorFor(avoided, { caseId: `c${n}` }) as RetryLaterError
+      pass(-1_000)
+      return error.delayMs ?? 0
+    })
+    // The probe is 10 s away, less the second that passes at each.
+    expect([spreads[0], spreads[799], spreads[2_999]]).toEqual([9_000 * 1.5, 9_000 + 20_000, 9_000 + 30_000])
+    for (let n = 0; n < 2_999; n++) answered(`c${n}`)
+    expect(errorFor(avoided, { caseId: 'c2999' })).toMatchObject({ delayMs: 9_000 * 1.5 })
   })
 
   test('is held by a breaker that is open for silence, with that for a reason', () => {
@@ -111,6 +126,18 @@ describe('an ask that may have failed by its own doing', () => {
       answered('another')
       const error = silent(code)
       expect(errorFor(error, { last: true })).toBe(error)
+    },
+  )
+
+  test.each(['unavailable', 'timeout'] as const)(
+    'is held at its case’s deadline as at its last attempt: a call that hangs may be the only one that it has (%s)',
+    (code) => {
+      const { errorFor, answered } = setUp()
+      expect(errorFor(silent(code))).toMatchObject({ costsAttempt: true })
+      expect(errorFor(silent(code), { leftMs: 1_000 })).toMatchObject(heldFor('unreachable'))
+      answered('another')
+      const error = silent(code)
+      expect(errorFor(error, { leftMs: 1_000 })).toBe(error)
     },
   )
 

@@ -1,0 +1,80 @@
+import { type CallOutcome, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import { type BreakerSettings, breaker, withPass } from './breaker.ts'
+import { breakerReport } from './breaker-report.ts'
+import type { AskContext } from './context.ts'
+import { ModelAvoided } from './deferred.ts'
+import { holding } from './held.ts'
+
+/** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
+export const EMBEDDER_ROLE = 'embedder'
+
+/** Lookups of the library, which have to wait where its embedder does not answer. */
+export interface Lookups {
+  /**
+   * Makes a lookup, unless the embedder is left alone. One that it does not answer is held, as an ask is that no model of its
+   * chain answers (`Holding`).
+   */
+  look<Found>(
+    context: Pick<AskContext, 'caseId' | 'askId' | 'last' | 'deadline'>,
+    find: () => Promise<Found>,
+  ): Promise<Found>
+  /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
+  tick(): void
+}
+
+export function lookups(deps: {
+  embedder: string
+  /** Its endpoint, by its name in the settings. */
+  endpoint: string
+  settings: BreakerSettings
+  clock: Clock
+  report: Report
+}): Lookups {
+  const { embedder, endpoint, settings, clock, report } = deps
+  const breakers = breaker({
+    settings,
+    clock,
+    changed: breakerReport(report, clock, () => endpoint, 'library.embedder'),
+  })
+  const hold = holding({ breakers, clock })
+  const chain = [embedder]
+  return {
+    async look(context, find) {
+      const began = clock()
+      try {
+        const found = await withPass(
+          breakers,
+          embedder,
+          async (pass) => {
+            try {
+              const made = await find()
+              breakers.note(pass, 'answered')
+              return made
+            } catch (error) {
+              const mend = error instanceof PermanentError ? error.mend : undefined
+              const why = error instanceof Error ? error.message : ''
+              breakers.note(pass, outcomeOf(error), { caseId: context.caseId, mend, why })
+              throw error
+            }
+          },
+          (retryInMs) => {
+            throw new ModelAvoided('unavailable', 'the embedder is left alone (circuit breaker open)', {
+              ...{ delayMs: retryInMs, costsAttempt: false },
+            })
+          },
+        )
+        hold.answered(chain, context, began)
+        return found
+      } catch (error) {
+        throw hold.errorFor(error, chain, context)
+      }
+    },
+    tick: () => void breakers.states(),
+  }
+}
+
+function outcomeOf(error: unknown): CallOutcome {
+  return error instanceof PermanentError || error instanceof RetryLaterError ? error.code : 'error'
+}
