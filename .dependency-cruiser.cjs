@@ -65,7 +65,7 @@ module.exports = {
     only('src/calibration', ['src/domain/', 'src/evaluation/'], 'An algorithm over what is asked, and not how.'),
     only(
       'src/baselines',
-      ['src/domain/', 'src/engine/script', 'src/protocols/(faults|kind|prompts|said|short-hash)\\.ts'],
+      ['src/domain/', 'src/engine/script', 'src/protocols/(faults|kind|order|preset|prompts|said|short-hash)\\.ts'],
       'Takes the place of any protocol, and names none.',
     ),
     {

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { type Answered, type Ask, failure } from '../domain/ask.ts'
+import type { Fence, ListItem } from '../domain/fence.ts'
 import { type Comment, type Post, type Snapshot, shownIn, snapshot } from '../domain/thread.ts'
 import type { Ruling } from '../domain/verdict.ts'
 import { type Protocol, round, type Script } from '../engine/script.ts'
 import { both } from '../protocols/faults.ts'
 import type { ProtocolKind, ProtocolParts } from '../protocols/kind.ts'
+import { inOrder, isTurned } from '../protocols/order.ts'
+import { type Preset, presetIn } from '../protocols/preset.ts'
 import { type Prompts, readPrompts } from '../protocols/prompts.ts'
 import { said } from '../protocols/said.ts'
 import { shortHash } from '../protocols/short-hash.ts'
@@ -20,7 +23,7 @@ export interface OnePrompt {
 }
 
 /** Raised whenever the script's rounds or its asks change shape. */
-const VERSION = 1
+const VERSION = 2
 
 /** Most comments shown: as many as S2MAD's ablation without stance samples. */
 const MOST_COMMENTS = 40
@@ -38,9 +41,10 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
     name: kind.name,
     settings: kind.settings,
     make(parts) {
+      const preset = presetIn(parts.settings)
       const [judged, prompts] = both(
         () => kind.make(parts),
-        () => baselinePrompts(kind.name, parts.files('prompts/baseline')),
+        () => baselinePrompts(kind.name, parts.files('prompts/baseline'), preset),
       )
       if (judged.labels.length === 0) throw new Error(`${kind.name} has no labels that one prompt could choose from`)
       const protocol: Protocol = {
@@ -53,7 +57,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
         faithful: true,
         labels: judged.labels,
         promptsHash: prompts.hash,
-        settingsHash: shortHash(how),
+        settingsHash: shortHash(preset === 'paper' ? [how, preset] : how),
         script: (subject) =>
           baseline(snapshot.parse(subject), {
             fence: parts.fence,
@@ -62,6 +66,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
             prompts,
             labels: judged.labels,
             how,
+            preset,
           }),
       }
       return protocol
@@ -69,11 +74,11 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
   }
 }
 
-function baselinePrompts(protocol: string, files: ReadonlyMap<string, string>): Prompts {
+function baselinePrompts(protocol: string, files: ReadonlyMap<string, string>, preset: Preset): Prompts {
   const named = new Map([...files].map(([name, text]) => [name.replace(/\.md$/, ''), text]))
   const places = { system: [], [protocol]: ['content'], 'zero-shot': ['labels'], 'chain-of-thought': ['labels'] }
-  const own = new Map([...named].filter(([name]) => Object.hasOwn(places, name)))
-  return readPrompts(own, places)
+  const own = new Map([...named].filter(([name]) => Object.hasOwn(places, name.replace(/\.paper$/, ''))))
+  return readPrompts(own, places, preset)
 }
 
 type Parts = Pick<ProtocolParts, 'fence' | 'samplingRank'> & {
@@ -81,6 +86,7 @@ type Parts = Pick<ProtocolParts, 'fence' | 'samplingRank'> & {
   readonly prompts: Prompts
   readonly labels: readonly string[]
   readonly how: OnePrompt
+  readonly preset: Preset
 }
 
 interface Choice {
@@ -93,7 +99,10 @@ function* baseline({ post, comments, leftOut }: Snapshot, parts: Parts): Script 
   const shown = sampled(comments, post, parts.samplingRank)
   const draws = how.ask === 'self-consistency' ? (how.draws ?? 1) : 1
   const content = contentOf(post, shown, parts)
-  const answers = yield* round(Array.from({ length: draws }, (_, draw) => question(content, draw, parts)))
+  const turned = parts.preset !== 'paper' && isTurned(parts.samplingRank, seenIn(post).join('\n'))
+  const labels = inOrder(parts.labels, turned)
+  const asked = Array.from({ length: draws }, (_, draw) => question(content, draw, { ...parts, labels }))
+  const answers = yield* round(asked)
   const cap = comments.length - shown.length
   const degraded = leftOut + cap > 0 ? [`${leftOut + cap} comments left out, by a fixed sample`] : []
   return {
@@ -124,8 +133,13 @@ function textOf(messages: readonly { readonly content: string }[]): string {
   return messages.map(({ content }) => content).join('\n\n')
 }
 
+/** What a post says, and what its images are said to show. */
+function seenIn({ text, media = [] }: Post): string[] {
+  return [text, ...media.flatMap((medium) => shownIn(medium) ?? [])]
+}
+
 /** The post, what its images show, and its comments, in the protocol's own words for what is to be judged. */
-function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, protocol }: Parts): string {
+function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, protocol, preset }: Parts): string {
   const images = (post.media ?? []).flatMap((medium, index) => {
     const seen = shownIn(medium)
     return seen === undefined ? [] : [fence('image', seen, index + 1)]
@@ -133,9 +147,19 @@ function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, p
   const blocks = [
     ...(post.text.trim() === '' ? [] : [fence('post', post.text)]),
     ...images,
-    ...comments.map((comment, index) => fence('comment', comment.text, index + 1)),
+    ...(preset === 'paper' ? commentBlocks : commentList)(comments, fence),
   ]
   return textOf(prompts.get(protocol).render({ content: blocks.join('\n') }))
+}
+
+function commentList(comments: readonly Comment[], fence: Fence): string[] {
+  const items = comments.map(({ text }, index): ListItem => [`${index + 1}: `, { kind: 'comment', text }])
+  return items.length === 0 ? [] : [fence.list('comments', items)]
+}
+
+/** Under `paper`: a block for each comment. */
+function commentBlocks(comments: readonly Comment[], fence: Fence): string[] {
+  return comments.map(({ text }, index) => fence('comment', text, index + 1))
 }
 
 function sampled(

@@ -12,6 +12,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Model } from '../ports/model.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { promptsOf } from '../protocols/make.ts'
+import { fenceUnder, presetIn } from '../protocols/preset.ts'
 import { gatewayOf, memoryGatewayStores } from './gateway.ts'
 
 /** The same on every machine, so that a recording is good everywhere. */
@@ -26,7 +27,7 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
   try {
     return kind.calibration(aspect, {
       ...{ settings: own, prompts: promptsOf(kind.name), calibrationPrompts: promptsOf('calibration') },
-      ...{ fence: fences(SECRET, settings.fences), files: loadFiles },
+      ...{ fence: fenceUnder(presetIn(own), fences(SECRET, settings.fences)), files: loadFiles },
     })
   } catch (error) {
     throw new OperatorError(`${kind.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })

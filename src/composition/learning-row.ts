@@ -37,7 +37,7 @@ function learningRow(
   settings: Settings,
   { kind, row, shelf, model }: { kind: ProtocolKind; row: RowPlan; shelf: string; model: Model },
 ): LearningRow {
-  const curation = makeCurations(fences(SECRET, settings.fences)).get(kind.name)
+  const curation = makeCurations(settings.protocols, fences(SECRET, settings.fences)).get(kind.name)
   if (curation === undefined) throw new OperatorError(`${kind.name} does not learn from its cases.`)
   const { curator } = row.models ?? {}
   const roles = { ...settings.models.roles, ...(curator === undefined ? {} : { curator: [curator] }) }

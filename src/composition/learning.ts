@@ -27,7 +27,7 @@ export function learnerOf(
     known: new Set(PROTOCOLS.map(({ name }) => name)),
     library,
     gateway: gatewayOf(settings, { stores, secret, clock, model, report: () => {} }),
-    curations: makeCurations(fence),
+    curations: makeCurations(settings.protocols, fence),
     clock,
     settings: {
       all,

@@ -5,12 +5,14 @@ import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
+import type { Preset } from './preset.ts'
 
 /** What a protocol is built from. */
 export interface ProtocolParts {
   readonly settings: unknown
   /** The files of `config/prompts/NAME/`, by name without `.md`. */
   readonly prompts: ReadonlyMap<string, string>
+  /** Already the one for its preset. */
   readonly fence: Fence
   /** The ranks by which a protocol samples and breaks ties. */
   readonly samplingRank: SamplingRank
@@ -56,7 +58,7 @@ export interface ProtocolKind {
    * How its cases are learnt from; absent if the protocol does not learn. `prompts` are the files of
    * `config/prompts/curator/`, by name without `.md`.
    */
-  curation?(parts: Pick<ProtocolParts, 'fence' | 'prompts'>): Curation
+  curation?(parts: Pick<ProtocolParts, 'fence' | 'prompts'> & { readonly preset: Preset }): Curation
   /**
    * How the evaluation steps of one of its aspects are found; left out by a protocol that does not score by steps. Throws where
    * there is no such aspect, and as `make` does.

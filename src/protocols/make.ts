@@ -8,6 +8,7 @@ import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { ProtocolKind } from './kind.ts'
+import { fenceUnder, presetIn } from './preset.ts'
 import { PROTOCOLS } from './registry.ts'
 
 /** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their files. */
@@ -22,7 +23,8 @@ export function makeProtocols(
     const { enabled, ...own } = entryOf(settings, kind.name) ?? { enabled: false }
     if (!enabled) return []
     try {
-      return [kind.make({ settings: own, prompts: promptsOf(kind.name), fence, samplingRank, files: loadFiles })]
+      const parts = { settings: own, fence: fenceUnder(presetIn(own), fence), samplingRank, files: loadFiles }
+      return [kind.make({ ...parts, prompts: promptsOf(kind.name) })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
         faults.push(line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${kind.name}/${line}`)
@@ -34,10 +36,18 @@ export function makeProtocols(
 }
 
 /** How each protocol's cases are learnt from, by its name; protocols that do not learn are left out. */
-export function makeCurations(fence: Fence, kinds: readonly ProtocolKind[] = PROTOCOLS): ReadonlyMap<string, Curation> {
+export function makeCurations(
+  settings: Settings['protocols'],
+  fence: Fence,
+  kinds: readonly ProtocolKind[] = PROTOCOLS,
+): ReadonlyMap<string, Curation> {
   const prompts = promptsOf('curator')
   return new Map(
-    kinds.flatMap((kind) => (kind.curation === undefined ? [] : [[kind.name, kind.curation({ fence, prompts })]])),
+    kinds.flatMap((kind) => {
+      if (kind.curation === undefined) return []
+      const preset = presetIn(entryOf(settings, kind.name))
+      return [[kind.name, kind.curation({ preset, prompts, fence: fenceUnder(preset, fence) })]]
+    }),
   )
 }
 

@@ -1,8 +1,19 @@
 import { z } from 'zod'
+import type { Fence } from '../domain/fence.ts'
 
 /** `paper` turns off a protocol's departures from its paper, in its settings and in the wording of its prompts. */
 export const preset = z.enum(['none', 'paper'])
 export type Preset = z.infer<typeof preset>
+
+/** The preset in a protocol's settings as they were given; `none` where they name no other. */
+export function presetIn(settings: unknown): Preset {
+  return z.object({ preset }).safeParse(settings).data?.preset ?? 'none'
+}
+
+/** The fence of what is sent under a preset. */
+export function fenceUnder(of: Preset, fence: Fence): Fence {
+  return of === 'paper' ? fence.paper() : fence
+}
 
 /**
  * Longest answer under `paper`, in tokens. The papers set no limit, so this is the longest that gpt-3.5-turbo writes,

@@ -39,7 +39,8 @@ describe('one prompt', () => {
     expect(textIn(request)).toMatch(/<<post:[0-9a-f]{16}>>\nthey are vermin\n<<end:/)
     expect(request.temperature).toBe(0)
     expect(Object.keys((request.answer.schema as { properties: object }).properties)).toEqual(['label'])
-    expect(request.answer.schema).toMatchObject({ properties: { label: { enum: ['hate', 'non-hate'] } } })
+    const { enum: offered } = (request.answer.schema as { properties: { label: { enum: string[] } } }).properties.label
+    expect(offered.toSorted()).toEqual(['hate', 'non-hate'])
     expect(cells[0].outcomes[0]).toMatchObject({ label: 'hate', gold: 'hate', confidence: null })
   })
 
@@ -51,6 +52,21 @@ describe('one prompt', () => {
     const [{ answer }] = shown as [ModelRequest]
     expect(Object.keys((answer.schema as { properties: object }).properties)).toEqual(['reasoning', 'label'])
     expect(cells[0].outcomes[0]).toMatchObject({ label: 'non-hate', rationale: 'step one' })
+  })
+
+  it('turns the labels for half of all texts, in the question and in its form, and says no form in words', async () => {
+    const lines = Array.from({ length: 40 }, (_, nth) => ({ ...hateful, id: `p${nth}`, text: `text ${nth}` }))
+    const { shown } = await judged('hate', lines, [ZERO], () => ({ label: 'hate' }))
+    const orders = shown.map((request) => {
+      const { properties } = request.answer.schema as { properties: { label: { enum: string[] } } }
+      const [, first] = /Which is it: "([\w-]+)" or/.exec(textIn(request)) ?? []
+      expect(textIn(request)).not.toContain('in this form')
+      expect(properties.label.enum[0]).toBe(first)
+      return first
+    })
+    const turned = orders.filter((first) => first === 'non-hate').length
+    expect(turned).toBeGreaterThan(10)
+    expect(turned).toBeLessThan(30)
   })
 
   it('shows the claim of a thread with its comments, at most 40 of them, and says how many it left out', async () => {
@@ -69,6 +85,7 @@ describe('one prompt', () => {
     const text = textIn(shown[0] as ModelRequest)
     expect(text.match(/said word\d+/g)).toHaveLength(40)
     expect(text).toContain('the dam broke')
+    expect(text).toMatch(/<<comments:(\d{16})>>\n1: "said word\d+"\n2: [\s\S]*\n40: "said word\d+"\n<<end:\1>>/)
     expect(cells[0].counts).toMatchObject({ comments: 60, commentsJudged: 40, commentsLeftOut: { cap: 20 } })
     expect(cells[0].outcomes[0]?.degraded).toEqual(['20 comments left out, by a fixed sample'])
   })

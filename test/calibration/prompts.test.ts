@@ -28,14 +28,13 @@ const FIGURE_4 = [
   /what do replies with high ratings have in common/,
   'what moved a rating up or down',
   /write, in detail, the steps by which a rater gets to the experts' rating of any reply/,
-  'Examples:\n<<hate-speech 1:',
+  'Examples:\n<<',
   'They all lie.',
-  '<<counterspeech 1:',
   'Do they?',
-  "The experts' rating: 1.5 (aggressiveness, 1 to 5)",
+  /[Tt]he experts' rating: 1\.5 \(aggressiveness, 1 to 5\)/,
   'They steal.',
   'You thief!',
-  "The experts' rating: 5 (aggressiveness, 1 to 5)",
+  /[Tt]he experts' rating: 5 \(aggressiveness, 1 to 5\)/,
 ]
 
 const FIGURE_6 = [
@@ -45,8 +44,8 @@ const FIGURE_6 = [
   'refine the steps so that they agree better',
   'Evaluation criterion:\nAggressiveness',
   'The steps:\n1. Look for insults.\n',
-  "The model's score: 4 (aggressiveness, 1 to 5)",
-  "The experts' rating: 1.5 (aggressiveness, 1 to 5)",
+  /[Tt]he model's score: 4 \(aggressiveness, 1 to 5\)/,
+  /[Tt]he experts' rating: 1\.5 \(aggressiveness, 1 to 5\)/,
   'Go about it in this order:\n1. Read each case with care, the hateful statement and the reply, and judge the reply on this metric yourself',
   "2. Compare the model's score with the experts' rating",
   'find out what in the steps led the model there',
@@ -83,6 +82,31 @@ describe.each(['none', 'paper'] as const)('under the preset %s', (preset) => {
     expect(draft).toMatchObject({ role: 'steps-writer', stage: 'draft', temperature: 0.25 })
     expect(refine).toMatchObject({ role: 'steps-writer', stage: 'refine', temperature: 0 })
   })
+})
+
+it('has a list in one block and says no form by default; under `paper` two blocks for each example, and the form', () => {
+  const cases = [{ ...(rated[0] as (typeof rated)[0]), score: 4 }]
+  const words = (preset: 'none' | 'paper') => {
+    const calibration = under(preset)
+    const asks = [
+      calibration.draft(rated, { temperature: 0, draw: '' }),
+      calibration.refine('1. Look.', cases, { temperature: 0, draw: '' }),
+    ]
+    return asks.map(({ messages }) => asked(messages))
+  }
+  const one = '1: "They all lie.", reply "Do they?"; '
+  const [draft, refine] = words('none')
+  expect(draft).toContain(
+    `>>\n${one}the experts' rating: 1.5 (aggressiveness, 1 to 5)\n2: "They steal.", reply "You thief!"; the experts' rating: 5`,
+  )
+  expect(refine).toContain(
+    `>>\n${one}the model's score: 4 (aggressiveness, 1 to 5); the experts' rating: 1.5 (aggressiveness, 1 to 5)\n<<end:`,
+  )
+  for (const text of words('none')) expect(text).not.toMatch(/\{"|in this form/)
+  for (const text of words('paper')) {
+    expect(text).toMatch(/<<hate-speech 1:[0-9a-f]{16}>>\nThey all lie\.\n<<end:[\s\S]*<<counterspeech 1:/)
+    expect(text).toContain('in this form: {"steps":')
+  }
 })
 
 it('names a language by default alone, and criteria as Figure 5 has them under `paper`', () => {

@@ -258,7 +258,7 @@ describe('the questions of a calibration', () => {
     const text = textIn({ messages: ask.messages } as never)
     expect(ask).toMatchObject({ stage: 'draft', role: 'steps-writer', temperature: 0.3, draw: 'draft 1' })
     expect(text).toMatch(
-      /Evaluation criterion:\nSuitableness, a whole number from 1 to 3.*Examples:\n<<hate-speech 1:(\w+)>>\nThey all lie\.\n<<end:\1>>\n<<counterspeech 1:(\w+)>>\nDo they\?\n<<end:\2>>\nThe experts' rating: 2\.5 \(suitableness, 1 to 3\)\n\n<<hate-speech 2:\1>>.*\nNo\.\n.*rating: 1 \(suitableness, 1 to 3\)/s,
+      /Evaluation criterion:\nSuitableness, a whole number from 1 to 3.*Examples:\n<<examples:(\d{16})>>\n1: "They all lie\.", reply "Do they\?"; the experts' rating: 2\.5 \(suitableness, 1 to 3\)\n2: "They all lie\.", reply "No\."; the experts' rating: 1 \(suitableness, 1 to 3\)\n<<end:\1>>/s,
     )
   })
 
@@ -267,7 +267,7 @@ describe('the questions of a calibration', () => {
     expect(ask).toMatchObject({ temperature: 0.3, draw: 'draw 2', role: 'steps-writer' })
     const text = textIn({ messages: ask.messages } as never)
     expect(text).toMatch(
-      /The steps:\n1\. Look at it\.\n.*The model's score: 1 \(suitableness, 1 to 3\)\nThe experts' rating: 2\.5 \(suitableness, 1 to 3\)/s,
+      /The steps:\n1\. Look at it\.\n.*; the model's score: 1 \(suitableness, 1 to 3\); the experts' rating: 2\.5 \(suitableness, 1 to 3\)\n<<end:/s,
     )
     for (const way of ['change parts', 'into other words', 'add a rule', 'whatever else brings'])
       expect(text).toContain(way)

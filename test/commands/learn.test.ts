@@ -97,7 +97,7 @@ describe('the learner', () => {
       known: new Set(['safety', 'rumor', 'hate']),
       library,
       gateway,
-      curations: makeCurations(plainFence),
+      curations: makeCurations({}, plainFence),
       clock: Date.now,
       settings: { all, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
@@ -126,7 +126,7 @@ describe('the learner', () => {
     const by = learner({
       protocols: [replies],
       known: new Set(['safety']),
-      ...{ library, gateway, curations: makeCurations(plainFence), clock: Date.now },
+      ...{ library, gateway, curations: makeCurations({}, plainFence), clock: Date.now },
       settings: { all: false, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
     expect(await outcomes([say('known-1', 'safe')], by)).toEqual(['proposed'])

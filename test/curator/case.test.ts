@@ -33,7 +33,11 @@ const transcript = (turns: readonly Turn[], media: readonly object[] = []): Tran
 const described = (number: number, words: string, seen: object = { seen: 'yes' }) =>
   turn('describe', `describer (image ${number})`, { ...seen, description: words })
 
-const { words } = safetyCuration(plainFence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS))
+const { words } = safetyCuration({
+  fence: plainFence,
+  prompts: readPrompts(promptsOf('curator'), CURATOR_PROMPTS),
+  preset: 'none',
+})
 const wordsIn = (one: Transcript) => {
   const argument = argumentOf(one)
   return argument === null ? null : words(argument.subject, argument.turns)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fences } from '../../src/domain/fence.ts'
+import { fences, type ListItem } from '../../src/domain/fence.ts'
 
 const MAX = 200
 const fence = fences('a key', MAX)
@@ -252,6 +252,106 @@ describe('no text', () => {
       expect(body.isWellFormed()).toBe(true)
       expect(body).not.toContain('\ufffd')
     }
+  })
+})
+
+describe('a list of texts', () => {
+  const many = fc.array(fc.tuple(hostile, fc.option(hostile, { nil: undefined })), { minLength: 1, maxLength: 5 })
+  const lineOf = ([text, answered]: readonly [string, string | undefined], at: number): ListItem => [
+    `${at + 1}: `,
+    { kind: 'comment', text },
+    ...(answered === undefined ? [] : [' in answer to ', { kind: 'parent', text: answered }]),
+  ]
+  /** What a reader finds in it who knows nothing but JSON: our words of each line, and its texts. */
+  const read = (block: string) => {
+    const { label, nonce, body, last } = parts(block)
+    expect([label, last]).toEqual(['comments', nonce])
+    return body.split('\n').map((line) => {
+      const texts: string[] = []
+      const ours = line.replaceAll(/"(?:[^"\\]|\\.)*"/g, (json) => {
+        texts.push(String(JSON.parse(json)))
+        return '…'
+      })
+      return { ours, texts }
+    })
+  }
+
+  test('has a line for each item, in which our words are ours and each text is read as in a block of its own', () => {
+    fc.assert(
+      fc.property(many, (items) => {
+        const lines = read(fence.list('comments', items.map(lineOf)))
+        expect(lines.map(({ ours }) => ours)).toEqual(
+          items.map(([, answered], at) => `${at + 1}: …${answered === undefined ? '' : ' in answer to …'}`),
+        )
+        expect(lines.map(({ texts }) => texts)).toEqual(
+          items.map(([text, answered]) => [
+            parts(fence('comment', text)).body,
+            ...(answered === undefined ? [] : [parts(fence('parent', answered)).body]),
+          ]),
+        )
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('is ended by no text, holds no fence line but its own two, and never its own nonce', () => {
+    fc.assert(
+      fc.property(many, (items) => {
+        const block = fence.list('comments', items.map(lineOf))
+        const { nonce, body } = parts(block)
+        expect(body).not.toContain(nonce)
+        expect(seen(body)).not.toMatch(/<<|>>/)
+        expect(block.split('\n').filter((line) => line.startsWith('<<'))).toHaveLength(2)
+        expect(block).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}/u)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('is the same for the same items, and has another nonce for another text, order, kind, word of ours or key', () => {
+    const items = [lineOf(['a', undefined], 0), lineOf(['b', 'c'], 1)]
+    const nonceOf = (block: string) => parts(block).nonce
+    const nonces = [
+      fence.list('comments', items),
+      fence.list('comments', [lineOf(['a', undefined], 0), lineOf(['b', 'd'], 1)]),
+      fence.list('comments', [lineOf(['b', 'c'], 0), lineOf(['a', undefined], 1)]),
+      fence.list('turns', items),
+      fence.list('comments', [['1 (after 3 min): ', { kind: 'comment', text: 'a' }], ...items.slice(1)]),
+      fences('another key', MAX).list('comments', items),
+    ].map(nonceOf)
+    expect(new Set(nonces).size).toBe(nonces.length)
+    expect(fences('a key', MAX).list('comments', items)).toBe(fence.list('comments', items))
+  })
+
+  test('cuts each text at the bound of its kind', () => {
+    const bounded = fences('a key', { maxChars: 5_000, maxCommentChars: 900 })
+    const long = 'word '.repeat(3_000)
+    const [line] = read(bounded.list('comments', [lineOf([long, long], 0)]))
+    expect(line?.texts.map((text) => text.length <= 900)).toEqual([true, true])
+    expect(line?.texts[1]?.length).toBeLessThanOrEqual(400)
+    expect(line?.texts[0]?.length).toBeGreaterThan(800)
+  })
+})
+
+describe('a nonce', () => {
+  const texts = Array.from({ length: 2_000 }, (_, at) => `text ${at}`)
+
+  test('is of sixteen decimal digits, no two texts’ the same, each digit about as often as another', () => {
+    const nonces = texts.map((text) => parts(fence('claim', text)).nonce)
+    for (const nonce of nonces) expect(nonce).toMatch(/^\d{16}$/)
+    expect(new Set(nonces).size).toBe(texts.length)
+    const often = Array.from({ length: 10 }, (_, digit) => nonces.join('').split(String(digit)).length - 1)
+    for (const times of often) expect(Math.abs(times - 3_200)).toBeLessThan(320)
+  })
+
+  test('is hexadecimal under `paper`, around the same text', () => {
+    for (const text of texts.slice(0, 50)) {
+      const [now, paper] = [parts(fence('claim', text)), parts(fence.paper()('claim', text))]
+      expect(paper.nonce).toMatch(/^[0-9a-f]{16}$/)
+      expect(now.nonce).toBe(String(BigInt(`0x${paper.nonce}`) % 10n ** 16n).padStart(16, '0'))
+      expect(paper.body).toBe(now.body)
+    }
+    expect(fence.paper().paper()('claim', 'a')).toBe(fence.paper()('claim', 'a'))
   })
 })
 

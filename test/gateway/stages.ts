@@ -143,7 +143,10 @@ const counterspeechReplies =
 
 /** The curator's question about a case that is closed, over the words of a transcript. */
 function* curated(words: Words): Script {
-  const asked = safetyCuration(fence, readPrompts(promptsOf('curator'), CURATOR_PROMPTS)).ask
+  const asked = safetyCuration({
+    ...{ fence, preset: 'none' },
+    prompts: readPrompts(promptsOf('curator'), CURATOR_PROMPTS),
+  }).ask
   const turns = [
     { stage: 'brief', role: 'supporter', answer: { summary: words.briefSummary, patterns: words.patterns } },
     { stage: 'strict', role: 'strict', answer: { reasoning: words.argument, score: 0.5 } },

@@ -97,6 +97,7 @@ export const plainFence: Fence = Object.assign(
   {
     list: (_: string, items: readonly ListItem[]) => items.map(plainLine).join('\n'),
     unread: () => 0,
+    paper: (): Fence => plainFence,
   },
 )
 

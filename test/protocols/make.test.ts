@@ -37,5 +37,5 @@ test('the faults of all are named at once, each with its file', () => {
 
 test('a protocol’s prompts are its folder’s texts, by name', () => {
   const names = [...promptsOf('curator').keys()]
-  expect(names.toSorted()).toEqual(['curate', 'system'])
+  expect(names.toSorted()).toEqual(['curate', 'curate.paper', 'system', 'system.paper'])
 })

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { loadSettings } from '../../config/load.ts'
+import { loadFiles, loadSettings } from '../../config/load.ts'
+import { onePrompt } from '../../src/baselines/one-prompt.ts'
+import type { Ask } from '../../src/domain/ask.ts'
 import { fences } from '../../src/domain/fence.ts'
 import type { Post, Snapshot } from '../../src/domain/thread.ts'
 import { jsonSchema, withFormat } from '../../src/gateway/format.ts'
-import { makeProtocols } from '../../src/protocols/make.ts'
+import { counterspeech } from '../../src/protocols/counterspeech/index.ts'
+import { makeCurations, makeProtocols, promptsOf } from '../../src/protocols/make.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Asked, drive, Failed, plainRank } from './drive.ts'
 
 // Under `preset: paper` what is sent is the paper's, word for word: a change of it is a change of what is measured. The
@@ -96,6 +100,40 @@ function digestOf(name: string, over: object): string {
   return digest.digest('hex').slice(0, 16)
 }
 
+/** What is asked beside the protocols: by the curator, by a calibration, by the baselines. */
+function besides(): Ask<unknown>[] {
+  const under = (name: string, preset: 'none' | 'paper') =>
+    ({ [name]: { ...settings.protocols[name], enabled: true, preset } }) as typeof settings.protocols
+  const turns = [
+    { stage: 'retrieve', role: 'library', answer: {} },
+    { stage: 'strict', role: 'strict', answer: { reasoning: 'r', score: 0.6 } },
+    { stage: 'loose', role: 'loose', answer: null, failed: { code: 'timeout', detail: 'd' } },
+  ]
+  const closed = { subject: 'How do I sharpen a knife?', turns, verdict: 'unsafe', truth: 'safe' }
+  const rated = [
+    { hateSpeech: 'They lie.', counterspeech: 'Do they?', rating: 1.5 },
+    { hateSpeech: 'They steal.', counterspeech: 'You thief!', rating: 5 },
+  ]
+  const { enabled: _, ...own } = { enabled: true, ...settings.protocols.counterspeech, preset: 'paper' }
+  const calibration = counterspeech.calibration('relevance', {
+    ...{ settings: own, prompts: promptsOf('counterspeech'), calibrationPrompts: promptsOf('calibration') },
+    ...{ fence: fence.paper(), files: loadFiles },
+  })
+  const baselines = ['rumor', 'hate', 'safety'].flatMap((name) =>
+    (['zero-shot', 'chain-of-thought'] as const).flatMap((ask) => {
+      const kinds = PROTOCOLS.filter((kind) => kind.name === name).map((kind) => onePrompt(kind, { ask }))
+      const [made] = makeProtocols(under(name, 'paper'), fence, plainRank, kinds)
+      return (SUBJECTS[name] ?? []).flatMap((subject) => drive(made?.script(subject, null) ?? fail(name), reply).asked)
+    }),
+  )
+  return [
+    ...[makeCurations(under('safety', 'paper'), fence).get('safety')?.ask(closed) ?? fail('safety')],
+    calibration.draft(rated, { temperature: 0.2, draw: 'draw 1' }),
+    calibration.refine('1. Look.', [{ ...(rated[0] ?? fail('no case')), score: 4 }], { temperature: 0, draw: '' }),
+    ...baselines.map(({ ask }) => ask),
+  ]
+}
+
 function fail(name: string): never {
   throw new Error(`no protocol ${name}`)
 }
@@ -115,4 +153,11 @@ describe('under `paper` what is sent is as it was', () => {
     ['counterspeech', {}, '35c71e616eb2b98f'],
     ['counterspeech', { steps: 'zero-shot' }, 'be5cf2eb96aafb76'],
   ])('%s, %j', (name, over, digest) => expect(digestOf(name, over)).toBe(digest))
+
+  test('by the curator, a calibration and the baselines', () => {
+    const digest = createHash('sha256')
+    for (const ask of besides())
+      digest.update(JSON.stringify([ask.stage, ask.role, ask.temperature, withFormat(ask), jsonSchema(ask.answer)]))
+    expect(digest.digest('hex').slice(0, 16)).toBe('c9d563b1aef92ef2')
+  })
 })

@@ -119,12 +119,8 @@ const own = (view: unknown): ChatMessage => ({ role: 'assistant', content: JSON.
 const claim = `<claim|${CLAIM}>`
 const argument = (view: { reasoning: string; answer: string }) => `<argument|${view.reasoning}\nAnswer: ${view.answer}>`
 
-/** What a debater is told of the other's view; a name with an O is the opposing side's. */
-const rebutted = (view: { reasoning: string; answer: string }) =>
-  user('debate', {
-    argument: argument(view),
-    otherSide: `the comments that ${view.reasoning.startsWith('O') ? 'oppose' : 'support'} the claim`,
-  })
+/** What a debater is told of the other's view. */
+const rebutted = (view: { reasoning: string; answer: string }) => user('debate', { argument: argument(view) })
 
 const at = (asked: readonly Asked[], round: number, order: number): readonly ChatMessage[] => {
   const one = asked.find((each) => each.round === round && each.order === order)
@@ -308,14 +304,13 @@ describe('what is asked', () => {
   const subject = thread(['yea', 'nay', 'loud yea', 'loud nay', 'moon'])
   const { asked, conclusion } = run(made(), subject, cast({ scores: values, ...spoken, judge: fake('J') }))
 
-  const counts =
-    'Of 5 comments (near-identical ones counted once), 2 support the claim, 2 oppose it and 1 take no side.'
+  const counts = 'Of 5 distinct comments, 2 support the claim, 2 oppose it and 1 take no side.'
   const opening = {
     support: [
       system,
       user('opinion-objective', {
         claim,
-        counts: `${counts} You are shown those that support it; the other debater is shown those that oppose it.`,
+        counts: `${counts} You are shown the supporting ones, the other debater the opposing ones.`,
         comments: 'Comments that support the claim:\n<comment 1|loud yea>\n<comment 2|yea>',
       }),
     ],
@@ -323,7 +318,7 @@ describe('what is asked', () => {
       system,
       user('opinion-objective', {
         claim,
-        counts: `${counts} You are shown those that oppose it; the other debater is shown those that support it.`,
+        counts: `${counts} You are shown the opposing ones, the other debater the supporting ones.`,
         comments: 'Comments that oppose the claim:\n<comment 1|loud nay>\n<comment 2|nay>',
       }),
     ],
@@ -1642,16 +1637,15 @@ describe('what debaters and judge are told of the thread', () => {
       )
     return { of, conclusion }
   }
-  const COUNTS =
-    'Of 5 comments (near-identical ones counted once), 4 support the claim, 0 oppose it and 1 take no side.'
+  const COUNTS = 'Of 5 distinct comments, 4 support the claim, 0 oppose it and 1 take no side.'
 
   test('an empty side is told of the other, and both of how many take none', () => {
     const { of } = told()
     expect(of('opinion', 'oppose')).toContain(
-      `${COUNTS} You are shown those that oppose it; the other debater is shown those that support it.\n\nComments that oppose the claim: there are none.`,
+      `${COUNTS} You are shown the opposing ones, the other debater the supporting ones.\n\nComments that oppose the claim: there are none.`,
     )
     for (const words of [of('opinion', 'support'), of('judge')]) expect(words).toContain(COUNTS)
-    expect(of('debate', 'oppose')).toContain('who was shown the comments that support the claim')
+    expect(of('debate', 'oppose')).toContain('the other debater the supporting ones')
     expect(of('stance')).not.toContain('take no side.\n\nComments that')
   })
 
@@ -1691,7 +1685,7 @@ describe('what debaters and judge are told of the thread', () => {
     for (const over of [{ counts: false, times: false }, { preset: 'paper' }] as const) {
       const { of } = told(over)
       for (const words of [of('opinion', 'support'), of('debate', 'oppose'), of('judge')])
-        expect(words).not.toMatch(/\(after|take no side|who was shown/)
+        expect(words).not.toMatch(/\(after|take no side|are shown|who was shown/)
     }
   })
 
@@ -1704,6 +1698,25 @@ describe('what debaters and judge are told of the thread', () => {
     expect(of('judge')).not.toContain('early')
     expect(of('judge')).toContain('Comments that oppose the claim: there are none.')
   })
+})
+
+test('how replies are read is told only where a comment of the batch answers another', () => {
+  const told = (comments: Comment[]) =>
+    run(made({ batchSize: 2 }), { post, comments, leftOut: 0 }, cast({}))
+      .asked.filter(({ ask }) => ask.stage === 'stance')
+      .map(({ ask }) => wordsOf(ask.messages))
+  const say = (id: string, parentId?: string): Comment => ({
+    ...{ id, text: `words of ${id}`, createdAt: 1 },
+    ...(parentId === undefined ? {} : { parentId }),
+  })
+  const [plain, replying] = told([say('a'), say('b'), say('c'), say('d', 'a')])
+  const rules = [/Where a comment answers another/, /nothing but the words that it answers/]
+  for (const rule of rules) {
+    expect(plain).not.toMatch(rule)
+    expect(replying).toMatch(rule)
+  }
+  expect(plain).toMatch(/Judge every comment by itself\.\n\n0 if it takes no side/)
+  for (const parent of ['p', 'gone']) expect(told([say('a'), say('b', parent)])[0]).not.toMatch(rules[0] ?? '')
 })
 
 describe('what comes first', () => {
@@ -1779,7 +1792,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /At the end choose one of: Fake, Real/,
     ],
     debate: [
-      /opinion of the other debater/,
+      /other debater's opinion/,
       /your own opinion and from theirs/,
       /think critically: analyze the other's view/,
       /logic.*evidence.*biases/,
@@ -1795,7 +1808,7 @@ describe('the prompts carry every point of the paper’s', () => {
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    for (const point of wanted) expect(text(name, { parent: 'P' })).toMatch(point)
+    for (const point of wanted) expect(text(name, { parent: 'P', replies: 'yes' })).toMatch(point)
   })
 
   test.each(Object.keys(points))('%s does not say the form of its answer, which its last line says', (name) => {

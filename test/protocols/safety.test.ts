@@ -974,7 +974,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /context that exonerates/,
       /question to learn.*art.*news/,
       /images show.*harmless reading/,
-      /risk score where it is, or lower it, unless .* new and compelling and that no safe context accounts for/,
+      /low risk score; after that leave it where it is, or lower it, unless .* new and compelling and that no safe context accounts for/,
       /concede it/,
       /0\.0.*1\.0 \(extreme risk\)/,
       /real and could be acted upon/,
@@ -1026,5 +1026,37 @@ describe('the prompts carry every point of the paper’s', () => {
       for (const later of ['"score":{', ...(stage === 'arbitrate' ? ['"label":{', '"rule":{'] : [])])
         expect(schema.indexOf('"reasoning":{')).toBeLessThan(schema.indexOf(later))
     }
+  })
+})
+
+describe('what comes first', () => {
+  const texts = Array.from({ length: 40 }, (_, at) => `text ${at}`)
+  const shown = (over: Partial<SafetySettings>, about: Partial<Post>) => {
+    const { asked } = run(over, {}, about)
+    const schemaOf = (stage: string) => JSON.stringify(inStage(asked, stage)[0]?.ask.answer.toJSONSchema())
+    const [, labels = ''] = /"label":\{"type":"string","enum":\[([^\]]*)\]/.exec(schemaOf('arbitrate')) ?? []
+    const [, rules = ''] = /"rule":\{"type":"string","enum":\[([^\]]*)\]/.exec(schemaOf('arbitrate')) ?? []
+    return { labels, rules, spoke: calls(asked) }
+  }
+
+  test('in the arbiter’s form is one label for half of all posts, the other for the rest; rules and turns stay', () => {
+    const all = texts.map((text) => shown({ order: 'lot' }, { text }))
+    const turned = all.filter(({ labels }) => labels === '"safe","unsafe"')
+    expect(turned.length).toBeGreaterThan(10)
+    expect(turned.length).toBeLessThan(30)
+    expect(all.filter(({ labels }) => labels === '"unsafe","safe"')).toHaveLength(40 - turned.length)
+    expect(new Set(all.map(({ rules }) => rules))).toEqual(new Set(['"exoneration","confirmation","default-safe"']))
+    for (const { spoke } of all) expect(spoke).toEqual(TEXT_CALLS)
+  })
+
+  test('is the same for the same post, goes by its images too, and is the paper’s where it is fixed or under `paper`', () => {
+    const labels = (over: Partial<SafetySettings>, about: Partial<Post>) => shown(over, about).labels
+    const drawn = texts.map((text) => labels({ order: 'lot' }, { text }))
+    expect(texts.map((text) => labels({ order: 'lot' }, { text, id: 'a copy' }))).toEqual(drawn)
+    const pictured = texts.map((text) => labels({ order: 'lot' }, { text, media: [image(undefined, 'a sign')] }))
+    expect(pictured).not.toEqual(drawn)
+    for (const text of texts.slice(0, 10))
+      for (const over of [{ order: 'fixed' }, { order: 'lot', preset: 'paper' }] as const)
+        expect(labels(over, { text })).toBe('"unsafe","safe"')
   })
 })

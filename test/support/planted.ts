@@ -113,11 +113,13 @@ export function plantedAnswer(seed: string): (shown: { text: string; stage: stri
     ...{ id: counterspeech, unit: counterspeech, hateSpeech: '', counterspeech, ratings: [rating], rating },
   })
   return async ({ text, stage }) => {
-    const replies = [...text.matchAll(/<<counterspeech( \d+)?:(\w+)>>\n(.*)\n<<end:\2>>/g)].map(
-      ([, , , said]) => said ?? '',
+    const listed = [...text.matchAll(/^\d+: "(?:[^"\\]|\\.)*", reply ("(?:[^"\\]|\\.)*");/gm)].map(([, said]) =>
+      String(JSON.parse(said ?? '""')),
     )
-    const ratings = [...text.matchAll(/^The experts' rating: (\S+) \(/gm)].map(([, given]) => Number(given))
-    const scores = [...text.matchAll(/^The model's score: (\S+) \(/gm)].map(([, given]) => Number(given))
+    const fenced = [...text.matchAll(/<<counterspeech:(\w+)>>\n(.*)\n<<end:\1>>/g)].map(([, , said]) => said ?? '')
+    const replies = [...listed, ...fenced]
+    const ratings = [...text.matchAll(/; the experts' rating: (\S+) \(/g)].map(([, given]) => Number(given))
+    const scores = [...text.matchAll(/; the model's score: (\S+) \(/g)].map(([, given]) => Number(given))
     const [, steps] = /\n(?:Evaluation|The) steps:\n([\s\S]*?)\n\n/.exec(text) ?? []
     const rated = replies.map((reply, at) => ({ ...item(reply, ratings[at] ?? 0), score: scores[at] ?? 0 }))
     const written = (said: string | null) => ({ steps: [String(said).replace(/^1\. /, '')] })

@@ -1,5 +1,5 @@
 import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../../domain/calibration.ts'
-import type { Fence } from '../../domain/fence.ts'
+import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { StepsUsed } from '../../domain/steps.ts'
 import type { Prompts } from '../prompts.ts'
 import { stepsAnswer } from './answers.ts'
@@ -32,6 +32,7 @@ export function stepsCalibration(
 ): Calibration {
   const { prompts, calibrationPrompts, fence, settings } = parts
   const ask = questions({ settings, prompts, fence })
+  const paper = settings.preset === 'paper'
   const { name, lowest, highest, criterion } = aspect
   const named: CalibratedAspect = { name, lowest, highest }
   const render = (prompt: keyof typeof CALIBRATION_PROMPTS, values: Record<string, string>) => [
@@ -47,24 +48,52 @@ export function stepsCalibration(
     draft: (examples, { temperature, draw }) => ({
       ...asked,
       ...{ stage: 'draft', label: draw, draw, temperature },
-      messages: render('draft', { examples: examplesIn(examples, fence, named) }),
+      messages: render('draft', { examples: (paper ? exampleBlocks : exampleList)(examples, fence, named) }),
     }),
     refine: (steps, worst, { temperature, draw }) => ({
       ...asked,
       ...{ stage: 'refine', temperature: temperature ?? settings.temperature },
       ...(draw === '' ? {} : { draw, label: draw }),
-      messages: render('refine', { steps, cases: casesIn(worst, fence, named) }),
+      messages: render('refine', { steps, cases: (paper ? caseBlocks : caseList)(worst, fence, named) }),
     }),
   }
 }
 
-function examplesIn(examples: readonly RatedExample[], fence: Fence, aspect: CalibratedAspect): string {
+function exampleList(examples: readonly RatedExample[], fence: Fence, aspect: CalibratedAspect): string {
+  const items = examples.map((example, at) => [...pair(example, at + 1), `; ${expertsOn(example.rating, aspect)}`])
+  return fence.list('examples', items)
+}
+
+function caseList(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
+  const items = worst.map((one, at) => [
+    ...pair(one, at + 1),
+    `; the model's score: ${rated(one.score, aspect)}; ${expertsOn(one.rating, aspect)}`,
+  ])
+  return fence.list('cases', items)
+}
+
+function pair({ hateSpeech, counterspeech }: RatedExample, number: number): ListItem {
+  return [
+    `${number}: `,
+    { kind: 'hate-speech', text: hateSpeech },
+    ', reply ',
+    { kind: 'counterspeech', text: counterspeech },
+  ]
+}
+
+function expertsOn(rating: number, aspect: CalibratedAspect): string {
+  return `the experts' rating: ${rated(rating, aspect)}`
+}
+
+/** Under `paper`: two blocks for each example. */
+function exampleBlocks(examples: readonly RatedExample[], fence: Fence, aspect: CalibratedAspect): string {
   return examples
     .map((example, at) => `${blocks(example, fence, at + 1)}\nThe experts' rating: ${rated(example.rating, aspect)}`)
     .join('\n\n')
 }
 
-function casesIn(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
+/** Under `paper`: two blocks for each case. */
+function caseBlocks(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
   return worst
     .map(
       (one, at) =>

@@ -12,7 +12,7 @@ import { applyPreset, counterspeechSettings } from './settings.ts'
 import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 1
+const VERSION = 2
 
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
 export const counterspeech = {

@@ -14,17 +14,20 @@ import { noTimes, type TimeOf } from './times.ts'
 export const RUMOR_PROMPTS = {
   system: [],
   stance: ['claim', 'comment', 'parent?'],
-  'stance-batch': ['claim', 'comments'],
+  'stance-batch': ['claim', 'comments', 'replies?'],
   subjectivity: ['claim', 'answers?'],
   'opinion-subjective': ['claim', 'comments', 'counts?', 'answers?'],
   'opinion-objective': ['claim', 'comments', 'counts?', 'answers?'],
-  debate: ['argument', 'otherSide?', 'answers?'],
+  debate: ['argument', 'answers?'],
   judge: ['claim', 'supportArgument', 'opposeArgument', 'supportFirst?', 'counts?', 'comments?', 'answers?'],
   vanilla: ['claim', 'comments', 'answers?'],
 } as const
 
 export type Side = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
+
+/** The value of a place that only decides about a section. */
+const YES = 'yes'
 
 /** Share of the longest answer that a stance answer may use for one comment; under `paper` all of it. */
 const STANCE_SHARE = 80 / 700
@@ -40,7 +43,7 @@ export interface Questions {
   opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
-  rebuttal(other: View, side: Side): ChatMessage[]
+  rebuttal(other: View): ChatMessage[]
   judge(support: View, oppose: View, told: Readonly<Record<'counts' | 'comments', string>>): Ask<View>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
@@ -86,9 +89,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [
         ...system,
         ...render('stance', {
-          claim,
-          comment: fence('comment', comment.text),
-          parent: parentIn(parentOf(comment), fence),
+          ...{ claim, comment: fence('comment', comment.text), parent: parentIn(parentOf(comment), fence) },
         }),
       ],
       answer: stanceAnswer,
@@ -97,7 +98,12 @@ export function questions(post: Post, parts: QuestionParts): Questions {
     stanceBatch: (comments, label) => ({
       ...asked('stance', 'scorer', stanceTokens(comments.length)),
       label,
-      messages: [...system, ...render('stance-batch', { claim, comments: listed(comments, noTimes) })],
+      messages: [
+        ...system,
+        ...render('stance-batch', {
+          ...{ claim, comments: listed(comments, noTimes), replies: repliesIn(comments, parentOf) },
+        }),
+      ],
       answer: stanceBatchAnswer(comments.length),
       about: withParents(comments, parentOf),
       batch: {
@@ -137,12 +143,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       ...asked('debate', 'debater', settings.answerTokens),
       ...{ label, messages, answer: view, repeated: messages.length - (last ? 1 : 0) },
     }),
-    rebuttal: (other, side) =>
-      render('debate', {
-        argument: argument(other),
-        otherSide: settings.counts && settings.stance ? SHOWN[side] : '',
-        answers: offered,
-      }),
+    rebuttal: (other) => render('debate', { argument: argument(other), answers: offered }),
     judge: (support, oppose, told) => ({
       ...asked('judge', 'judge', settings.answerTokens),
       messages: [
@@ -151,7 +152,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
           claim,
           supportArgument: argument(support),
           opposeArgument: argument(oppose),
-          supportFirst: turned ? '' : 'yes',
+          supportFirst: turned ? '' : YES,
           ...told,
           answers: offered,
         }),
@@ -178,12 +179,6 @@ function said(reply: View): string {
   return `${reply.reasoning}\nAnswer: ${reply.answer}`
 }
 
-/** What a debater was shown, as the other is told. */
-const SHOWN: Readonly<Record<Side, string>> = {
-  support: 'the comments that support the claim',
-  oppose: 'the comments that oppose the claim',
-}
-
 function numbered(fence: Fence, comments: readonly Comment[]): string {
   return comments.map((comment, index) => fence('comment', comment.text, index + 1)).join('\n')
 }
@@ -199,6 +194,10 @@ function listOf(fence: Fence, comments: readonly Comment[], parentOf: ParentOf, 
     ]
   })
   return fence.list('comments', items)
+}
+
+function repliesIn(comments: readonly Comment[], parentOf: ParentOf): string {
+  return comments.some((comment) => parentOf(comment) !== undefined) ? YES : ''
 }
 
 function parentIn(parent: Comment | undefined, fence: Fence): string {

@@ -176,7 +176,7 @@ export function* s2mad(
   // Debate (lines 13–16, equation 4): both turns of a round answer the other's previous reply.
   let rounds = 0
   while (rounds < depth.rounds && !(settings.stopAtConsensus && agreed(views))) {
-    const heard = [ask.rebuttal(views[1], 'oppose'), ask.rebuttal(views[0], 'support')] as const
+    const heard = [ask.rebuttal(views[1]), ask.rebuttal(views[0])] as const
     rounds++
     const isLast = rounds === depth.rounds
     const turns = yield* round([
@@ -336,14 +336,14 @@ function* alone(
 function countsIn({ comments }: Weighed, { counts, stance }: RumorSettings): string {
   if (!counts || !stance || comments.length === 0) return ''
   const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
-  return `Of ${comments.length} comments (near-identical ones counted once), ${of(1)} support the claim, ${of(-1)} oppose it and ${of(0)} take no side.`
+  return `Of ${comments.length} distinct comments, ${of(1)} support the claim, ${of(-1)} oppose it and ${of(0)} take no side.`
 }
 
 /** The counts as a debater is told them, with which of the comments it is shown. */
 function toldTo(side: Side, counts: string): string {
   if (counts === '') return ''
-  const [own, others] = side === 'support' ? ['support', 'oppose'] : ['oppose', 'support']
-  return `${counts} You are shown those that ${own} it; the other debater is shown those that ${others} it.`
+  const [own, others] = side === 'support' ? ['supporting', 'opposing'] : ['opposing', 'supporting']
+  return `${counts} You are shown the ${own} ones, the other debater the ${others} ones.`
 }
 
 /** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */

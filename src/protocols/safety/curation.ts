@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { ClosedCase, ClosedTurn, Curation } from '../../domain/curation.ts'
-import type { Fence } from '../../domain/fence.ts'
+import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
+import type { Preset } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { said, saidList } from '../said.ts'
 import { description, paperDescription } from './answers.ts'
@@ -21,13 +22,19 @@ export const lessonAnswer = z.object({
   summary: said,
 })
 
+interface Parts {
+  readonly fence: Fence
+  readonly prompts: Prompts
+  readonly preset: Preset
+}
+
 /** How Aetheria learns from its cases (section 3.4). */
-export function safetyCuration(fence: Fence, prompts: Prompts): Curation {
-  return { labels: LABELS, words: wordsInHindsight, ask: question(fence, prompts) }
+export function safetyCuration(parts: Parts): Curation {
+  return { labels: LABELS, words: wordsInHindsight, ask: question(parts) }
 }
 
 /** Asks in hindsight what decided a case: its key cues, and a summary that can serve as a precedent. */
-function question(fence: Fence, prompts: Prompts): Curation['ask'] {
+function question({ fence, prompts, preset }: Parts): Curation['ask'] {
   return ({ subject, turns, verdict, truth }) => ({
     stage: 'curate',
     role: 'curator',
@@ -35,7 +42,7 @@ function question(fence: Fence, prompts: Prompts): Curation['ask'] {
       ...prompts.get('system').render(),
       ...prompts.get('curate').render({
         subject: subject.trim() === '' ? 'It has no words.' : fence('post', subject),
-        turns: turnsIn(turns, fence),
+        turns: (preset === 'paper' ? turnBlocks : turnList)(taken(turns), fence),
         verdict: verdict ?? 'none',
         truth,
         outcome: outcome(verdict, truth),
@@ -47,10 +54,25 @@ function question(fence: Fence, prompts: Prompts): Curation['ask'] {
   })
 }
 
-function turnsIn(turns: ClosedCase['turns'], fence: Fence): string {
-  const taken = turns.filter(({ role }) => role !== 'library')
-  if (taken.length === 0) return 'Nothing was said.'
-  return taken
+function taken(turns: ClosedCase['turns']): ClosedCase['turns'] {
+  return turns.filter(({ role }) => role !== 'library')
+}
+
+const SILENCE = 'Nothing was said.'
+
+function turnList(turns: ClosedCase['turns'], fence: Fence): string {
+  if (turns.length === 0) return SILENCE
+  const items = turns.map(({ stage, answer, failed }): ListItem => {
+    if ((answer ?? null) === null) return [`${stage}: (did not arrive: ${failed?.code ?? 'no answer'})`]
+    return [`${stage}: `, { kind: 'argument', text: quoted(answer) }]
+  })
+  return fence.list('turns', items)
+}
+
+/** Under `paper`: a block for each turn. */
+function turnBlocks(turns: ClosedCase['turns'], fence: Fence): string {
+  if (turns.length === 0) return SILENCE
+  return turns
     .map(({ stage, answer, failed }, index) =>
       (answer ?? null) === null
         ? `${stage}, lost: ${failed?.code ?? 'no answer'}`

@@ -10,7 +10,7 @@ import { aetheria } from './script.ts'
 import { applyPreset, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 3
+const VERSION = 4
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
@@ -68,5 +68,6 @@ export const safety: ProtocolKind = {
     }
     return protocol
   },
-  curation: ({ fence, prompts }) => safetyCuration(fence, readPrompts(prompts, CURATOR_PROMPTS)),
+  curation: ({ fence, prompts, preset }) =>
+    safetyCuration({ fence, preset, prompts: readPrompts(prompts, CURATOR_PROMPTS, preset) }),
 }
