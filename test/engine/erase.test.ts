@@ -41,6 +41,8 @@ let stores: ReturnType<typeof memoryStores>
 let requests: ModelRequest[]
 let pushed: string[]
 let memo: Memo
+/** What {@link SECRET} is scored. */
+let secretScore: number
 /** The model answers after this. */
 let answering: Promise<unknown>
 
@@ -50,6 +52,7 @@ beforeEach(async () => {
   ;[requests, pushed] = [[], []]
   memo = memoryMemo(() => clock.now)
   answering = Promise.resolve()
+  secretScore = 0.9
   await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
   const words = (nth: number) => (nth === 1 ? SECRET : `words of number ${nth}`)
   const comments = Array.from({ length: 10 }, (_, at) =>
@@ -63,10 +66,12 @@ function answerTo({ messages, stage }: ModelRequest & { stage?: string }): Model
   const asked = messages.at(-1)?.content ?? ''
   const shown = [...asked.matchAll(/<comment(?: \d+)?\|([^>]*)>/g)].map(([, text = '']) => text)
   const all = messages.map(({ content }) => content).join(' ')
-  const value = (text: string) => (text === SECRET || Number(/\d+$/.exec(text)?.[0]) % 2 === 1 ? 0.9 : -0.9)
+  const value = (text: string) =>
+    text === SECRET ? secretScore : Number(/\d+$/.exec(text)?.[0]) % 2 === 1 ? 0.9 : -0.9
+  const read = [...asked.matchAll(/<(?:comment(?: \d+)?|parent)\|([^>]*)>/g)].map(([, text = '']) => text)
   const quoted = [...all.matchAll(/zebra in the fountain|words of number \d+/g)].join(', ')
   const said = asked.includes('"scores"')
-    ? { scores: shown.map((text, at) => ({ comment: at + 1, reason: `of ${shown.join(', ')}`, score: value(text) })) }
+    ? { scores: shown.map((text, at) => ({ comment: at + 1, reason: `of ${read.join(', ')}`, score: value(text) })) }
     : asked.includes('(subjectivity)')
       ? { reason: 'r', answer: 'No' }
       : { reasoning: quoted, answer: all.includes('that support the claim') ? 'Fake' : 'Real' }
@@ -542,5 +547,73 @@ describe('what a published revision left to the next', () => {
     await advance(await open(), 9)
     expect(requests).toEqual([])
     expect((await verdict()).verdict).toMatchObject({ revision: 2, label: expect.any(String) })
+  })
+})
+
+describe('a comment that others answer, which is deleted', () => {
+  // It is on no side itself: where its words stand, they stand as what another comment answers.
+  const all = made({ k: 20 })
+  beforeEach(async () => {
+    secretScore = 0
+    const replies = ['c11', 'c12'].map((id, at) =>
+      said(id, { text: 'words of number 11', parentId: at === 0 ? GONE : 'c2', createdAt: T0 + 11 + at }),
+    )
+    await stores.threads.putComments(ref, replies, T0, RULES)
+  })
+  const quoted = () => shown().filter((text) => text.includes(`in answer to <parent|${SECRET}>`))
+
+  it('is gone from all that quotes it: journal, questions, transcript; its answer alone is scored again', async () => {
+    const id = await open(all)
+    const worker = workerOf(all)
+    await advance(id, 2, worker)
+    // Once where it is scored, once for the debater of its side.
+    expect(quoted()).toHaveLength(2)
+    expect(JSON.stringify([...(await unpublished(id)).journal])).toContain(SECRET)
+    await remove(GONE, [all])
+    await expectNoWords(id)
+    requests.length = 0
+    await advance(id, 9, worker)
+    expect(shown().filter((text) => text.includes(SECRET))).toEqual([])
+    // The same words in answer to another are another utterance, and keep their score.
+    const asked = shown().filter((text) => text.includes('"scores"'))
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toContain('<comment 2|words of number 11>')
+    expect(asked[0]).toMatch(/words of number 11> in answer to <parent\|words of number 2>/)
+    const { verdict: given, transcript } = await verdict()
+    expect(transcript).not.toContain(SECRET)
+    expect(given.rationale).not.toContain(SECRET)
+    expect(given.evidence.support).toEqual(expect.arrayContaining(['c11']))
+  })
+
+  it('is no part of what the memo answers', async () => {
+    const id = await open(all)
+    const worker = workerOf(all, 20, true)
+    await advance(id, 2, worker)
+    await remove(GONE, [all], stores.threads, (caseId) => advance(caseId, 2, worker))
+    await expectNoWords(id)
+    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
+  })
+
+  it('takes the decision with it that rests on an answer to it, and no score but that answer’s', async () => {
+    await advance(await open(all), 9, workerOf(all))
+    const first = await verdict()
+    expect([...first.verdict.evidence.support, ...first.verdict.evidence.oppose]).not.toContain(GONE)
+    expect(first.verdict.rationale).toContain(SECRET)
+    const scoresIn = async () =>
+      ((await stateOf()).revisions.get('rumor')?.carry as { scores: [string, number, string][] }).scores
+    const before = await scoresIn()
+    expect(JSON.stringify((await stateOf()).revisions.get('rumor')?.carry)).toContain(SECRET)
+    await remove(GONE, [all])
+    expect(JSON.stringify((await stateOf()).revisions.get('rumor')?.carry)).not.toContain(SECRET)
+    expect(await scoresIn()).toEqual(before)
+    requests.length = 0
+    await advance(await open(all), 9, workerOf(all))
+    const second = await verdict()
+    expect(second.verdict).toMatchObject({ revision: 2, label: expect.any(String) })
+    expect(second.transcript).not.toContain(SECRET)
+    expect(shown().join()).not.toContain(SECRET)
+    const scored = shown().filter((text) => text.includes('"scores"'))
+    expect(scored.map((text) => text.match(/<comment/g)?.length)).toEqual([1])
+    expect(scored[0]).toContain('words of number 11')
   })
 })
