@@ -45,33 +45,35 @@ export function publicationPart(
 }
 
 /**
- * An outbox that hands out entries only after the store's watermark was raised past them: if Redis then loses the step
- * that put them there, this process notices. Nothing is handed out while Redis has lost data, or has just restarted and
- * may have; nor while this process is cut off from the sentinels, who may have chosen another master.
+ * An outbox that hands out entries only after the watermark of the data that have them was raised past them: if Redis then
+ * loses the step that put them there, this process notices. Nothing is handed out while Redis has lost data, or has just
+ * restarted and may have; nor while this process is cut off from the sentinels, who may have chosen another master.
  */
 function fenced(outbox: Outbox, incarnation: Incarnation, isCutOff: () => boolean): Outbox {
   async function isSuspended(): Promise<boolean> {
     if (incarnation.quiet) await incarnation.advance()
     return incarnation.quiet || incarnation.lost !== null || isCutOff()
   }
-  const handOut = async (waitMs: number, read: () => Promise<OutboxEntry[]>) => {
+  const handOut = async (publisher: string, waitMs: number, read: () => Promise<OutboxEntry[]>) => {
     if (await isSuspended()) {
       await sleep(Math.min(waitMs, SUSPENDED_LOOK_MS))
       return []
     }
     const entries = await read()
-    if (entries.length > 0) await incarnation.advance()
-    while (entries.length > 0 && incarnation.quiet) {
+    if (entries.length === 0) return []
+    const ids = entries.map(({ id }) => id)
+    let here = await incarnation.advancePast(publisher, ids)
+    while (incarnation.quiet) {
       await sleep(SUSPENDED_LOOK_MS)
-      await incarnation.advance()
+      here = await incarnation.advancePast(publisher, ids)
     }
-    // They stay assigned to this publisher, and are adopted after the store has been recovered, or the sentinels answer.
-    return incarnation.lost === null && !isCutOff() ? entries : []
+    // The others stay assigned to this publisher, and are adopted after the store has been recovered, or the sentinels answer.
+    return isCutOff() ? [] : entries.filter(({ id }) => here.has(id))
   }
   return {
     ...outbox,
-    next: (publisher, limit, waitMs) => handOut(waitMs, () => outbox.next(publisher, limit, waitMs)),
-    adopt: (publisher, limit, idleMs) => handOut(0, () => outbox.adopt(publisher, limit, idleMs)),
+    next: (publisher, limit, waitMs) => handOut(publisher, waitMs, () => outbox.next(publisher, limit, waitMs)),
+    adopt: (publisher, limit, idleMs) => handOut(publisher, 0, () => outbox.adopt(publisher, limit, idleMs)),
   }
 }
 

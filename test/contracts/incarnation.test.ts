@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
 import { redisIncarnation } from '../../src/adapters/redis/incarnation.ts'
-import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
+import { keysUnder, memberOf, PUBLISHERS } from '../../src/adapters/redis/keys.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
 import { redisThreads } from '../../src/adapters/redis/threads.ts'
@@ -76,6 +76,29 @@ function recordOf(revision: number): CaseRecord {
 }
 
 describe('an incarnation of the data', () => {
+  it('is raised past entries of the outbox that it has for this publisher, and past no others', async () => {
+    const living = redisIncarnation(client, keys)
+    await living.begin(new Map(), true)
+    const put = () => client.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', 'p', 'letter', '{}')
+    const [mine = '', theirs = '', unread = ''] = [await put(), await put(), '9999999999999-0'].map(String)
+    const given = ['mine', 'theirs'] as const
+    await client.xgroup('CREATE', keys.outbox, PUBLISHERS, '0')
+    for (const name of given)
+      await client.xreadgroup('GROUP', PUBLISHERS, name, 'COUNT', 1, 'STREAMS', keys.outbox, '>')
+    const before = living.token().watermark
+    expect([...(await living.advancePast('mine', [mine, theirs, unread]))]).toEqual([mine])
+    expect(living.token().watermark).toBe(before + 1)
+    // A failover: the data are as they were before this publisher read the entry, and were raised elsewhere.
+    await client.xack(keys.outbox, PUBLISHERS, mine)
+    expect([...(await living.advancePast('mine', [mine]))]).toEqual([])
+    // One that has lost what this process knows of hands out nothing.
+    await client.xgroup('SETID', keys.outbox, PUBLISHERS, '0')
+    await client.xreadgroup('GROUP', PUBLISHERS, 'mine', 'COUNT', 1, 'STREAMS', keys.outbox, '>')
+    await clean()
+    expect([...(await living.advancePast('mine', [mine]))]).toEqual([])
+    expect(living.lost).toBe('emptied')
+  })
+
   it('is founded where nothing was accepted, and found again by whoever comes later', async () => {
     const [first, second] = [redisIncarnation(client, keys), redisIncarnation(client, keys)]
     expect(await first.begin(new Map(), true)).toBeNull()

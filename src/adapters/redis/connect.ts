@@ -66,11 +66,14 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   return client as Redis
 }
 
-/** Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, and a clean end. */
+/**
+ * Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, and clean ends, of a
+ * client and of a connection.
+ */
 function withIoredisFixes(client: Redis): Redis {
   const duplicate = client.duplicate.bind(client)
   client.duplicate = (override) => withIoredisFixes(duplicate(override))
-  return withCleanEnd(withEarlyCommands(withOneWrite(client)))
+  return withCleanEnd(withPromptChange(withEarlyCommands(withOneWrite(client))))
 }
 
 /**
@@ -129,6 +132,26 @@ function withCleanEnd(client: Redis): Redis {
   }
   client.on('end', () => failWaiting(client, new NoAnswer('the connection was closed')))
   return client
+}
+
+/**
+ * When the sentinels name another master, ioredis still listens for 2 s to the one that was replaced. If that one stood still
+ * and wakes, it executes the commands that wait in its sockets, before it notices that its replicas are gone, and answers
+ * them. Those answers are not heard: the commands are sent again, to the new master.
+ */
+function withPromptChange(client: Redis): Redis {
+  const { connector } = client as unknown as WithConnector
+  const disconnect = connector.disconnect.bind(connector)
+  connector.disconnect = () => {
+    const { stream } = connector
+    disconnect()
+    if (!(client as unknown as WithConnector).manuallyClosing) stream?.destroy()
+  }
+  return client
+}
+interface WithConnector {
+  readonly connector: { readonly stream?: NodeJS.ReadableStream & { destroy(): void }; disconnect(): void }
+  readonly manuallyClosing: boolean
 }
 
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout' | 'socketTimeout'>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { Keys } from './keys.ts'
+import { type Keys, PUBLISHERS } from './keys.ts'
 import { script } from './script.ts'
 
 /** Why the data in Redis are not everything that was written there; `forgotten`: the group has no offsets either. */
@@ -30,8 +30,8 @@ const begin = script('incarnation/begin', {
   args: ['freshId', 'alone', 'published', 'committed[].partition', 'committed[].offset'],
 })
 const advance = script('incarnation/advance', {
-  keys: ['incarnation'],
-  args: [...TOKEN, 'durable[].partition', 'durable[].offset'],
+  keys: ['incarnation', 'outbox'],
+  args: [...TOKEN, 'durable[].partition', 'durable[].offset', 'group', 'publisher', 'entries[].id'],
 })
 const suspend = script('incarnation/suspend', { keys: ['incarnation'] })
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
@@ -42,6 +42,7 @@ const createIncarnation = script('incarnation/create', {
 
 const suspended = z.tuple([z.number(), z.string()])
 const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()])
+const advanced = z.tuple([reply, z.array(z.string())])
 
 /**
  * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
@@ -50,15 +51,20 @@ const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(
  * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
 export function redisIncarnation(client: Redis, keys: Keys) {
-  const { incarnation, marks } = keys
+  const { incarnation, marks, outbox } = keys
   let token: FencingToken = { incarnationId: 'none', watermark: 0, serverRun: '' }
   let quiet = false
   let lost: Loss | null = null
   /** The server's run when this process suspended the data; empty if it did not. */
   let suspendedRun = ''
 
-  function learn(given: unknown): Loss | null {
-    const [incarnationId, watermark, loss, serverRun, quietNow] = reply.parse(given)
+  async function advanceBy(durable: Positions, publisher: string, ids: readonly string[]) {
+    const entries = { group: PUBLISHERS, publisher, entries: ids.map((id) => ({ id })) }
+    const given = { incarnation, outbox, ...token, durable: partitionsOf(durable), ...entries }
+    return advanced.parse(await advance(client, given))
+  }
+
+  function learn([incarnationId, watermark, loss, serverRun, quietNow]: z.infer<typeof reply>): Loss | null {
     quiet = quietNow === 1
     lost = loss === '' ? null : z.enum(LOSSES).parse(loss)
     if (lost !== null) return lost
@@ -86,14 +92,24 @@ export function redisIncarnation(client: Redis, keys: Keys) {
      */
     begin: async (committed: Positions, alone: boolean, published = false): Promise<Loss | null> =>
       learn(
-        await begin(client, {
-          ...{ incarnation, marks, freshId: randomUUID(), alone, published },
-          committed: partitionsOf(committed),
-        }),
+        reply.parse(
+          await begin(client, {
+            ...{ incarnation, marks, freshId: randomUUID(), alone, published },
+            committed: partitionsOf(committed),
+          }),
+        ),
       ),
     /** A heartbeat: raises the watermark, and records what has been made durable. */
     advance: async (durable: Positions = new Map()): Promise<Loss | null> =>
-      learn(await advance(client, { incarnation, ...token, durable: partitionsOf(durable) })),
+      learn((await advanceBy(durable, '', []))[0]),
+    /**
+     * Raises the watermark past outbox entries that were read: those of them that the same data have for this publisher.
+     * Who was redirected to another master since the read would otherwise raise the watermark of data that may lack them.
+     */
+    async advancePast(publisher: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+      const [said, handed] = await advanceBy(new Map(), publisher, ids)
+      return new Set(learn(said) === null ? handed : [])
+    },
     /**
      * Stops every process from opening and concluding cases at once, and its intake at its next heartbeat, until
      * `createIncarnation`; returns true if they were already stopped.

@@ -1,12 +1,16 @@
--- Raises the watermark, and notes which offsets are durable. Returns the same as incarnation/begin; says that data were lost if
--- the caller's token does not hold for them.
+-- Raises the watermark, and notes which offsets are durable. Returns the same as incarnation/begin, which says that data were
+-- lost if the caller's token does not hold for them; and those of the entries that are handed to this publisher here.
 --@include server-run
 --@key incarnation
+--@key outbox
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
 --@arg durable[].partition       TOPIC/PARTITION
 --@arg durable[].offset          the next one to consume
+--@arg group                     of the publishers; it exists if an entry is given
+--@arg publisher
+--@arg entries[].id
 local id, lost = unpack(redis.call('HMGET', incarnation, 'id', 'lost'))
 local why = lost
 if not id and not why then why = 'emptied' end
@@ -14,12 +18,20 @@ if id == incarnation_id and is_ahead(incarnation, watermark, server_run) then wh
 if why then
   redis.call('HDEL', incarnation, 'id')
   redis.call('HSET', incarnation, 'lost', why)
-  return { '', '0', why, '', 0 }
+  return { { '', '0', why, '', 0 }, {} }
 end
 for _, position in ipairs(durable) do
   redis.call('HSET', incarnation, 'at:' .. position.partition, position.offset)
 end
+local handed = {}
+for _, entry in ipairs(entries) do
+  local pending = redis.call('XPENDING', outbox, group, entry.id, entry.id, 1, publisher)
+  if #pending > 0 then handed[#handed + 1] = entry.id end
+end
 return {
-  id, tostring(redis.call('HINCRBY', incarnation, 'beat', 1)), '', run_of(incarnation),
-  is_quiet(incarnation) and 1 or 0
+  {
+    id, tostring(redis.call('HINCRBY', incarnation, 'beat', 1)), '', run_of(incarnation),
+    is_quiet(incarnation) and 1 or 0
+  },
+  handed
 }
