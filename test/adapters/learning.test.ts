@@ -357,16 +357,13 @@ describe('what a model takes is learnt from its refusals', () => {
     expect(lessons.map(({ parameter }) => parameter)).toEqual(['tier'])
   })
 
-  it('sets no breakpoints where they are refused', async () => {
-    const { model, seen, lessons } = await server(
-      [
-        (body) =>
-          'prompt_cache_options' in body
-            ? [400, { error: { message: 'Unrecognized request argument supplied: prompt_cache_options' } }]
-            : undefined,
-      ],
-      { told: { breakpoints: 'prompt_cache_breakpoint' } },
-    )
+  it.each([
+    ['prompt_cache_breakpoint', 400, 'Unrecognized request argument supplied: prompt_cache_options'],
+    ['cache_control', 404, 'No endpoints found that support cache control'],
+  ] as const)('sets no breakpoints where they are refused: %s', async (breakpoints, status, message) => {
+    const refuses: Rule = (body) =>
+      /prompt_cache|cache_control/.test(JSON.stringify(body)) ? [status, { error: { message } }] : undefined
+    const { model, seen, lessons } = await server([refuses], { told: { breakpoints } })
     await asked(model, { breakpoints: [{ message: 1, characters: 10 }] })
     expect(seen.map(({ messages }) => typeof messages[1]?.content)).toEqual(['object', 'string'])
     expect(lessons.map(({ parameter }) => parameter)).toEqual(['breakpoints'])

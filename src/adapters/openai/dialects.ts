@@ -83,7 +83,7 @@ export const DIALECTS: readonly DialectRow[] = [
       effort: 'none',
       logprobsWhen: 'without-effort',
     },
-    source: 'as gpt-5.1 and later: to be verified for each family (itzcrazykns/vane#1173 for 5.6)',
+    source: 'as gpt-5.1 and later (itzcrazykns/vane#1173 for 5.6, litellm discussion 42523 for 6)',
   },
   {
     model: 'gpt-5.6*',
@@ -113,9 +113,15 @@ export const DIALECTS: readonly DialectRow[] = [
     source: 'api-docs.deepseek.com, guide to JSON output: only json_object',
   },
   {
+    host: 'api.deepseek.com',
+    model: 'deepseek-v4*',
+    takes: { temperature: 'never', logprobs: 0, thinkingTokens: 4_096 },
+    source: 'api-docs.deepseek.com, thinking mode: it is on, and a temperature changes nothing then (laravel/ai#533)',
+  },
+  {
     host: 'api.mistral.ai',
-    takes: { logprobs: 0, highestTemperature: 1.5 },
-    source: 'docs.mistral.ai/api: no logprobs, temperature 0 to 1.5',
+    takes: { logprobs: 0, highestTemperature: 1 },
+    source: 'mistralai/client-python, ChatCompletionRequest: no logprobs, temperature 0 to 1',
   },
   {
     host: 'openrouter.ai',
@@ -126,7 +132,7 @@ export const DIALECTS: readonly DialectRow[] = [
   {
     host: 'generativelanguage.googleapis.com',
     takes: { withoutKeywords: [], logprobs: 0 },
-    source: 'ai.google.dev/gemini-api/docs/openai: no logprobs named; to be verified',
+    source: 'ai.google.dev/gemini-api/docs/openai: no logprobs named (mscraftsman/generative-ai#135: not enabled)',
   },
 
   // Models that think in the answer itself, or beside it, and can't be told not to.
@@ -148,7 +154,8 @@ export const DIALECTS: readonly DialectRow[] = [
   {
     model: '*magistral*',
     takes: { thinkingTokens: 4_096 },
-    source: 'docs.mistral.ai, capabilities, reasoning: [THINK], or thinking parts',
+    source:
+      'docs.mistral.ai, reasoning: always thinks; thinking parts (spring-ai#5020), or [THINK] of its open weights',
   },
   {
     model: '*gpt-oss*',

@@ -34,8 +34,8 @@ const WORDS = new Set(['message', 'error', 'detail', 'msg', 'error_msg', 'status
 /** Fields that repeat the question or the answer: nothing in them is the server's own word. */
 const ECHOES = new Set(['input', 'flagged_input', 'failed_generation', 'loc'])
 
-/** Where servers say that a parameter is refused; OpenAI forbids log-probabilities with a 403. */
-const OF_PARAMETERS = new Set([400, 403, 422])
+/** Where servers say that a parameter is refused: OpenAI forbids log-probabilities with a 403, OpenRouter finds no endpoint that takes one (404). */
+const OF_PARAMETERS = new Set([400, 403, 404, 422])
 
 /**
  * The error that a failed response stands for. `asked` gives the words of the question: an endpoint may repeat them, and

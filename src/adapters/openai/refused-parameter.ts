@@ -20,7 +20,7 @@ const NAMES: Readonly<Record<Parameter, RegExp>> = {
   form: /\bresponse[_ ]?format\b|\bjson_schema\b|\bjson_object\b|\bjson mode\b|\bstructured[_ ]outputs?\b|\bresponse[_ ]?schema\b|\bguided_json\b|\boutput_config\b/i,
   logprobs: /\b(?:top_)?log_?probs\b/i,
   tier: /\bservice[_ ]tier\b|\b(?:flex|priority) (?:tier|processing|is)\b/i,
-  breakpoints: /\bprompt_cache_(?:options|breakpoint|key)\b|\bcache_control\b/i,
+  breakpoints: /\bprompt_cache_(?:options|breakpoint|key)\b|\bcache[_ ]control\b/i,
 }
 
 /** Words that refuse: a name alone may stand in any message. */

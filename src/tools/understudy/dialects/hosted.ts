@@ -127,7 +127,7 @@ const groq: Dialect = {
   base: '/openai/v1',
   refuses: ['logprobs', 'top_logprobs'].map((name) => ({
     parameter: name,
-    says: `property '${name}' is unsupported`,
+    says: `\`${name}\` is not supported with this model`,
     named: false as const,
   })),
   errors: 'openai',
