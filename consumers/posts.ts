@@ -170,21 +170,34 @@ function postOf(
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
     createdAt,
-    ...(media === undefined ? {} : { media: media.map((medium, at) => mediumOf(medium, descriptions[at], textChars)) }),
+    ...(media === undefined
+      ? {}
+      : {
+          media: media.map((medium, at) =>
+            mediumOf(
+              medium,
+              descriptions[at],
+              Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / media.length)),
+            ),
+          ),
+        }),
     ...(odd === undefined ? {} : { odd }),
   }
 }
 
-/** Longest image description that is kept, in characters: longer than social networks allow, and a post may have sixteen. */
-const MAX_ALT_CHARS = 4_000
+/**
+ * Longest image description that is kept, in characters: longer than social networks allow. A post may have sixteen, and they
+ * are cleaned in one piece with its text: of many each may be shorter.
+ */
+const MAX_ALT_CHARS = { each: 4_000, all: 16_000 }
 
 function mediumOf(
   { kind, url, alt }: NonNullable<PostMessage['media']>[number],
   description: string | undefined,
-  textChars: number,
+  altChars: number,
 ): Medium {
   const words = description ?? alt
-  const { text, cut } = shortened(words ?? '', Math.min(textChars, MAX_ALT_CHARS))
+  const { text, cut } = shortened(words ?? '', altChars)
   return {
     kind,
     ...(url === undefined ? {} : { url }),

@@ -3,7 +3,7 @@ import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
 import { cut, type LeftOut } from '../src/domain/cut.ts'
 import { entryOf } from '../src/domain/entry-of.ts'
 import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../src/domain/message-json.ts'
-import type { DeadLetterReason } from '../src/domain/messages.ts'
+import { type DeadLetterReason, MESSAGE_FIELDS } from '../src/domain/messages.ts'
 import type { Place } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 import { envelopeOf } from './envelope.ts'
@@ -34,7 +34,7 @@ export function readMessage<Message extends { createdAt: number }>(
     return dead(from, 'invalid', 'the message has no value (a tombstone: delete with "deleted": true)')
   if (from.value.length > limits.maxBytes)
     return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
-  const shallow = withoutDeepFields(from.value)
+  const shallow = withoutDeepFields(from.value, MESSAGE_FIELDS)
   if (shallow === null) return dead(from, 'invalid', `nested deeper than ${MAX_DEPTH} levels`)
   let json: unknown
   try {

@@ -26,6 +26,12 @@ export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
 const tenant = tenantName.default('default')
 
+/** Every field of a message that is read, and those that an envelope is told by. */
+export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
+  `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
+  type specversion payload schema op after before`.split(/\s+/),
+)
+
 /** What was odd about a message's optional fields. */
 const odd = z.array(oddField).optional()
 

@@ -8,6 +8,7 @@ import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
 import type { OpenedCases } from './opened-cases.ts'
+import { reopenings } from './reopenings.ts'
 import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { nameOf, threadBackoff } from './thread-backoff.ts'
@@ -47,6 +48,7 @@ export function opener(deps: {
 }) {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
   const backoff = threadBackoff(clock)
+  const again = reopenings(clock)
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -80,6 +82,10 @@ export function opener(deps: {
     const checkpoint = readsThread
       ? dueAt(post.createdAt, streamNow, settings.checkpoints)
       : { final: true, nextDue: null }
+    const judgedAgain = (protocol: Protocol) =>
+      protocol.subject === 'thread' && state.revisions.get(protocol.name)?.final === true
+    // Where everything is due at once there is no time to wait.
+    const waitMs = Number.isFinite(streamNow) ? again.waitMs(ref) : 0
     const wanted = routes
       // Comments beyond an author's share don't count: a flood from one account makes no thread too long for a route.
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
@@ -87,10 +93,13 @@ export function opener(deps: {
     const {
       parked = [],
       waiting = [],
+      early = [],
       ready = [],
-    } = Object.groupBy(wanted, ({ name }) =>
-      paused.has(name) ? 'parked' : (state.revisions.get(name)?.openId ?? null) !== null ? 'waiting' : 'ready',
-    )
+    } = Object.groupBy(wanted, (protocol) => {
+      if (paused.has(protocol.name)) return 'parked'
+      if ((state.revisions.get(protocol.name)?.openId ?? null) !== null) return 'waiting'
+      return waitMs > 0 && judgedAgain(protocol) ? 'early' : 'ready'
+    })
     const opening = ready.map((protocol) => ({
       record: newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, overloaded, settings }),
       seen: versionSeenBy(protocol, state),
@@ -101,9 +110,13 @@ export function opener(deps: {
       parked: parked.map(({ name }) => name),
       // A protocol that is off here judges the changes when it is on again, so that no edit goes unjudged.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
-      nextDue: checkpoint.nextDue,
-      final: checkpoint.final && [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
+      nextDue: early.length > 0 ? Math.max(1, streamNow + waitMs) : checkpoint.nextDue,
+      final:
+        checkpoint.final &&
+        early.length === 0 &&
+        [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
     })
+    if (opening.some(({ record }) => opened.includes(record.id)) && ready.some(judgedAgain)) again.reopened(ref)
     for (const { record } of opening) {
       if (!opened.includes(record.id)) continue
       deps.opened?.note(record)

@@ -1,4 +1,4 @@
-import { RetryLaterError } from '../domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { fairSlots } from '../domain/fair-slots.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
@@ -32,10 +32,15 @@ export interface ImageOwner {
  * The images of asks that have not ended: a deferred ask that is tried again finds its fetched images, in this process.
  * Each ask has its own: no ask is shown what another's URL returned earlier, or can tell that it was fetched. Slow hosts
  * hold up fetches alone, of other tenants not half, and of other authors of the tenant not half of its own. Hosts themselves
- * have no bound: a platform's images may all be at one, and who means harm has many.
+ * have no bound: a platform's images may all be at one, and who means harm has many. An author whose fetches have taken
+ * {@link SPENT_MS} within a minute gets no more of them until it is over: who waits for them keeps a case open, of which a
+ * tenant has so many, and all who post after it would wait for their deadlines.
  */
 export interface ImageCache {
-  /** Throws a `RetryLaterError`, at no attempt's cost, while fetches or images that wait leave no room. */
+  /**
+   * Throws a `RetryLaterError`, at no attempt's cost, while fetches or images that wait leave no room, and a `PermanentError`
+   * where the author's have taken too long.
+   */
   load(url: string, owner: ImageOwner): Promise<string>
   /** The ask is deferred: its images may be evicted. */
   release(askId: string): void
@@ -43,8 +48,13 @@ export interface ImageCache {
   forget(askId: string): void
 }
 
-/** How long an ask is deferred that finds no room, in ms. */
-const DEFERRED_MS = 1_000
+/** How long an ask is deferred that finds no room, in ms, at least; of many of one author one comes back after the other. */
+const DEFERRED_MS = { least: 1_000, apart: 50, most: 30_000 }
+/** Within so long the fetches of one author may take so long together, in ms: half of what its share of them is. */
+const WINDOW_MS = 60_000
+const SPENT_MS = 60_000
+/** Most authors of whom this is remembered; the oldest go first. */
+const MOST_AUTHORS = 10_000
 
 export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, clock: Clock): ImageCache {
   // By ask, in the order in which they began to fetch.
@@ -55,6 +65,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   const ofPart = Math.ceil(each / 2)
   const fetches = fairSlots({ all: settings.fetches, each, ofPart })
   const longest = Math.ceil((settings.longest * 4) / 3)
+  const spending = spent(clock)
 
   function forget(askId: string): void {
     bytes -= byAsk.get(askId)?.bytes ?? 0
@@ -91,17 +102,24 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
       const whose = { name: tenant, part: author }
       const waiting = fetches.waiting(whose)
       // Who waits here holds a place of the stage's workers.
+      const by = spending.of(`${tenant}/${author}`)
+      const deferred = (why: string) =>
+        new RetryLaterError('limited', why, { costsAttempt: false, delayMs: by.comesBackIn() })
+      by.check()
       if (waiting.ofPart >= ofPart || waiting.ofName >= settings.fetches)
         throw deferred('as many images as may be fetched at a time are being fetched')
       return fetches.run(whose, signal, async (waited) => {
+        by.check()
         if (waited) await mayFetch()
         if (!hasRoom(askId)) throw deferred('images of other asks take all of images.keepBytes')
         arriving += longest
+        const began = clock()
         let data: string
         try {
           data = await loadImage(url, signal)
         } finally {
           arriving -= longest
+          by.took(clock() - began)
         }
         if (!own.images.has(url) && byAsk.get(askId) === own) {
           own.images.set(url, data)
@@ -122,8 +140,37 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   }
 }
 
-function deferred(why: string): RetryLaterError {
-  return new RetryLaterError('limited', why, { costsAttempt: false, delayMs: DEFERRED_MS })
+/** How long the fetches of each author have taken lately, and when its deferred asks come back. */
+function spent(clock: Clock) {
+  const authors = new Map<string, { since: number; ms: number; back: number }>()
+  return {
+    of(name: string) {
+      const own = authors.get(name) ?? { since: clock(), ms: 0, back: 0 }
+      authors.set(name, own)
+      for (const oldest of authors.keys()) {
+        if (authors.size <= MOST_AUTHORS) break
+        authors.delete(oldest)
+      }
+      const renew = () => {
+        if (clock() - own.since >= WINDOW_MS) Object.assign(own, { since: clock(), ms: 0 })
+      }
+      return {
+        check() {
+          renew()
+          if (own.ms >= SPENT_MS) throw new PermanentError('image', 'images of this author take too long to come')
+        },
+        took(ms: number) {
+          renew()
+          own.ms += ms
+        },
+        comesBackIn(): number {
+          const { least, apart, most } = DEFERRED_MS
+          own.back = Math.min(clock() + most, Math.max(clock() + least, own.back + apart))
+          return own.back - clock()
+        },
+      }
+    },
+  }
 }
 
 interface Fetched {

@@ -130,6 +130,41 @@ export const MESSAGES: readonly WorstCase[] = [
   { name: 'white space before nothing', make: filled('', ' ') },
 ]
 
+const FIRST = '"createdAt":"2026-01-01T00:00:00Z","postId":"p","text":"t"'
+/** Messages that are worst where they are as large as a message may be. */
+export const LARGE_MESSAGES: readonly WorstCase[] = [
+  { name: 'numbers beside an id that is one', make: filled(`{"id":1,${FIRST},"x":[`, '0,', '0]}') },
+  { name: 'fractions beside an id that is a number', make: filled(`{"id":1,${FIRST},"x":[`, '1e300,', '0]}') },
+  { name: 'an author that is a list of numbers', make: filled(`{"id":"1",${FIRST},"author":[`, '0,', '0]}') },
+  {
+    name: 'an author of many fields',
+    make: (characters) => `{"id":"1",${FIRST},"author":{${numbered(characters - 100, (nth) => `"a${nth}":0`)}}}`,
+  },
+  {
+    name: 'many fields',
+    make: (characters) => `{"id":1,${FIRST},${numbered(characters - 100, (nth) => `"a${nth}":0`)}}`,
+  },
+]
+
+/** What comments of a giant thread may be like, each its number's. */
+export const ALIKE: readonly { readonly name: string; readonly make: (nth: number) => string }[] = [
+  {
+    name: 'each misspells other words of one text',
+    make: (nth) =>
+      Array.from({ length: 330 }, (_, at) =>
+        at > 280 ? `zzzz${nth}` : at < 66 ? `ab${letter(7 * nth + at)}d${letter(at)}` : `abcd${letter(at)}`,
+      )
+        .join(' ')
+        .slice(0, 2_000),
+  },
+  { name: 'the same but for its end', make: (nth) => `${'abcde '.repeat(320)}zz${nth}zz` },
+  { name: 'no spaces between words', make: (nth) => `${'我亲眼看到大桥掉进港口里了'.repeat(38)}${nth}`.slice(-499) },
+]
+
+function letter(nth: number): string {
+  return String.fromCharCode(97 + (nth % 26))
+}
+
 /** What an endpoint may say of its usage. */
 export const USAGES: readonly WorstCase[] = [
   { name: 'usage of many names', make: (characters) => `{${numbered(characters, (nth) => `"a${nth}":0`)}}` },

@@ -133,6 +133,48 @@ describe('the stream’s clock', () => {
   })
 })
 
+describe('a thread that is edited again and again after its final verdict', () => {
+  test('is judged three times at once, then after waits that double, and begins anew when it was left alone', async () => {
+    const { threads, put, openAll, publish, say } = setUp([rumor])
+    await put(p1)
+    await say(p1, 'c1')
+    streamNow = T0 + HOUR
+    await publish('rumor~p1~r1').catch(() => openAll().then(([id = '']) => publish(id)))
+    const pass = (ms: number) => {
+      wall += ms
+      streamNow += ms
+    }
+    let edits = 0
+    const edit = () => threads.putComments(p1, [said('c1', { text: `edit ${edits++}` })], T0, rules)
+    const judged = async () => {
+      await edit()
+      const ids = await openAll()
+      for (const id of ids) await publish(id)
+      return ids.length
+    }
+    expect([await judged(), await judged(), await judged(), await judged()]).toEqual([1, 1, 1, 0])
+    pass(29_000)
+    expect(await judged()).toBe(0)
+    pass(2_000)
+    expect(await openAll()).toEqual(['rumor~p1~r5'])
+    await publish('rumor~p1~r5')
+    pass(31_000)
+    expect(await judged()).toBe(0)
+    pass(30_000)
+    expect(await judged()).toBe(1)
+    let day = 0
+    for (let minute = 0; minute < 24 * 60; minute++) {
+      pass(60_000)
+      day += await judged()
+    }
+    expect(day).toBeLessThanOrEqual(40)
+    pass(3 * HOUR)
+    await openAll().then((ids) => Promise.all(ids.map((id) => publish(id))))
+    pass(3 * HOUR)
+    expect([await judged(), await judged()]).toEqual([1, 1])
+  })
+})
+
 describe('a case of a thread', () => {
   test('knows how many comments there were, and how many of them its snapshot lacks', async () => {
     const { threads, put, openAll, caseOf } = setUp([rumor])

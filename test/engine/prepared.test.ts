@@ -28,6 +28,25 @@ describe('texts are prepared for a script', () => {
     expect(await turnsDuring(prepared(protocol, {}))).toBeGreaterThanOrEqual(35)
   })
 
+  test('long ones one after the other, and a short one before them', async () => {
+    const steps: string[] = []
+    const protocol = (name: string, count: number, characters: number) =>
+      protocolNamed(name, {
+        *prepare() {
+          for (let nth = 0; nth < count; nth++) {
+            steps.push(name)
+            yield characters
+          }
+        },
+      })
+    const long = ['one', 'two'].map((name) => prepared(protocol(name, 4, 25_000), {}))
+    const short = prepared(protocol('short', 2, 100), {})
+    await short
+    expect(steps).toEqual(['one', 'two', 'short', 'short'])
+    await Promise.all(long)
+    expect(steps.slice(4)).toEqual(['one', 'one', 'one', 'two', 'two', 'two'])
+  })
+
   test('or not at all, where its protocol prepares nothing or its subject is another’s', async () => {
     await prepared(protocolNamed('talk', {}), {})
     const failing = protocolNamed('talk', {

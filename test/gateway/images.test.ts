@@ -96,7 +96,7 @@ function setUp(
     clock: () => now,
     report: () => {},
   })
-  const put = (ask: Ask, asking: Partial<AskContext> = {}) =>
+  const put = (ask: Ask, asking: Partial<AskContext> = {}, failed: (error: unknown) => void = () => {}) =>
     made
       .ask(ask, {
         protocol: 'safety',
@@ -113,7 +113,10 @@ function setUp(
       })
       .then(
         ({ answer }) => answer,
-        (error: Error & { code?: string }) => error.code,
+        (error: Error & { code?: string }) => {
+          failed(error)
+          return error.code
+        },
       )
   const pass = (ms: number) => {
     now += ms
@@ -261,6 +264,40 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     expect(fetched.toSorted()).toEqual(['/1', '/7', '/8'])
     stop.abort()
     expect((await Promise.all(hung)).filter((end) => end === 'limited')).toHaveLength(4)
+  })
+
+  test('fails at once where those of its author have taken a minute within a minute: its post waits for no deadline', async () => {
+    const { put, pass } = setUp({ memo })
+    slowMs = 200
+    const slow = put(describing('/slow'), { askId: 'slow', author: 'mallory' })
+    while (open.now === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    pass(59_999)
+    slowMs = 0
+    expect(await put(describing('/1'), { askId: '/1', author: 'mallory' })).toEqual(ANSWER)
+    pass(1)
+    await slow
+    for (const one of ['/2', '/3']) expect(await put(describing(one), { askId: one, author: 'mallory' })).toBe('image')
+    expect(await put(describing('/4'), { askId: '/4', author: 'ann' })).toEqual(ANSWER)
+    expect(fetched).toEqual(['/slow', '/1', '/4'])
+    pass(60_000)
+    expect(await put(describing('/5'), { askId: '/5', author: 'mallory' })).toEqual(ANSWER)
+  })
+
+  test('that is deferred with many of its author comes back after the others', async () => {
+    const { put } = setUp({ memo, images: { ...GATEWAY.images, fetches: 4 } })
+    const stop = new AbortController()
+    slowMs = 1_000
+    const waits: number[] = []
+    const ask = (nth: number) =>
+      put(describing(`/${nth}`), { askId: `${nth}`, author: 'mallory', signal: stop.signal }, (error) => {
+        if (error instanceof RetryLaterError && error.delayMs !== undefined && error.code === 'limited')
+          waits.push(error.delayMs)
+      })
+    const hung = Array.from({ length: 102 }, (_, nth) => ask(nth))
+    while (open.now === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    stop.abort()
+    await Promise.all(hung)
+    expect(waits.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, nth) => 1_000 + 50 * nth))
   })
 
   test('is deferred, at no attempt’s cost, where as many of its tenant wait as may be fetched, and those of others are not', async () => {

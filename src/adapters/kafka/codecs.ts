@@ -7,8 +7,11 @@ import { CORRUPT_BATCH } from './corrupt-batch.ts'
 
 /** A batch larger than this when decompressed counts as corrupt: producers limit theirs to a megabyte or a few. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
-/** Each record, however small, becomes an object in memory, and a batch of a few kilobytes can contain tens of millions. */
-const MAX_RECORDS = 1_000_000
+/**
+ * Each record, however small, becomes an object, all of a batch in one piece, and a batch of a few kilobytes can contain tens
+ * of millions. A producer's megabyte of real messages holds some 20,000.
+ */
+const MAX_RECORDS = 100_000
 
 interface Pack {
   compress(data: Buffer): Promise<Buffer>

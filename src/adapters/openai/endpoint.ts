@@ -78,7 +78,7 @@ export function endpoint(settings: EndpointSettings): Post {
     if (text === null && succeeded(status))
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     if (text !== null && text.length > LONG) await turnToParse()
-    const json = parsed(text ?? '', maxParts)
+    const json = await read(text ?? '', maxParts)
     if (succeeded(status) && !isError(json)) return json ?? null
     const retryAfterMs = retryAfter(heads)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
@@ -175,7 +175,7 @@ function exchange(
       if (!succeeded(status)) lost = () => done(null)
       response.on('error', (error) => lost(error))
       reading = decompressed(response).on('error', (error) => lost(error))
-      read(reading, maxBytes, done)
+      collect(reading, maxBytes, done)
     })
     request.end(sent)
   })
@@ -189,7 +189,7 @@ const utf8 = new TextDecoder()
  * Calls `done` with the text, or with null if it has more than `maxBytes`. Takes linear time, in however many chunks it
  * arrives.
  */
-function read(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
+function collect(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
   let buffer: Buffer = Buffer.alloc(0)
   let length = 0
   body.on('data', (chunk: Buffer) => {
@@ -228,9 +228,13 @@ function decompressed(response: IncomingMessage): Readable {
 /** Far deeper than any response of the interface. */
 const MAX_DEPTH = 32
 
-/** The JSON; undefined for none, or for one with more parts than a response has. */
+/** The JSON of a response, also of one in events; undefined where there is none. */
+async function read(text: string, maxParts: number): Promise<unknown> {
+  return isEventStream(text) ? completionOf(text, (data) => parsed(data, maxParts)) : parsed(text, maxParts)
+}
+
+/** The JSON; undefined for none, or for one with more parts than it may have. */
 function parsed(text: string, maxParts: number): unknown {
-  if (isEventStream(text)) return completionOf(text, (data) => parsed(data, maxParts))
   try {
     return excessOf(text, { depth: MAX_DEPTH, parts: maxParts, fields: true }) === null ? JSON.parse(text) : undefined
   } catch {

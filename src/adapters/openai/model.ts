@@ -3,6 +3,7 @@ import type { Dialect } from '../../domain/dialect.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Filtered } from '../../domain/filtered.ts'
+import { firstOf } from '../../domain/first-of.ts'
 import type { Model, ModelReply } from '../../ports/model.ts'
 import { PLAIN } from './dialects.ts'
 import { endpoint } from './endpoint.ts'
@@ -32,18 +33,21 @@ export interface DialectParts {
   readonly now?: () => number
 }
 
+/** Most parts of a message: a text, and thoughts before it. */
+const MAX_CONTENT_PARTS = 1_000
+
 const part = z.object({
   type: z.string().catch('text'),
   text: z.string().catch(''),
   /** Mistral's thoughts: a text, or parts of their own. */
   thinking: z
-    .union([z.string(), z.array(z.object({ text: z.string().catch('') }))])
+    .union([z.string(), firstOf(MAX_CONTENT_PARTS, z.object({ text: z.string().catch('') }))])
     .nullish()
     .catch(null),
 })
 
 /** What the model wrote: a text, or a list of parts whose texts belong together. */
-const content = z.union([z.string(), z.array(part)]).nullish()
+const content = z.union([z.string(), firstOf(MAX_CONTENT_PARTS, part)]).nullish()
 
 const called = z.object({ arguments: z.string() })
 
@@ -54,8 +58,7 @@ const message = z.object({
   reasoning_content: z.string().nullish().catch(null),
   reasoning: z.string().nullish().catch(null),
   /** Some models call a tool that nobody offered, and answer in its arguments. */
-  tool_calls: z
-    .array(z.object({ function: called }))
+  tool_calls: firstOf(1, z.object({ function: called }))
     .nullish()
     .catch(null),
   function_call: called.nullish().catch(null),
@@ -64,15 +67,14 @@ const message = z.object({
 /** The responses of compatible servers, parsed leniently: most fields may be missing. */
 const completion = z.looseObject({
   model: z.string().catch('unknown'),
-  choices: z
-    .array(
-      z.looseObject({
-        finish_reason: z.string().nullish().catch(null),
-        message: message.nullish(),
-        logprobs,
-      }),
-    )
-    .nullish(),
+  choices: firstOf(
+    1,
+    z.looseObject({
+      finish_reason: z.string().nullish().catch(null),
+      message: message.nullish(),
+      logprobs,
+    }),
+  ).nullish(),
 })
 
 /** Longest response, in bytes: a thousand times a usual answer, with thoughts and repeated fields. */
@@ -171,6 +173,9 @@ function isGuarded(data: Readonly<Record<string, unknown>>): boolean {
   return data['amazon-bedrock-guardrailAction'] === 'INTERVENED'
 }
 
+/** Most questions of a request of which a filter tells. */
+const MAX_PROMPTS = 20
+
 /** What Azure's and Gemini's filters found; null if the response says nothing of filters. */
 function filteredIn(
   data: Readonly<Record<string, unknown>>,
@@ -179,7 +184,7 @@ function filteredIn(
   const { prompt_filter_results: prompts, promptFeedback: feedback } = data
   const reason = blockReason.safeParse(feedback)
   if (reason.success) return [{ category: reason.data.blockReason.toLowerCase() }]
-  const results = [...(Array.isArray(prompts) ? prompts.map(resultsOf) : []), resultsOf(choice)]
+  const results = [...(Array.isArray(prompts) ? prompts.slice(0, MAX_PROMPTS).map(resultsOf) : []), resultsOf(choice)]
   return results.every((one) => one === null) ? null : categoriesIn(results)
 }
 

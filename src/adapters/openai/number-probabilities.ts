@@ -1,11 +1,17 @@
 import { z } from 'zod'
+import { firstOf } from '../../domain/first-of.ts'
 import type { NumberProbabilities } from '../../ports/model.ts'
 
 const token = z.object({ token: z.string(), logprob: z.number() })
 
+/** Tokens of an answer, twice the most that one is asked for, and likeliest others of one, four times what is asked for. */
+const MOST = { tokens: 8_192, others: 80 }
+
 /** Log probabilities as the endpoint gives them, token by token, with the likeliest others; null where it gives none. */
 export const logprobs = z
-  .object({ content: z.array(token.extend({ top_logprobs: z.array(token).catch([]) })).nullish() })
+  .object({
+    content: firstOf(MOST.tokens, token.extend({ top_logprobs: firstOf(MOST.others, token).catch([]) })).nullish(),
+  })
   .nullish()
   .catch(null)
 

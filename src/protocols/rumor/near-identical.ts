@@ -14,8 +14,13 @@ const MISSPELT_WORDS = 10
 const MISSPELT_SHARE = 0.2
 /** Shortest word that can be misspelt: one letter turns "now" into "not" and "deaf" into "dead". */
 const MISSPELT_LETTERS = 5
-/** Most texts that one text is compared with, the earliest ones: nobody can make the comparison quadratic. */
+/**
+ * Most texts that one text is compared with, the earliest ones: nobody can make the comparison quadratic. Of long texts
+ * fewer: so many words are looked at, and a word that differs counts as ten.
+ */
 const MOST_COMPARED = 32
+const MOST_WORDS = 4_000
+const DIFFERENT_WORD = 10
 
 /**
  * Comments that say the same to the same words, the shortest text first, then in order of time, then id: the first
@@ -68,12 +73,13 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
   // A misspelling keeps the first letter, so near-identical texts have the same initials.
   const byInitials = new Map<number, readonly { words: readonly string[]; group: Group }[]>()
   for (const utterance of utterances) {
-    const { keys: disguised, words } = disguises.of(utterance.comments[0]?.text ?? '')
+    const { keys: disguised, initials, count, joined } = disguises.of(utterance.comments[0]?.text ?? '')
     const keys = [`same ${utterance.key}`, ...disguised]
-    const initials = words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length)
-    const seen = words.length < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
+    const seen = count < MISSPELT_WORDS ? NOBODY : (byInitials.get(initials) ?? NOBODY)
     const same = keys.flatMap((key) => byDisguised.get(key) ?? [])
-    const near = same.length > 0 ? [] : seen.filter((one) => misspelt(one.words, words)).map((one) => one.group)
+    const toCompare = count >= MISSPELT_WORDS && (seen.length < MOST_COMPARED || same.length === 0)
+    const words = toCompare ? joined.split(BETWEEN) : []
+    const near = same.length > 0 ? [] : nearOf(seen, words)
     const alike = [...same, ...near].map(root)
     const [group = started(groups), ...others] = new Set(alike)
     group.members.push(utterance)
@@ -82,8 +88,7 @@ export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
       group.members.push(...other.members)
       other.mergedInto = group
     }
-    if (words.length >= MISSPELT_WORDS && seen.length < MOST_COMPARED)
-      byInitials.set(initials, [...seen, { words, group }])
+    if (count >= MISSPELT_WORDS && seen.length < MOST_COMPARED) byInitials.set(initials, [...seen, { words, group }])
   }
   // Nobody is like another: they are in order.
   if (groups.length === utterances.length) return groups.map(({ members }) => members)
@@ -116,17 +121,30 @@ function started(groups: Group[]): Group {
   return group
 }
 
-/** Whether two texts with the same number of words differ only in a few misspelt ones. */
-function misspelt(a: readonly string[], b: readonly string[]): boolean {
+/** The groups of those texts that differ from this one only in a few misspelt words, as far as there is room to look. */
+function nearOf(seen: typeof NOBODY, words: readonly string[]): Group[] {
+  let room = MOST_WORDS
+  const near: Group[] = []
+  for (const one of seen) {
+    if (room <= 0) break
+    const { isNear, looked } = misspelt(one.words, words)
+    if (isNear) near.push(one.group)
+    room -= looked
+  }
+  return near
+}
+
+/** Whether two texts with the same number of words differ only in a few misspelt ones, and how much was looked at. */
+function misspelt(a: readonly string[], b: readonly string[]): { isNear: boolean; looked: number } {
   const most = Math.floor(a.length * MISSPELT_SHARE)
   let found = 0
-  for (const [index, word] of a.entries()) {
-    const other = b[index] ?? ''
+  for (let index = 0; index < a.length; index++) {
+    const [word = '', other = ''] = [a[index], b[index]]
     if (word === other) continue
     found++
-    if (found > most || !isMisspelling(word, other)) return false
+    if (found > most || !isMisspelling(word, other)) return { isNear: false, looked: index + DIFFERENT_WORD * found }
   }
-  return true
+  return { isNear: true, looked: a.length + DIFFERENT_WORD * found }
 }
 
 /**
@@ -159,24 +177,35 @@ export function readAhead(text: string): void {
 }
 
 /** Texts up to this length, in characters, are read about as fast as they are found. */
-const KEPT_FROM = 500
-/** Texts whose readings are kept, the latest ones: those of four threads that hold as many comments as a thread may. */
-const KEPT = 2_000
+const KEPT_FROM = 60
+/**
+ * Characters of texts whose readings are kept, the latest ones, as far as they are read: those of eight threads that hold as
+ * much as a thread may. A script groups its comments again when their scores are there.
+ */
+const KEPT = 8_000_000
+/** What a reading takes beside its text, in characters. */
+const BESIDE = 100
 
 /** Makes something of a text, and keeps what it made of the latest longer ones, under what `keyOf` says of them. */
 function remembering<Made>(keyOf: (text: string) => string, make: (text: string) => Made): { of(text: string): Made } {
-  const made = new Map<string, Made>()
+  const made = new Map<string, { readonly reading: Made; readonly size: number }>()
+  let kept = 0
   return {
     of(text) {
       if (text.length <= KEPT_FROM) return make(text)
       const key = keyOf(text)
       const known = made.get(key)
-      if (known !== undefined) return known
-      const fresh = make(text)
-      made.set(key, fresh)
-      const [oldest] = made.keys()
-      if (made.size > KEPT && oldest !== undefined) made.delete(oldest)
-      return fresh
+      if (known !== undefined) return known.reading
+      const reading = make(text)
+      const size = Math.min(text.length, MOST_READ) + BESIDE
+      made.set(key, { reading, size })
+      kept += size
+      for (const [oldest, { size: freed }] of made) {
+        if (kept <= KEPT) break
+        made.delete(oldest)
+        kept -= freed
+      }
+      return reading
     },
   }
 }
@@ -188,9 +217,19 @@ const disguises = remembering(
     digestOf(text.length <= MOST_READ ? text : `${text.slice(0, MOST_READ / 2)}\0${text.slice(-MOST_READ / 2)}`),
   (text) => {
     const { keys, words } = undisguised(text)
-    return { keys: keys.map((key) => (key.length > KEPT_FROM ? digestOf(key) : key)), words }
+    return {
+      keys: keys.map((key) => (key.length > LONG_KEY ? digestOf(key) : key)),
+      initials: words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length),
+      count: words.length,
+      // In one piece they take a tenth of the memory.
+      joined: words.join(BETWEEN),
+    }
   },
 )
+/** No word holds it. */
+const BETWEEN = '\n'
+/** A longer key is kept as its digest. */
+const LONG_KEY = 100
 
 function digestOf(text: string): string {
   return hash('sha256', text, 'base64url')
