@@ -17,6 +17,7 @@ import {
   silentImages,
   takenBack,
   unsaid,
+  wordsAlone,
   worstTexts,
 } from './stream.ts'
 
@@ -352,8 +353,9 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     const at = world.posts().at(-1)?.createdAt ?? 0
     await world.say(silentImages(920_000 + 100 * amount, 10, at))
     await sleep(2_000)
-    await world.produce(60)
     const before = world.callCount()
+    // The stream may have ended, so that nobody else would ask for anything.
+    await world.say(wordsAlone(920_000 + 100 * amount, 10, at))
     await world.calls(CALLS_BESIDE, 15_000)
     const calls = world.callCount() - before
     if (calls < CALLS_BESIDE)
@@ -394,6 +396,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     const before = await world.verdictCount()
     await broker.kill()
     await world.produce(60)
+    // The stream may have ended.
+    await world.say(wordsAlone(940_000 + 100 * amount, 10, world.posts().at(-1)?.createdAt ?? 0))
     if (!(await world.until(async () => (await world.verdictCount()) > before + 3, 60_000)))
       world.breach(`leader-dies: no verdict came within 60 s after broker ${leader} had gone`)
     await broker.restart()

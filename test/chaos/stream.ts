@@ -260,6 +260,15 @@ export function silentImages(number: number, count: number, createdAt: number): 
   })
 }
 
+/** …and others, of words alone. */
+export function wordsAlone(number: number, count: number, createdAt: number): Sent[] {
+  return Array.from({ length: count }, (_, nth): Sent => {
+    const id = `worded-${number + nth}`
+    const said = { id, lang: RULES.pictured, text: `Listen to this. ${markOf(id)}`, createdAt: iso(createdAt) }
+    return { topic: 'posts', key: id, value: json(said) }
+  })
+}
+
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
