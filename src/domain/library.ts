@@ -30,6 +30,8 @@ export const found = z.object({
           nearDuplicates: z.int(),
         })
         .optional(),
+      /** Items that were found and are not shown, because a subject that one of them was learnt from was deleted since. */
+      withdrawn: z.int().optional(),
     }),
   ),
   /** Why the neighbours are weak, in words, if the embedder does not know the text's language. */
@@ -47,10 +49,17 @@ export function withoutItems(answer: unknown, items: readonly ShownItem[]): Foun
   const left = shelves.map((looked) => {
     const gone = new Set(items.filter(({ shelf }) => shelf === looked.shelf).map(({ id }) => id))
     const neighbours = looked.neighbours.filter(({ id }) => !gone.has(id))
-    if (neighbours.length > 0 || looked.neighbours.length === 0) return { ...looked, neighbours }
     // Of the others that were found nothing is kept either, so that no later deletion concerns the case.
-    const problem = `what was found on the shelf "${looked.shelf}" was learnt from subjects, one of which has been deleted since`
-    return { ...looked, neighbours, problem }
+    const withdrawn = (looked.withdrawn ?? 0) + looked.neighbours.length - neighbours.length
+    if (withdrawn === 0) return looked
+    const problem = neighbours.length > 0 ? looked.problem : withdrawnIn({ ...looked, withdrawn })
+    return { ...looked, neighbours, withdrawn, problem }
   })
   return { ...rest, shelves: left }
+}
+
+/** That some of what was found is not shown, in words; null if all of it is. */
+export function withdrawnIn({ shelf, withdrawn = 0 }: Found['shelves'][number]): string | null {
+  if (withdrawn === 0) return null
+  return `${withdrawn} found on the shelf "${shelf}", learnt from subjects one of which has been deleted since`
 }

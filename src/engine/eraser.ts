@@ -28,6 +28,11 @@ const [CASE_OWNERS_AT_ONCE, CASES_AT_ONCE] = [20, 50]
  * folder may be a copy, or one that was put back.
  */
 const COPIES_EVERY_MS = 3_600_000
+/**
+ * A process whose library is empty takes it that there is none when no other has found one for this long, in ms: all look several
+ * times a second, but after Redis was emptied one without the library's volume may look first.
+ */
+const EMPTY_MS = 60_000
 const EXPIRE_EVERY_MS = 60_000
 
 /**
@@ -47,6 +52,8 @@ export function eraser(deps: {
   let releasedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
   let copiesAt = Number.NEGATIVE_INFINITY
+  /** Since when nobody, as far as this process knows, has found anything in a library; null if somebody has. */
+  let emptySince: number | null = null
   /** How many owners, the first that wait, were erased from all shelves but the damaged ones, and until when they are passed over. */
   let passedOver = { owners: 0, until: 0 }
 
@@ -61,6 +68,15 @@ export function eraser(deps: {
       if (cleaned.length > 0) report('cases:cleaned', { cases: cleaned.length, restarted })
       for (const one of cleaning) if (one.status === 'rejected') throw one.reason
     }
+  }
+
+  /** Whether what this process finds in its library is all there is. */
+  async function knowsShelves(): Promise<boolean> {
+    const holds = await library.holdsAnything()
+    const knows = await erasures.knowsShelves(holds)
+    if (holds || !knows) emptySince = null
+    else emptySince ??= performance.now()
+    return knows && (emptySince === null || performance.now() - emptySince >= EMPTY_MS)
   }
 
   /** Erases from this process's own library what was erased already, from it or from another copy. */
@@ -86,7 +102,7 @@ export function eraser(deps: {
 
   return {
     async shelves(): Promise<void> {
-      if (!(await erasures.knowsShelves(await library.holdsAnything()))) return
+      if (!(await knowsShelves())) return
       const until = performance.now() + RUN_MS
       if (performance.now() >= passedOver.until) passedOver = { owners: 0, until: performance.now() + DAMAGED_RETRY_MS }
       let damage: Error | undefined

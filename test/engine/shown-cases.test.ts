@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryLibrary } from '../../src/adapters/memory/library.ts'
 import { memoryMemo } from '../../src/adapters/memory/memo.ts'
@@ -182,6 +182,8 @@ describe('a case that was shown a subject that is deleted', () => {
     expect(entry?.caseId).toBe(id)
     expect(JSON.stringify(entry)).not.toContain(SECRET)
     expect(JSON.stringify(entry)).toContain(IMPORTED)
+    // The transcript says that something was taken back.
+    expect(entry?.transcript).toContain('"withdrawn":2')
   })
 
   it('keeps no answer of a question with its words, neither in the journal nor in the memo', async () => {
@@ -332,6 +334,26 @@ describe('the shelves', () => {
     library = folder
     await erasing().shelves()
     expect((await stores.erasures.waiting()).shelves.count).toBe(0)
+  })
+
+  it('are left to others for a minute where nobody has found one: after Redis was emptied another may look next', async () => {
+    const minutes = vi.spyOn(performance, 'now')
+    const without = erasing(1_000, memoryLibrary(wordEmbedder()))
+    const waiting = async () => (await stores.erasures.waiting()).shelves.count
+    await remove()
+    for (const [now, left] of [
+      [0, 1],
+      [59_000, 1],
+      [60_000, 0],
+    ] as const) {
+      minutes.mockReturnValue(now)
+      await without.shelves()
+      expect(await waiting()).toBe(left)
+    }
+    await remove(p3)
+    await erasing().shelves()
+    expect(await waiting()).toBe(0)
+    minutes.mockRestore()
   })
 
   it('lose it also where a process starts with a copy from before, which shows nothing of it meanwhile', async () => {

@@ -775,6 +775,14 @@ describe('the library’s answer', () => {
     weak: null,
   })
 
+  test('examples that were taken back because a subject was deleted are named', () => {
+    const shelves = found.shelves.map((one) => (one.shelf === 'kold' ? { ...one, withdrawn: 1 } : one))
+    const { conclusion } = run(made(), cast({ found: { shelves, weak: null } }))
+    expect(conclusion.ruling.degraded).toEqual([
+      'examples left out: 1 found on the shelf "kold", learnt from subjects one of which has been deleted since',
+    ])
+  })
+
   test('a shelf with a problem is named, and its perspective sees no example', () => {
     const { asked, conclusion } = run(made(), cast({ found: withKold([], 'there is no such shelf') }))
     expect(wordsOf(at(asked, 1, 3))).not.toMatch(/criteria decide|texts beside you/)

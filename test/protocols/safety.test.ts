@@ -603,6 +603,13 @@ describe('the supporter', () => {
     expect(ruling.degraded).toEqual(['no precedents: the shelf is empty'])
   })
 
+  test('is told of no precedent that was taken back because a subject was deleted, and that is named', () => {
+    const shelves = foundAnswer([]).shelves.map((shelf) => ({ ...shelf, withdrawn: 2 }))
+    const given = { ...empty(null), retrieve: { ...foundAnswer(), shelves } }
+    const items = '2 found on the shelf "precedents", learnt from subjects one of which has been deleted since'
+    expect(run({}, given).ruling.degraded).toEqual([`precedents left out: ${items}`])
+  })
+
   test('can make no precedent up: there is no number for it', () => {
     const { asked } = run({}, empty('the shelf is missing'))
     const schema = inStage(asked, 'brief')[0]?.ask.answer

@@ -1,6 +1,6 @@
 import { type Answered, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import type { Found, Neighbour } from '../../domain/library.ts'
+import { type Found, type Neighbour, withdrawnIn } from '../../domain/library.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
@@ -153,8 +153,11 @@ function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
     return []
   }
   if (found.answer.weak !== null) degraded.push(`precedents are weak: ${found.answer.weak}`)
-  return found.answer.shelves.flatMap(({ neighbours, problem }) => {
+  return found.answer.shelves.flatMap((looked) => {
+    const { neighbours, problem } = looked
+    const withdrawn = withdrawnIn(looked)
     if (problem !== null) degraded.push(`no precedents: ${problem}`)
+    else if (withdrawn !== null) degraded.push(`precedents left out: ${withdrawn}`)
     return neighbours
   })
 }
