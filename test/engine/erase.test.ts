@@ -599,8 +599,10 @@ describe('a comment that others answer, which is deleted', () => {
     const first = await verdict()
     expect([...first.verdict.evidence.support, ...first.verdict.evidence.oppose]).not.toContain(GONE)
     expect(first.verdict.rationale).toContain(SECRET)
-    const scoresIn = async () =>
-      ((await stateOf()).revisions.get('rumor')?.carry as { scores: [string, number, string][] }).scores
+    const scoresIn = async () => {
+      const { carry } = (await stateOf()).revisions.get('rumor') ?? {}
+      return (carry as { scores: [string, number, string][] }).scores
+    }
     const before = await scoresIn()
     expect(JSON.stringify((await stateOf()).revisions.get('rumor')?.carry)).toContain(SECRET)
     await remove(GONE, [all])
