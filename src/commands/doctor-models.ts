@@ -38,16 +38,20 @@ function findingsOf(check: ModelCheck, settings: Settings): Finding[] {
             ...{
               what,
               state: 'warning' as const,
-              detail: 'has no price: its cost counts as 0, so that no budget in dollars stops it',
+              detail: 'has no price: its calls count as $0, so that a budget in dollars never stops it',
             },
-            todo: `Set models.prices."${check.model}": { prompt: P, cached: C, completion: A }, in US dollars per million tokens; all 0 if it costs you nothing.`,
+            todo: `Set models.prices."${check.model}": { prompt: P, cached: P, completion: C }, in US dollars per million tokens (cached: the same as prompt, if there is no discount). On hardware of your own set all three to 0, which silences this line.`,
           },
         ]),
     ...(check.shutdown === null
       ? []
       : [
           {
-            ...{ what, state: 'warning' as const, detail: `is switched off by its endpoint on ${check.shutdown}` },
+            ...{
+              what,
+              state: 'warning' as const,
+              detail: `will be retired on ${check.shutdown}, as its endpoint says`,
+            },
             todo: 'Name another model in models.roles before that day.',
           },
         ]),
@@ -55,7 +59,7 @@ function findingsOf(check: ModelCheck, settings: Settings): Finding[] {
 }
 
 /** Whether its answers can be read, in each role's form. */
-function answerFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
+function answerFindings(what: string, { model, roles, priced }: ModelCheck, settings: Settings): Finding[] {
   const good = roles.filter(({ why }) => why === null)
   const bad = roles.filter(({ why }) => why !== null)
   const answers = good.map(({ reply }) => reply).filter((reply) => reply !== null)
@@ -67,23 +71,23 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   if (good.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `gave a readable answer to ${good.length} of ${roles.length} questions, one a role; it calls itself ${names.join(', ')}; the median took ${Math.round(median)} ms; ${tokens} tokens reported; the roles: ${listed(good)}`,
+      detail: `answered ${bad.length === 0 ? `all ${roles.length}` : `${good.length} of ${roles.length}`} test questions in a readable form, one for each role${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}; the replies name the model ${names.join(', ')}`,
     })
   if (answers.some(({ unreported }) => unreported === true))
     found.push({
       ...{
         what,
         state: 'warning',
-        detail: 'reports no usage, or none that can be right: budgets book the bound of each call',
+        detail: `reports no token counts ("usage"), or none that can be right: each call is charged to the budgets at the most that it could have cost, so that budgets of tokens${priced ? ' and dollars' : ''} are used up early`,
       },
-      todo: 'Have the server, or the gateway before it, pass on "usage": else verdicts estimate their cost, and budgets end early.',
+      todo: 'No setting of Gavel mends that: have the server, or the gateway in front of it, pass on "usage". Until then the costs in verdicts are estimates.',
     })
   for (const [why, of] of Map.groupBy(bad, (role) => role.why ?? ''))
     found.push({
       ...{
         what,
         state: 'broken',
-        detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', which shows an image' : ''}: ${why}`,
+        detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${why}`,
       },
       todo: adviceOn(of[0], model, settings),
     })
@@ -95,7 +99,7 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   const mend = toMend(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
   if (role?.withImage === true && role.error?.message.includes(NO_IMAGES))
-    return `Name a model that takes images, for this role alone (models.roles."${role.role}": [OTHER]) or behind this one in the role's list. Until then images stay unseen, and posts with images are never called harmless.`
+    return `Set models.roles."${role.role}": [MODEL], with a model that takes images; other roles can stay. Until then nobody looks at images, and a post with one ends without a label where it would have been safe. If your posts have no images, nothing is to be done.`
   if (role?.withImage === true && role.error !== null)
     return `If it can't look at images: name one that can for this role in models.roles; or set models.dialects."${model}".images: false, and put one that can behind it in the role's list.`
   if (role?.error == null)
@@ -118,15 +122,15 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
   if (learnt.length > 0)
     found.push({
       ...{ what, state: 'ok' },
-      detail: `refused a parameter, and is asked otherwise from then on: ${learnt.map(({ lesson }) => lesson).join('; ')}`,
-      todo: `Optional: set models.dialects."${model}": { ${learnt.map(({ setting }) => setting).join(', ')} }. That spares one refused call an hour in each process.`,
+      detail: `refused ${learnt.length === 1 ? 'a parameter' : `${learnt.length} parameters`}; Gavel noticed, and asks otherwise: ${learnt.map(({ lesson }) => lesson).join('; ')}`,
+      todo: `Nothing to do. To spare ${learnt.length === 1 ? 'one refused call' : `${learnt.length} refused calls`} an hour in each process, set models.dialects."${model}": { ${learnt.map(({ setting }) => setting).join(', ')} }.`,
     })
   const warm = lacks('temperature')
   if (warm.length > 0)
     found.push({
       ...{ what, state: 'warning' },
-      detail: `does not take the temperatures that are set (${[...new Set(warm.map(({ temperature }) => temperature))].join(' and ')}): it answers at its maker's, so that one question may get different answers`,
-      todo: `Nothing to do, unless it takes one when it does not think: then set models.dialects."${model}".effort: none. Transcripts name the missing temperature, and so do verdicts under preset: paper.`,
+      detail: `can't be given a temperature (Gavel would ask for ${[...new Set(warm.map(({ temperature }) => temperature))].join(' and ')}), so that the same post may get another verdict another time`,
+      todo: `Nothing to do if you can live with that. Some models take a temperature once they don't think: try models.dialects."${model}": { effort: none }, without a temperature there, and run gavel doctor again.`,
     })
   if (lacks('log-probabilities').length > 0)
     found.push({
@@ -145,11 +149,11 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
   if (thinking.length > 0)
     found.push({
       ...{ what, state: thinkingTokens > 0 ? 'ok' : 'warning' },
-      detail: `thinks before it answers; ${thinkingTokens === 0 ? 'no' : thinkingTokens} tokens are reserved for that beside each answer's own`,
+      detail: `thinks before it answers; ${thinkingTokens === 0 ? 'its thoughts use up the room of the answer' : `each call leaves ${thinkingTokens} tokens for that beside the answer's own (models.dialects, thinkingTokens)`}`,
       ...(thinkingTokens > 0
         ? {}
         : {
-            todo: `Set models.dialects."${model}".thinkingTokens, for instance to 4096: without it a long thought cuts the answer off, and the question is asked again with more room.`,
+            todo: `Set models.dialects."${model}": { thinkingTokens: 4096 }, a bound of which only what is used is billed, and which must fit into the server's context. Without it, a long thought cuts an answer off, and the question is asked a second time with more room. Or stop the thinking with effort: none, if the server takes that.`,
           }),
     })
   const seen = roles.filter(({ withImage, why }) => withImage && why === null)
@@ -157,7 +161,7 @@ function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, se
     found.push({
       what,
       state: 'ok',
-      detail: `accepted an image, as ${listed(seen)}; whether it saw it rightly was not checked`,
+      detail: `did not refuse a test image (${listed(seen)}); whether it looks at images was not checked, and some servers drop them silently: try one image of your own with gavel judge`,
     })
   return found
 }
