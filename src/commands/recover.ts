@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
+import { redisAddresses } from '../adapters/redis/connect.ts'
 import { recoveryParts } from '../composition/recovery.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Expected } from '../recovery/forecast.ts'
@@ -61,6 +62,8 @@ export async function recover(
     const waiting = { signal, say: terminal.say, allAgain: since === null }
     const parts = await recoveryParts(settings, () => readingClient(settings, terminal), waiting)
     try {
+      for (const line of understood(options, parts.clock())) terminal.say(line)
+      terminal.say(placesOf(settings))
       const restored = await recoverStore({
         ...parts,
         since,
@@ -76,11 +79,41 @@ export async function recover(
     }
   } catch (error) {
     if (!signal.aborted) throw error
-    const left = dryRun
-      ? 'Stopped; nothing was changed.'
-      : 'Stopped half-way. Running services stay paused until "gavel recover" completes: run it again.'
-    throw new OperatorError(left, { cause: error })
+    throw new OperatorError('Stopped before the end.', { cause: error })
   }
+}
+
+/** A clock may be ahead of Redis's by this, in ms. */
+const AHEAD_MS = 60_000
+
+/**
+ * The times as they were understood: one without a zone is this machine's. Throws an `OperatorError` for one that is still to
+ * come: it would count as taken whatever was lost.
+ */
+export function understood({ since, upTo = null }: Pick<Run, 'since'> & { upTo?: Run['upTo'] }, now: number): string[] {
+  const until = typeof upTo === 'number' ? upTo : null
+  for (const [option, at] of [['--since', since] as const, ['--up-to', until] as const])
+    if (at !== null && at > now + AHEAD_MS)
+      throw new OperatorError(
+        `${option} ${iso(at)} is still to come: by the clock of Redis it is ${iso(now)}. Give a time with its zone, as 2026-01-31T12:00:00Z.`,
+      )
+  if (since !== null && until !== null && since > until)
+    throw new OperatorError(`--since ${iso(since)} is later than --up-to ${iso(until)}.`)
+  return [
+    ...(since === null
+      ? []
+      : [`Messages sent from ${iso(since)} on are read again; Redis must still have what is older.`]),
+    ...(until === null ? [] : [`What was sent before ${iso(until)} counts as accepted.`]),
+  ]
+}
+
+/** What is recovered from where: with another prefix it would be another Gavel's. */
+function placesOf({ redis, kafka }: Settings): string {
+  return `Redis ${redisAddresses(redis).join(', ')}, keys under {${redis.prefix}}; Kafka ${kafka.brokers.join(', ')}, topics ${kafka.topicPrefix}*, group ${kafka.group}`
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString()
 }
 
 /** The result in words. */
@@ -140,13 +173,14 @@ function expected({ verdicts, costUsd }: Expected): string {
 
 const PROGRESS_EVERY = 1_000
 
-/** Shows each thousandth message of each reading. */
-function telling(terminal: Terminal): (what: string, messages: number) => void {
+/** Shows each thousandth of each reading. */
+export function telling(terminal: Pick<Terminal, 'progress'>): Run['told'] {
   const counts = new Map<string, number>()
-  return (what, messages) => {
+  return (what, messages, of) => {
     const before = counts.get(what) ?? 0
     const now = before + messages
     counts.set(what, now)
-    if (Math.floor(now / PROGRESS_EVERY) > Math.floor(before / PROGRESS_EVERY)) terminal.progress(`${what}: ${now}`)
+    if (Math.floor(now / PROGRESS_EVERY) > Math.floor(before / PROGRESS_EVERY))
+      terminal.progress(`${what}: ${now} of ${of}`)
   }
 }

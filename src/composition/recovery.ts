@@ -7,6 +7,7 @@ import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisRecovery } from '../adapters/redis/recovery.ts'
 import { refusalOf } from '../adapters/redis/refusals.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { RecoveryParts } from '../recovery/run.ts'
 import { closable } from './closable.ts'
 import { intakesOf, readLimits, retractionOf } from './intakes.ts'
@@ -15,7 +16,16 @@ import { protocolsOf } from './protocols.ts'
 import { commandRedis, keepTimes } from './redis.ts'
 import { inputsOf, topicsOf } from './topics.ts'
 
-const NO_ANSWER = 'Redis does not answer.'
+/**
+ * What to tell of an error of Redis that is waited for; null for one of another kind. Throws an `OperatorError` where waiting does
+ * not help: a password is read at the start.
+ */
+export function outageOf(error: unknown): string | null {
+  if (isUnanswered(error)) return 'Redis does not answer'
+  const refusal = refusalOf(error)
+  if (refusal?.fault === 'access') throw new OperatorError(`${refusal.says}.`, { cause: error })
+  return refusal?.says ?? null
+}
 
 /**
  * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
@@ -54,7 +64,7 @@ export function recoveryParts(
       },
       intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
       retraction: retractionOf(protocols, clock),
-      outage: (error) => (isUnanswered(error) ? NO_ANSWER : (refusalOf(error)?.says ?? null)),
+      outage: outageOf,
       settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },
     }
   })

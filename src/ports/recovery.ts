@@ -42,7 +42,8 @@ export interface StoreHold {
   setRevisionsComplete(knowsAll: boolean): Promise<void>
   /**
    * All resume, on a store that has the effects of everything up to the group's offsets. False, and they stay stopped, if
-   * the store may have lost some of what was written since the hold.
+   * the store may have lost some of what was written since the hold. Throws an `OperatorError` if another recovery has begun
+   * since.
    */
   release(durable: GroupProgress): Promise<boolean>
 }

@@ -29,6 +29,11 @@ export function takenUpTo({ committed }: GroupProgress, topic: string, partition
   return next > end ? 0n : next
 }
 
+/** How many offsets these ranges hold. */
+export function recordsIn(ranges: ReadonlyMap<number, Range>): number {
+  return [...ranges.values()].reduce((sum, { from, to }) => sum + Number(to > from ? to - from : 0n), 0)
+}
+
 /** Reads what was accepted, topic by topic, and parses each batch as its topic's intake does. */
 export async function eachBatch(
   run: Pick<Run, 'intakes' | 'history' | 'clock' | 'signal' | 'told'> & {
@@ -42,10 +47,11 @@ export async function eachBatch(
   for (const [topic, ranges] of accepted) {
     const intake = intakes.get(topic)
     if (intake === undefined) continue
+    const whole = recordsIn(ranges)
     await history.read(topic, ranges, async (messages) => {
       signal.throwIfAborted()
       await take(intake.read(messages, settings.limits, clock()), intake)
-      told(`${topic}, ${what}`, messages.length)
+      told(`${topic}, ${what}`, messages.length, whole)
     })
     signal.throwIfAborted()
   }

@@ -3,6 +3,7 @@ import { jsonOf } from '../domain/json-of.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import type { Incoming } from '../ports/topic.ts'
+import { recordsIn } from './input-topics.ts'
 import { type PublishedSubject, publishedRevisions } from './published.ts'
 import type { Run } from './run.ts'
 
@@ -24,11 +25,11 @@ export async function readPublished(run: Run): Promise<Published> {
 /** The same without what they saw, which their transcripts tell: most of the reading. */
 export async function readVerdicts(run: Reading) {
   const found = publishedRevisions(run.protocols)
-  await everyRecord(run, run.topics.verdicts, (json, record) => {
+  const missing = await everyRecord(run, run.topics.verdicts, (json, record) => {
     const read = verdict.safeParse(json)
     if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
   })
-  return found
+  return { ...found, missing }
 }
 
 /** What it takes to read what was published. */
@@ -40,6 +41,8 @@ export interface Published {
   readonly subjects: ReadonlyMap<string, PublishedSubject>
   /** What a verdict of a protocol has cost on average, in US dollars. */
   meanCost(protocol: string): number
+  /** How many records of the verdicts topic are gone from between its first and its last. */
+  readonly missing: number
 }
 
 /** Whether a verdict was ever published, those included whose records have expired. */
@@ -53,39 +56,38 @@ const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut
 /** Tells whether the dead-letter topic has a dead letter for a message. */
 export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boolean> {
   const places = new Set<string>()
-  await eachRecord(run, run.topics.deadLetters, (records) => {
-    for (const record of records) {
-      const letter = deadLetter.safeParse(jsonOf(record))
-      if (letter.success) places.add(placeOf(letter.data, letter.data.at))
-    }
+  await everyRecord(run, run.topics.deadLetters, (json) => {
+    const letter = deadLetter.safeParse(json)
+    if (letter.success) places.add(placeOf(letter.data, letter.data.at))
   })
   return (from) => places.has(placeOf(from, dateOf(from.timestamp)))
 }
 
-/** Whether the verdicts topic still has every revision that was ever published, none of them expired. */
-export async function holdsAllVerdicts({ history, topics }: Run): Promise<boolean> {
+/** Whether the verdicts topic still has every revision that was ever published, none of them expired or compacted. */
+export async function holdsAllVerdicts(
+  { history, topics }: Run,
+  { missing }: Pick<Published, 'missing'>,
+): Promise<boolean> {
   const whole = await history.rangesOf(topics.verdicts, null)
-  return [...whole.values()].every(({ from }) => from === 0n)
+  return missing === 0 && [...whole.values()].every(({ from }) => from === 0n)
 }
 
-function everyRecord(
-  run: Pick<Run, 'history' | 'signal' | 'told'>,
+/** Resolves to how many offsets from the first to the last had no record. */
+async function everyRecord(
+  { history, signal, told }: Pick<Run, 'history' | 'signal' | 'told'>,
   topic: string,
   take: (json: unknown, record: Incoming) => void,
-): Promise<void> {
-  return eachRecord(run, topic, (records) => {
+): Promise<number> {
+  const ranges = await history.rangesOf(topic, null)
+  const whole = recordsIn(ranges)
+  let read = 0
+  await history.read(topic, ranges, (records) => {
     for (const record of records) take(jsonOf(record), record)
-    run.told(topic, records.length)
+    read += records.length
+    told(topic, records.length, whole)
   })
-}
-
-async function eachRecord(
-  { history, signal }: Pick<Run, 'history' | 'signal'>,
-  topic: string,
-  take: (records: readonly Incoming[]) => void,
-): Promise<void> {
-  await history.read(topic, await history.rangesOf(topic, null), take)
   signal.throwIfAborted()
+  return whole - read
 }
 
 /** Identifies one message, even if another had its offset before its topic was recreated. */

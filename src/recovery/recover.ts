@@ -35,6 +35,8 @@ const HEARD_AFTER_MS = 3_000
 /** After one process has noticed a loss, the others notice it within this time, in ms. */
 const HEARD_BY_ALL_MS = 1_000
 
+const STAY_PAUSED = 'Running services stay paused until a "gavel recover" completes.'
+
 /** Wait before a recovery is tried again that the store has interrupted, in ms. */
 const RETRY_MS = 1_000
 
@@ -45,6 +47,21 @@ const RETRY_MS = 1_000
  * or lost something meanwhile, as often as that happens. Rejects when the signal is aborted; the store then stays on hold.
  */
 export async function recoverStore(run: Run): Promise<Restored> {
+  let onHold = false
+  const hold = () => {
+    onHold = true
+    return run.hold.hold()
+  }
+  try {
+    return await recoverUntilDone({ ...run, hold: { ...run.hold, hold } })
+  } catch (error) {
+    if (onHold) run.say(STAY_PAUSED)
+    else if (run.signal.aborted) run.say('Nothing was changed.')
+    throw error
+  }
+}
+
+async function recoverUntilDone(run: Run): Promise<Restored> {
   // Checked before anything is put on hold: a wrong prefix must not stop the services.
   for (const topic of inputsOf(run)) await run.history.rangesOf(topic, null)
   const chosen = await chosenProgress(run)
@@ -61,7 +78,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
     } catch (error) {
       const why = run.signal.aborted ? null : run.outage(error)
       if (why === null) throw error
-      tell(`${why} Waiting, then beginning again …`)
+      tell(`${why}. Waiting, then beginning again …`)
       await sleep(RETRY_MS, undefined, { signal: run.signal })
     }
   }
@@ -75,13 +92,14 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   const accepted = await acceptedRanges(run, progress)
 
   const published = await readPublished(run)
-  const { subjects } = published
+  const { subjects, missing } = published
+  if (missing > 0) run.say(whatIsMissing(run.topics.verdicts, missing))
   const { over, live } = await splitByEnd(run, subjects, accepted)
   const forecast = dryRun || chosen !== null ? await forecastOf(run, published, accepted, over) : null
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
     await endThreads(run, subjects, over)
-    await hold.setRevisionsComplete(await holdsAllVerdicts(run))
+    await hold.setRevisionsComplete(await holdsAllVerdicts(run, published))
     if (run.since !== null) await noteEarlierDeletions(run, accepted, progress)
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
@@ -97,6 +115,10 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
     contested: contested.map(({ id }) => id),
     unknownOffsets: chosen?.isUnknown ?? false,
   }
+}
+
+function whatIsMissing(topic: string, missing: number): string {
+  return `${missing} of the offsets of ${topic} have no record, as after compaction: the revisions that stood there are not known, and their numbers may be given again. Set its cleanup.policy to delete.`
 }
 
 /** Puts the services on hold, and waits until all of them have noticed. */

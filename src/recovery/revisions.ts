@@ -46,7 +46,7 @@ export async function restoreRevisions(
 ): Promise<{ revisions: number; givenUp: number }> {
   const { threads, store, retraction, dryRun } = run
   let [revisions, givenUp] = [0, 0]
-  await sideBySide(run, live, async ({ ref, last }) => {
+  await sideBySide(run, live, 'revisions restored', async ({ ref, last }) => {
     const published = [...last.values()]
     if (dryRun) {
       const state = await threads.read(ref)
@@ -85,7 +85,7 @@ export async function noteEarlierDeletions(run: Run, accepted: Accepted, progres
   }
   await eachBatch(run, earlier, 'looked at for deletions', async ({ good }) => {
     const deleted = good.filter((one) => one.from.timestamp >= oldest && one.post() === null)
-    await sideBySide(run, deleted, async (one) => {
+    await sideBySide(run, deleted, 'deletions noted', async (one) => {
       await store.noteDeleted(one.subject())
     })
   })
@@ -97,7 +97,7 @@ export async function endThreads(
   subjects: ReadonlyMap<string, PublishedSubject>,
   over: ReadonlyMap<string, number>,
 ): Promise<void> {
-  await sideBySide(run, [...over], async ([key, forgotten]) => {
+  await sideBySide(run, [...over], 'expired subjects ended', async ([key, forgotten]) => {
     const subject = subjects.get(key)
     if (subject === undefined) return
     await run.store.end(subject.ref, forgotten, subject.last.values())

@@ -35,7 +35,7 @@ export interface RecoveryParts {
   /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
   readonly clock: Clock
-  /** What to tell of an error of the store that passes by itself, and will do so; null for any other. */
+  /** What to tell of an error of the store that passes without anything being done to this process; null for any other. */
   readonly outage: (error: unknown) => string | null
   readonly settings: {
     readonly limits: ReadLimits
@@ -57,8 +57,8 @@ export interface Run extends RecoveryParts {
   /** Changes nothing. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
-  /** Told how many more messages were read, and for what purpose. */
-  readonly told: (what: string, messages: number) => void
+  /** Told how many more messages were read or subjects written, for what purpose, and how many there are in all. */
+  readonly told: (what: string, more: number, of: number) => void
   /** Told what it waits for, and that it begins again. */
   readonly say: (line: string) => void
 }
@@ -66,14 +66,17 @@ export interface Run extends RecoveryParts {
 /** Subjects processed in parallel. */
 const AT_ONCE = 50
 
-/** Processes the items, some in parallel; rejects with the signal's reason before the next group. */
+/** Processes the items, some in parallel, and tells of them as `what`; rejects with the signal's reason before the next group. */
 export async function sideBySide<Item>(
-  { signal }: Pick<Run, 'signal'>,
+  { signal, told }: Pick<Run, 'signal' | 'told'>,
   items: readonly Item[],
+  what: string,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   for (let start = 0; start < items.length; start += AT_ONCE) {
     signal.throwIfAborted()
-    await Promise.all(items.slice(start, start + AT_ONCE).map(work))
+    const some = items.slice(start, start + AT_ONCE)
+    await Promise.all(some.map(work))
+    told(what, some.length, items.length)
   }
 }

@@ -11,7 +11,7 @@ export async function settleRevisions(
 ): Promise<void> {
   const known = new Map(live.map((subject) => [subjectKey(subject.ref), subject]))
   const refs = new Map([...touched, ...live.map(({ ref }) => [subjectKey(ref), ref] as const)])
-  await sideBySide(run, [...refs], ([key, ref]) => settleSubject(run, ref, known.get(key)))
+  await sideBySide(run, [...refs], 'threads looked at', ([key, ref]) => settleSubject(run, ref, known.get(key)))
 }
 
 async function settleSubject(run: Run, ref: ThreadRef, known: PublishedSubject | undefined): Promise<void> {

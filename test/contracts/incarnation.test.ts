@@ -316,6 +316,18 @@ describe('an incarnation of the data', () => {
     expect(living.token().incarnationId).not.toBe(id)
     expect(await redisIncarnation(client, keys).begin(at(7), true)).toBeNull()
   })
+
+  it('is founded by the recovery that began last: an earlier one may be done while that is in the middle', async () => {
+    const [living, first, second] = [1, 2, 3].map(() => redisIncarnation(client, keys))
+    await living?.begin(new Map(), true)
+    await first?.suspend()
+    await second?.suspend()
+    await expect(first?.createIncarnation(at(7))).rejects.toThrow('Another "gavel recover" was started')
+    expect(await living?.advance()).toBe('recovering')
+    expect(await second?.createIncarnation(at(7))).toBe(true)
+    await expect(first?.createIncarnation(at(7))).rejects.toThrow('Another "gavel recover" was started')
+    expect(await living?.advance()).toBeNull()
+  })
 })
 
 describe('since when everything that was published is known', () => {

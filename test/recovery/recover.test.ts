@@ -102,7 +102,7 @@ function runOf(change: Partial<Run> = {}): Run {
     signal: new AbortController().signal,
     told: () => {},
     say: () => {},
-    outage: (error) => (error instanceof Error && error.message === 'away' ? 'Redis is away.' : null),
+    outage: (error) => (error instanceof Error && error.message === 'away' ? 'Redis is away' : null),
     ...change,
   }
 }
@@ -188,13 +188,57 @@ describe('a recovery', () => {
     expect((await stores.marks.read()).size).toBe(0)
   })
 
-  it('leaves the services held where it is told to stop', async () => {
+  it('leaves the services held where it is told to stop, and says so', async () => {
     put('posts', { id: 'new', text: 'just now', createdAt: at(NOW - 2 * HOUR) })
     const stop = new AbortController()
-    await expect(
-      recoverStore(runOf({ signal: stop.signal, told: () => stop.abort(new Error('stop')) })),
-    ).rejects.toThrow('stop')
+    const said: string[] = []
+    const stopping = { signal: stop.signal, told: () => stop.abort(new Error('stop')) }
+    await expect(recoverStore(runOf({ ...stopping, say: (line) => void said.push(line) }))).rejects.toThrow('stop')
     expect(steps).toEqual(['hold', 'complete true'])
+    expect(said).toEqual([expect.stringContaining('stay paused')])
+  })
+
+  it('says that services stay paused where it fails in the middle, and that nothing was changed where it did not begin', async () => {
+    const said: string[] = []
+    const run = runOf({ say: (line) => void said.push(line) })
+    const gone = { ...run.history, read: () => Promise.reject(new Error('Kafka is gone')) }
+    await expect(recoverStore({ ...run, history: gone })).rejects.toThrow('Kafka is gone')
+    expect(said.splice(0)).toEqual([expect.stringContaining('stay paused')])
+    const stop = new AbortController()
+    const stopped = async () => {
+      stop.abort()
+      throw new Error('stopped')
+    }
+    await expect(recoverStore({ ...run, signal: stop.signal, progress: stopped })).rejects.toThrow('stopped')
+    expect(said.splice(0)).toEqual(['Nothing was changed.'])
+    await expect(recoverStore({ ...run, dryRun: true, history: gone })).rejects.toThrow('Kafka is gone')
+    expect(said).toEqual([])
+  })
+
+  it('tells how far each step is, of how much', async () => {
+    put('posts', { id: 'new', text: 'just now', createdAt: at(NOW - 2 * HOUR) }, NOW - 2 * HOUR)
+    put('posts', { id: 'other', text: 'just now', createdAt: at(NOW - 2 * HOUR) }, NOW - 2 * HOUR)
+    put('verdicts', verdictOn('new', NOW - HOUR))
+    const told: string[] = []
+    await recoverStore(runOf({ told: (what, more, of) => void told.push(`${what} ${more}/${of}`) }))
+    expect(told).toEqual([
+      ...['verdicts 1/1', 'revisions restored 1/1', 'posts, read again 2/2', 'threads looked at 2/2'],
+    ])
+  })
+
+  it('does not take a verdicts topic for whole from which records are gone in the middle, and says so', async () => {
+    put('verdicts', verdictOn('old', T0 + 2 * HOUR))
+    put('verdicts', verdictOn('new', NOW - HOUR))
+    const said: string[] = []
+    const run = runOf({ say: (line) => void said.push(line) })
+    const compacted: Run['history'] = {
+      ...run.history,
+      read: (topic, ranges, take) =>
+        run.history.read(topic, ranges, (messages) => take(topic === 'verdicts' ? messages.slice(1) : messages)),
+    }
+    await recoverStore({ ...run, history: compacted })
+    expect(steps).toContain('complete false')
+    expect(said).toEqual([expect.stringMatching(/^1 of the offsets of verdicts .*cleanup\.policy/)])
   })
 })
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { OperatorError } from '../../domain/errors.ts'
 import { type Keys, PUBLISHERS } from './keys.ts'
 import { script } from './script.ts'
 
@@ -33,11 +34,11 @@ const advance = script('incarnation/advance', {
   keys: ['incarnation', 'outbox'],
   args: [...TOKEN, 'durable[].partition', 'durable[].offset', 'group', 'publisher', 'entries[].id'],
 })
-const suspend = script('incarnation/suspend', { keys: ['incarnation'] })
+const suspend = script('incarnation/suspend', { keys: ['incarnation'], args: ['recovery'] })
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
 const createIncarnation = script('incarnation/create', {
   keys: ['incarnation'],
-  args: ['freshId', 'suspendedRun', 'durable[].partition', 'durable[].offset'],
+  args: ['freshId', 'suspendedRun', 'recovery', 'durable[].partition', 'durable[].offset'],
 })
 
 const suspended = z.tuple([z.number(), z.string()])
@@ -57,6 +58,8 @@ export function redisIncarnation(client: Redis, keys: Keys) {
   let lost: Loss | null = null
   /** The server's run when this process suspended the data; empty if it did not. */
   let suspendedRun = ''
+  /** The name under which it did; empty if it did not. */
+  let recovery = ''
 
   async function advanceBy(durable: Positions, publisher: string, ids: readonly string[]) {
     const entries = { group: PUBLISHERS, publisher, entries: ids.map((id) => ({ id })) }
@@ -115,8 +118,10 @@ export function redisIncarnation(client: Redis, keys: Keys) {
      * `createIncarnation`; returns true if they were already stopped.
      */
     async suspend(): Promise<boolean> {
-      const [hadEnded, run] = suspended.parse(await suspend(client, { incarnation }))
+      const name = randomUUID()
+      const [hadEnded, run] = suspended.parse(await suspend(client, { incarnation, recovery: name }))
       suspendedRun = run
+      recovery = name
       return hadEnded === 1
     },
     /**
@@ -128,11 +133,17 @@ export function redisIncarnation(client: Redis, keys: Keys) {
     },
     /**
      * Creates a new incarnation, which has the effects of everything before these offsets. False, with none created, if the
-     * server was started anew since this process suspended the data: what was written meanwhile may be gone.
+     * server was started anew since this process suspended the data: what was written meanwhile may be gone. Throws an
+     * `OperatorError` if another process has suspended them since: it may be in the middle of its work.
      */
     createIncarnation: async (durable: Positions): Promise<boolean> => {
-      const given = { incarnation, freshId: randomUUID(), suspendedRun, durable: partitionsOf(durable) }
-      return (await createIncarnation(client, given)) === 1
+      const given = { incarnation, freshId: randomUUID(), suspendedRun, recovery, durable: partitionsOf(durable) }
+      const created = await createIncarnation(client, given)
+      if (created === 2)
+        throw new OperatorError(
+          'Another "gavel recover" was started after this one, and completes the recovery. Run it again if that one was stopped.',
+        )
+      return created === 1
     },
   }
 }

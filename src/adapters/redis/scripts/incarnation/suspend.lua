@@ -1,8 +1,9 @@
 -- Ends the incarnation, so that no process's fencing token is valid until a new one is created; returns 1 if it had already
--- ended, and the server's run.
+-- ended, and the server's run. Whoever suspends last is the one to create it.
 --@include server-run
 --@key incarnation
+--@arg recovery          the caller's name
 local had_ended = redis.call('HEXISTS', incarnation, 'lost')
 redis.call('HDEL', incarnation, 'id')
-redis.call('HSET', incarnation, 'lost', 'recovering')
+redis.call('HSET', incarnation, 'lost', 'recovering', 'recovery', recovery)
 return { had_ended, run_of(incarnation) }
