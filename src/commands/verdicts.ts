@@ -59,11 +59,16 @@ export const command: Command<VerdictsOptions, Found> = {
     const print = (one: Verdict) => terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one))
     const audit = verdictAudit()
     const newest = last === undefined ? null : newestOf(last)
-    let count = 0
+    let [count, checked, skipped] = [0, 0, 0]
     const reading = { follow, since, signal, say: terminal.say }
-    await readTopic(kafka, topicsOf(settings).verdicts, reading, ({ message }) => {
+    await readTopic(kafka, topicsOf(settings).verdicts, reading, ({ partition, message }) => {
+      if (check && ++checked % CHECKED_AT_ONCE === 0) terminal.progress(`checked: ${counted(checked, 'record')}`)
       const one = verdict.safeParse(jsonOf(message))
-      if (!one.success) return terminal.say(`offset ${message.offset}: not a schema-1 verdict; skipped`)
+      if (!one.success) {
+        if (check) audit.skip()
+        if (++skipped > MOST_SKIPPED_NAMED && check) return
+        return terminal.say(`partition ${partition}, offset ${message.offset}: not a schema-1 verdict; skipped`)
+      }
       if (check) return audit.take(one.data, message.value?.toString('utf8') ?? '')
       if (protocol !== undefined && one.data.protocol !== protocol) return
       count++
@@ -83,14 +88,20 @@ export const command: Command<VerdictsOptions, Found> = {
   },
 }
 
-function printAudit(found: VerdictAudit, json: boolean, terminal: Terminal): void {
-  const { records, ids, repeats, contested } = found
+const CHECKED_AT_ONCE = 10_000
+/** Most records without a verdict that a check names; it counts all. */
+const MOST_SKIPPED_NAMED = 10
+
+export function printAudit(found: VerdictAudit, json: boolean, terminal: Terminal): void {
+  const { records, unreadable, ids, repeats, contested } = found
   const open = contested.filter(({ superseded }) => !superseded)
   if (json) terminal.out(printableJson(JSON.stringify(found)))
   else {
     terminal.out(
       `${counted(ids, 'verdict')} in ${counted(records, 'record')}, ${repeats} of them byte-identical repeats`,
     )
+    if (unreadable > 0)
+      terminal.out(`${counted(unreadable, 'record')} without a schema-1 verdict: what stood there is not known`)
     for (const { id, contents, superseded } of contested)
       terminal.out(`${printable(id, 200)}: ${contents} contents${superseded ? ', superseded by a later revision' : ''}`)
     if (contested.length === 0) terminal.out('No id stands there with two contents.')

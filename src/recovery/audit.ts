@@ -12,6 +12,8 @@ export interface ContestedId {
 /** What the verdicts topic holds. */
 export interface VerdictAudit {
   readonly records: number
+  /** Records that are no verdicts, of which nothing is known. */
+  readonly unreadable: number
   readonly ids: number
   /** Records that repeat another byte by byte. */
   readonly repeats: number
@@ -26,7 +28,7 @@ export function verdictAudit() {
   /** By subject and protocol, the last revision. */
   const last = new Map<string, number>()
   const places = new Map<string, { series: string; revision: number }>()
-  let [records, repeats] = [0, 0]
+  let [records, unreadable, repeats] = [0, 0, 0]
 
   return {
     /** `record`: the verdict as it stands on the topic. */
@@ -46,12 +48,17 @@ export function verdictAudit() {
         places.set(id, { series, revision })
       }
     },
+    /** A record that is no verdict. */
+    skip(): void {
+      records++
+      unreadable++
+    },
     result(): VerdictAudit {
       const contested = [...several].map(([id, { size: contents }]) => {
         const { series, revision } = places.get(id) ?? { series: '', revision: 0 }
         return { id, contents, superseded: (last.get(series) ?? 0) > revision }
       })
-      return { records, ids: first.size, repeats, contested }
+      return { records, unreadable, ids: first.size, repeats, contested }
     },
   }
 }

@@ -13,13 +13,13 @@ function audited(verdicts: readonly Verdict[]) {
 
 it('repeats that are byte-identical are counted, and two contents named, in whatever order they come', () => {
   const [one, other] = ['rumor', 'non-rumor'].map((label) => aVerdict(AT, { label })) as [Verdict, Verdict]
-  expect(audited([one, one])).toEqual({ records: 2, ids: 1, repeats: 1, contested: [] })
+  expect(audited([one, one])).toEqual({ records: 2, unreadable: 0, ids: 1, repeats: 1, contested: [] })
   const contested = [{ id: one.id, contents: 2, superseded: false }]
   for (const order of [
     [one, other, one, other],
     [one, one, other, other],
   ])
-    expect(audited(order)).toEqual({ records: 4, ids: 1, repeats: 2, contested })
+    expect(audited(order)).toEqual({ records: 4, unreadable: 0, ids: 1, repeats: 2, contested })
 })
 
 it('a later revision settles it, be it before or behind them, and no other subject’s does', () => {
@@ -31,4 +31,20 @@ it('a later revision settles it, be it before or behind them, and no other subje
     expect(audited([one, other, aVerdict(AT, { revision: 2, ...elsewhere })]).contested).toMatchObject([
       { superseded: false },
     ])
+})
+
+it('what is no verdict is counted: of what stood there nothing is known', () => {
+  const audit = verdictAudit()
+  audit.take(aVerdict(AT), 'a verdict')
+  audit.skip()
+  audit.skip()
+  expect(audit.result()).toEqual({ records: 3, unreadable: 2, ids: 1, repeats: 0, contested: [] })
+})
+
+it('an id that does not end with its revision counts with those of its own subject', () => {
+  const foreign = (change: Partial<Verdict>, id: string) => ({ ...aVerdict(AT, change), id })
+  const [one, other] = ['rumor', 'non-rumor'].map((label) => foreign({ label }, 'x')) as [Verdict, Verdict]
+  const again = [foreign({ revision: 2 }, 'y'), foreign({ revision: 2, subjectId: 'q' }, 'z')] as const
+  expect(audited([one, other, again[0]]).contested).toMatchObject([{ id: 'x', superseded: true }])
+  expect(audited([one, other, again[1]]).contested).toMatchObject([{ id: 'x', superseded: false }])
 })
