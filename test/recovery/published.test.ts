@@ -49,6 +49,8 @@ describe('the revisions that were published', () => {
     ])
       found.take(one)
     expect([...found.subjects.keys()]).toEqual(['default/post:p', 'default/reply:p'])
+    const reply = found.subjects.get('default/reply:p')
+    expect([...(reply?.last.keys() ?? [])]).toEqual(['counterspeech', 'hate'])
   })
 
   it('have seen what the transcript of the last one shows, and not that of an earlier one', () => {
@@ -59,6 +61,26 @@ describe('the revisions that were published', () => {
     found.see({ verdictId: first.id, subject: thread('a'), cut: [] })
     const last = found.subjects.get('default/post:p')?.last.get('rumor')
     expect(last?.seen).toEqual(seenIn(thread('a', 'b')))
+  })
+})
+
+describe('a verdict with two contents', () => {
+  const [one, other] = ['rumor', 'non-rumor'].map((label) => verdictOf({ label })) as [Verdict, Verdict]
+  const lastOf = (...verdicts: Verdict[]) => {
+    const found = publishedRevisions(PROTOCOLS)
+    for (const each of verdicts) found.take(each)
+    found.see({ verdictId: one.id, subject: thread('a'), cut: [] })
+    return [...found.subjects.values()][0]?.last.get('rumor')
+  }
+
+  it('has seen nothing that a transcript could tell', () => {
+    expect(lastOf(one, other)).toMatchObject({ contested: true, seen: null })
+    expect(lastOf(one, one)).toMatchObject({ contested: false, seen: seenIn(thread('a')) })
+  })
+
+  it('is none where both retract it: a deletion has no other content to settle', () => {
+    const gone = (decidedAt: number) => verdictOf({ label: null, degraded: ['deleted'], decidedAt })
+    expect(lastOf(gone(T0), gone(T0 + 1))).toMatchObject({ deleted: true, contested: false })
   })
 })
 
@@ -138,6 +160,7 @@ describe('a subject is over', () => {
   it('when it was deleted, not before its tombstone goes', () => {
     const gone = verdictOf({ label: null, degraded: ['deleted'], revision: 2 })
     expect(isOver(subjectOf(gone), KEEP, later)).toBe(false)
+    expect(isOver(subjectOf(gone, verdictOf({ protocol: 'hate' })), KEEP, later)).toBe(true)
     expect(isOver({ ...subjectOf(gone), newestComment: T0 + 1 }, KEEP, T0 + 8 * 24 * HOUR)).toBe(true)
   })
 })

@@ -356,3 +356,132 @@ describe('two contents under one id', () => {
     expect(await recoverStore(runOf())).toMatchObject({ over: 0, contested: ['rumor~old~r1'] })
   })
 })
+
+describe('what counts as accepted', () => {
+  const post = (id: string, before: number) =>
+    put('posts', { id, text: 'just now', createdAt: at(NOW - before) }, NOW - before)
+  const withProgress = (posts: bigint | null, alone = true) => {
+    const partitions = posts === null ? new Map<number, bigint>() : new Map([[0, posts]])
+    return async () => ({ committed: new Map([['posts', partitions]]), alone })
+  }
+  beforeEach(() => {
+    post('early', 3 * HOUR)
+    post('late', HOUR)
+    put('verdicts', verdictOn('early', NOW - HOUR))
+  })
+
+  it('is what was sent before the time that was said, and the group begins there', async () => {
+    const run = runOf({ progress: withProgress(null), upTo: NOW - 2 * HOUR })
+    expect(await recoverStore(run)).toMatchObject({ messages: 1, outcomes: { judged: 1 } })
+    expect(steps.slice(-2)).toEqual(['offsets posts/0 1, comments/0 0, counterspeech/0 0', 'release'])
+  })
+
+  it('is unknown where the group has partitions without an offset', async () => {
+    await expect(recoverStore(runOf({ progress: withProgress(null) }))).rejects.toThrow('has no offsets')
+  })
+
+  it('is nothing of a topic that is shorter than the group’s offset: it was made anew', async () => {
+    expect(await recoverStore(runOf({ progress: withProgress(3n) }))).toMatchObject({ messages: 0 })
+    expect(await recoverStore(runOf({ progress: withProgress(2n) }))).toMatchObject({ messages: 2 })
+  })
+
+  it('may be planned while the group has members', async () => {
+    const planned = await recoverStore(runOf({ progress: withProgress(null, false), upTo: 'end', dryRun: true }))
+    expect(planned).toMatchObject({ messages: 2, unknownOffsets: false })
+  })
+
+  it('is known to be nothing for a new beginning', async () => {
+    const begun = await recoverStore(runOf({ progress: withProgress(null), upTo: 'nothing', dryRun: true }))
+    expect(begun).toMatchObject({ messages: 0, unknownOffsets: false })
+  })
+
+  it('says which option is too much where the group has offsets', async () => {
+    await expect(recoverStore(runOf({ upTo: 'end' }))).rejects.toThrow('leave out --up-to.')
+    await expect(recoverStore(runOf({ upTo: 'nothing' }))).rejects.toThrow('leave out --new-beginning.')
+  })
+})
+
+describe('a forecast', () => {
+  const begun = (change: Partial<Run> = {}) =>
+    recoverStore(runOf({ progress: async () => ({ committed: new Map(), alone: true }), upTo: 'nothing', ...change }))
+
+  it('counts a post once, however often it was sent, and none from before the start time', async () => {
+    for (const before of [3, 2, 1])
+      put('posts', { id: 'p', text: `x${before}`, createdAt: at(NOW) }, NOW - before * HOUR)
+    put('verdicts', verdictOn('other', NOW - HOUR))
+    expect((await begun({ dryRun: true })).forecast?.first.verdicts).toBe(1)
+    put('posts', { id: 'q', text: 'later', createdAt: at(NOW) }, NOW)
+    expect((await begun({ dryRun: true, since: NOW - MINUTE })).forecast?.first.verdicts).toBe(1)
+  })
+
+  it('does not count a thread that is long over: its comments are gone, and its verdict stands', async () => {
+    put('posts', { id: 'old', text: 'long ago', createdAt: at(T0) })
+    put('verdicts', verdictOn('old', T0 + 2 * HOUR))
+    expect((await begun()).forecast).toMatchObject({ first: { verdicts: 0 }, again: { verdicts: 0 } })
+  })
+})
+
+describe('a message with a dead letter', () => {
+  const letterOf = (topic: string, offset: string, timestamp: number) =>
+    put('dead-letters', {
+      ...{ schema: 1, topic, partition: 0, offset, key: 'k', headers: {}, reason: 'unjudgeable', detail: 'x' },
+      ...{ raw: '', rawBytes: 0, truncated: false, at: at(timestamp) },
+    })
+
+  it('is not taken again, nor gets a second one', async () => {
+    put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    put('posts', { id: 'bad' }, NOW - HOUR)
+    for (const offset of ['0', '1']) letterOf('posts', offset, NOW - HOUR)
+    expect(await recoverStore(runOf())).toMatchObject({ messages: 2, outcomes: {} })
+    expect(await stores.threads.read(thread('p'))).toBeNull()
+  })
+
+  it('is another than one at the same offset before its topic was made anew', async () => {
+    put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    letterOf('posts', '0', T0)
+    expect(await recoverStore(runOf())).toMatchObject({ outcomes: { judged: 1 } })
+  })
+})
+
+describe('a subject that seems to be over', () => {
+  it('goes on where a comment came after its last verdict, before it would have been forgotten', async () => {
+    put('posts', { id: 'old', text: 'long ago', createdAt: at(T0) })
+    put('comments', { id: 'c', postId: 'old', text: 'and so', createdAt: at(T0 + 3 * HOUR) }, T0 + 3 * HOUR)
+    put('verdicts', verdictOn('old', T0 + 2 * HOUR))
+    expect(await recoverStore(runOf())).toMatchObject({ over: 0, revisions: 1, messages: 2 })
+  })
+})
+
+describe('what a recovery leaves', () => {
+  it('is not known to be whole where one partition of the verdicts topic has lost its first records', async () => {
+    put('verdicts', verdictOn('p', NOW - HOUR))
+    const run = runOf()
+    const rangesOf: Run['history']['rangesOf'] = async (topic, since) => {
+      const whole = await run.history.rangesOf(topic, since)
+      return topic === 'verdicts' ? new Map([...whole, [1, { from: 3n, to: 3n }]]) : whole
+    }
+    await recoverStore({ ...run, history: { ...run.history, rangesOf } })
+    expect(steps).toContain('complete false')
+  })
+
+  it('is a stream that stands at its end since then, or since it was known to', async () => {
+    put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    await recoverStore(runOf())
+    expect((await stores.marks.read()).get('posts/0')).toMatchObject({ endSince: NOW, seenAt: NOW })
+    await recoverStore(runOf({ clock: () => NOW + MINUTE }))
+    expect((await stores.marks.read()).get('comments/0')).toMatchObject({ endSince: NOW, seenAt: NOW + MINUTE })
+  })
+
+  it('is every subject, where they are more than are worked at together', async () => {
+    const ids = Array.from({ length: 120 }, (_, number) => `p${number}`)
+    for (const id of ids) put('verdicts', verdictOn(id, NOW - HOUR))
+    expect(await recoverStore(runOf())).toMatchObject({ revisions: 120 })
+    expect(steps.filter((step) => step.startsWith('restore'))).toEqual(ids.map((id) => `restore ${id} rumor 1`))
+  })
+
+  it('is counted in a dry run without retractions', async () => {
+    put('verdicts', { ...verdictOn('p', NOW - HOUR), label: null, decidedBy: 'deleted', degraded: ['deleted'] })
+    put('verdicts', verdictOn('q', NOW - HOUR))
+    expect(await recoverStore(runOf({ dryRun: true }))).toMatchObject({ revisions: 1 })
+  })
+})
