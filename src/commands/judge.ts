@@ -9,7 +9,7 @@ import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { Tier } from '../ports/model.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
-import { durationMs, formatOption, readingOf, readingOptions } from './options.ts'
+import { durationMs, formatOption, readingOf, repliesReadingOptions } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable, printableJson } from './terminal.ts'
 import { onTier, tierOption } from './tier.ts'
@@ -52,7 +52,7 @@ export const command: Command<Options, Judged> = {
   options: [
     new Option('--protocol <name>', 'protocol to use').makeOptionMandatory(),
     formatOption(),
-    ...readingOptions(),
+    ...repliesReadingOptions(),
     new Option(
       '--final-age <duration>',
       'leave out comments posted later than this after their post, as a stream does (24h, 90m); default: whole threads',
@@ -81,6 +81,8 @@ export const command: Command<Options, Judged> = {
   print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol }, terminal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
     if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
+    if (unrouted > 0 && verdicts === 0)
+      terminal.say('If they are replies, --hate-speech-field names the field of what they answer.')
     if (verdicts === 0 && refused > 0) throw new OperatorError('Nothing was judged: every line was refused.')
     if (verdicts > 0 && failed === verdicts)
       throw new OperatorError('Nothing could be decided: each verdict says in "degraded" what failed.')

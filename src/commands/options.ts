@@ -14,6 +14,14 @@ export const readingOptions = () => [
   new Option('--delimiter <character>', 'of CSV: what stands between fields, such as ; or tab (default: found)'),
   new Option('--text-field <name>', 'the field or column that holds the text (default: text)'),
 ]
+/** The same where replies to hate speech are read, too. */
+export const repliesReadingOptions = () => [
+  ...readingOptions(),
+  new Option(
+    '--hate-speech-field <name>',
+    'of replies: the field or column that holds the hate speech which they answer (default: hateSpeech)',
+  ),
+]
 export const labelFieldOption = () =>
   new Option('--label-field <name>', 'the field or column that holds the label (default: label)')
 export const contradictionsOption = (by: Contradictions) =>
@@ -22,12 +30,13 @@ export const contradictionsOption = (by: Contradictions) =>
     .default(by)
 
 /** Of a command's options those by which a file is read. */
-export function readingOf({ encoding, delimiter, textField, labelField }: OwnReading): OwnReading {
+export function readingOf({ encoding, delimiter, textField, labelField, hateSpeechField }: OwnReading): OwnReading {
   return {
     ...(encoding === undefined ? {} : { encoding }),
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(textField === undefined ? {} : { textField }),
     ...(labelField === undefined ? {} : { labelField }),
+    ...(hateSpeechField === undefined ? {} : { hateSpeechField }),
   }
 }
 

@@ -10,7 +10,7 @@ import { type BadLine, faultIn } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
 import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { Command } from './command.ts'
-import { formatOption, notNegative, positive, readingOf, readingOptions } from './options.ts'
+import { formatOption, notNegative, positive, readingOf, repliesReadingOptions } from './options.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ProduceOptions extends OwnReading {
@@ -38,7 +38,7 @@ const NAMED = 20
 export const command: Command<ProduceOptions, Produced> = {
   options: [
     formatOption(),
-    ...readingOptions(),
+    ...repliesReadingOptions(),
     new Option('--rate <n>', 'messages a second').argParser(positive).conflicts('speed'),
     new Option('--speed <x>', 'keep the recorded pace, this many times faster').argParser(positive),
     new Option('--max-pause <s>', 'with --speed: no pause longer than this many seconds')

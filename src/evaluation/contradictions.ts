@@ -32,13 +32,13 @@ export function withoutContradictions<Item extends Labelled>(
   const replaced = new Map<Item, Item>()
   for (const [nth, same] of contradicted.entries()) {
     const [first, ...others] = same as [Item, ...Item[]]
-    const said = labelsOf(same)
-    if (nth < NAMED) bad({ line: first.line, why: `${toldOf(same)}${OUTCOME[how]}`, read: true })
+    const [most, second] = labelsOf(same)
+    const isDecided = how === 'majority' && most !== undefined && most.count > (second?.count ?? 0)
+    const outcome = how === 'majority' && !isDecided ? '; left out, for none has most' : OUTCOME[how]
+    if (nth < NAMED) bad({ line: first.line, why: `${toldOf(same)}${outcome}`, read: true })
     else if (nth === NAMED)
       bad({ line: first.line, why: `and ${contradicted.length - NAMED} more texts have several labels`, read: true })
     if (how === 'keep') continue
-    const [most, second] = said
-    const isDecided = how === 'majority' && most !== undefined && most.count > (second?.count ?? 0)
     const annotations = same.flatMap(({ label }) => label ?? [])
     if (isDecided) replaced.set(first, { ...first, label: most.label, annotations })
     for (const item of isDecided ? others : same)

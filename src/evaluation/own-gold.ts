@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { printable } from '../domain/printable.ts'
 import type { BadLine } from './file-message.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { IS_MISSING, type OwnFormat, type OwnReading, ownRows, textKeyOf } from './own-rows.ts'
@@ -29,14 +30,15 @@ const labelled = z.object({
 })
 type Labelled = z.infer<typeof labelled>
 
-/** How labels are read that are not a protocol's own: `1` as `hate`. */
+/** How labels are read that are not a protocol's own: `1` as `hate`; a label with nothing behind it is left out. */
 export interface LabelReading {
   readonly labelAs?: Readonly<Record<string, string>>
 }
 
 /**
  * The gold labels that stand beside the messages of somebody's own file. Lines that can't be read are told to `bad`, and so is a rating
- * that is missing or outside its scale, which is left out. Throws an `OperatorError` at a label or an aspect that the protocol lacks.
+ * that is missing or outside its scale, which is left out. Throws an `OperatorError` at an aspect that the protocol lacks, and at the
+ * end where it lacks labels: they are named together.
  */
 export async function* ownGold(
   file: string,
@@ -44,6 +46,7 @@ export async function* ownGold(
   bad: (line: BadLine) => void,
   { labelAs = {}, ...reading }: OwnReading & LabelReading = {},
 ): AsyncGenerator<GoldItem> {
+  const foreign = new Map<string, number>()
   for await (const { line, json, isRow } of ownRows(file, format, reading, bad)) {
     if (!subject.safeParse(json).success) continue
     const read = labelled.safeParse(json)
@@ -54,12 +57,16 @@ export async function* ownGold(
     const { ratings, ...rest } = read.data
     const known = isRow === true && ratings != null ? ofAspects(ratings, protocol) : ratings
     const given = { ...withLabels(rest, protocol, labelAs), ratings: known }
-    const fault = labelFault(given, protocol) ?? aspectFault(given, protocol)
+    const others = [given.label ?? [], given.labels ?? []].flat().filter((one) => !protocol.labels.includes(one))
+    for (const one of others) if (!foreign.has(one)) foreign.set(one, line)
+    const fault = aspectFault(given, protocol)
     if (fault !== undefined) throw new OperatorError(`${file}:${line} ${fault}`)
     const { kept, leftOut } = onScale(known ?? {}, protocol)
     for (const why of leftOut) bad({ line, why: `${why}: this rating is left out`, rating: true, read: true })
     yield { line, ...itemOf({ ...given, ratings: ratings == null ? null : kept }) }
   }
+  const fault = labelsFault(foreign, protocol)
+  if (fault !== undefined) throw new OperatorError(`${file}:${fault}`)
 }
 
 /** Of a table's columns of numbers those that are ratings of the protocol's aspects. */
@@ -73,20 +80,21 @@ function withLabels(
   { labels }: GoldProtocol,
   labelAs: Readonly<Record<string, string>>,
 ) {
-  const read = (one: string): string => {
+  const read = (one: string): string[] => {
+    if (IS_MISSING.test(one.trim())) return []
     const named = entryOf(labelAs, one.trim())
-    if (named !== undefined) return named
+    if (named !== undefined) return named === '' ? [] : [named]
     const plain = one
       .trim()
       .toLowerCase()
       .replace(/[\s_]+/g, '-')
-    return labels.find((own) => own.toLowerCase() === plain) ?? one
+    return [labels.find((own) => own.toLowerCase() === plain) ?? one]
   }
   const { label: most, labels: annotations } = given
+  const label = most == null ? undefined : read(most)[0]
   return {
-    ...given,
-    label: most == null || IS_MISSING.test(most.trim()) ? null : read(most),
-    labels: annotations == null ? null : annotations.filter((one) => !IS_MISSING.test(one.trim())).map(read),
+    ...{ ...given, label: label ?? null, labels: annotations?.flatMap(read) ?? null },
+    ...(most != null && entryOf(labelAs, most.trim()) === '' ? { why: `label ${printable(most.trim(), 40)}` } : {}),
   }
 }
 
@@ -116,10 +124,11 @@ function itemOf({
   split,
   slices,
   lang,
-}: Omit<Labelled, 'ratings'> & { readonly ratings: Readonly<Record<string, readonly number[]>> | null }): Omit<
-  GoldItem,
-  'line'
-> {
+  why,
+}: Omit<Labelled, 'ratings'> & {
+  readonly why?: string
+  readonly ratings: Readonly<Record<string, readonly number[]>> | null
+}): Omit<GoldItem, 'line'> {
   const item = {
     // Replies to one statement belong together.
     ...{ id, unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id },
@@ -130,6 +139,7 @@ function itemOf({
     ...(split == null ? {} : { split }),
   }
   const most = label ?? mostSaid(labels ?? [])
+  if (why !== undefined) return { ...item, label: null, why }
   if (most !== undefined) return { ...item, label: most }
   if (ratings != null && Object.keys(ratings).length > 0) return { ...item, label: null }
   if (ratings != null) return { ...item, label: null, why: 'no rating on its scale' }
@@ -140,14 +150,20 @@ function inWords(text: string): Pick<GoldItem, 'text' | 'textKey'> {
   return { text, textKey: textKeyOf(text) }
 }
 
-function labelFault(
-  { label, labels: annotations }: Pick<Labelled, 'label' | 'labels'>,
-  { name, labels }: GoldProtocol,
-): string | undefined {
-  const given = [...(label == null ? [] : [label]), ...(annotations ?? [])]
-  const foreign = given.find((one) => !labels.includes(one))
-  if (foreign === undefined) return undefined
-  return `has the label "${foreign}"; ${labels.length === 0 ? `${name} has none.` : `those of ${name} are ${labels.join(', ')}. Say what it means: --label-as "${foreign}=${labels[0]}".`}`
+/** Labels that are named where a protocol lacks them. */
+const NAMED_LABELS = 10
+
+function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: GoldProtocol): string | undefined {
+  const [first, ...others] = foreign
+  if (first === undefined) return undefined
+  const [label, line] = first
+  const has = `${line} has the label "${printable(label, 80)}"`
+  if (labels.length === 0) return `${has}; ${name} has none.`
+  const said = `${has}; those of ${name} are ${labels.join(', ')}. Say what it means: --label-as "${printable(label, 80)}=${labels[0]}".`
+  if (others.length === 0) return said
+  const named = others.slice(0, NAMED_LABELS).map(([one]) => `"${printable(one, 80)}"`)
+  const more = others.length - named.length
+  return `${said} So for ${named.join(', ')}${more > 0 ? ` and ${more} more (is --label-field the label?)` : ''}; with nothing behind the = a label is left out.`
 }
 
 function aspectFault({ ratings }: Pick<Labelled, 'ratings'>, { name, scales = {} }: GoldProtocol): string | undefined {

@@ -10,6 +10,8 @@ export interface OwnReading extends Reading {
   /** Which field, or column, is the text, and which the label: `text` and `label`. */
   readonly textField?: string
   readonly labelField?: string
+  /** Of replies: which is the hate speech that they answer, by default `hateSpeech`. */
+  readonly hateSpeechField?: string
 }
 
 /** How ratings of replies to hate speech are published: Gavel's own way, or CSEval's columns. */
@@ -29,30 +31,42 @@ type Fields = Readonly<Record<string, unknown>>
 export async function* ownRows(
   file: string,
   format: OwnFormat,
-  { textField = 'text', labelField = 'label', ...reading }: OwnReading,
+  { textField = 'text', labelField = 'label', hateSpeechField, ...reading }: OwnReading,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileRecord & { readonly json: Fields }> {
   const columns =
     format === 'cseval'
       ? CSEVAL
-      : { needed: [textField], known: [labelField, ...KEPT], hint: 'Name the text with --text-field.' }
+      : {
+          needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
+          ...{ known: [labelField, ...KEPT], hint: 'Name the text with --text-field.', unless: 'type' },
+        }
+  const names = [
+    [textField, 'text'],
+    [labelField, 'label'],
+    [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],
+  ] as const
   const met = new Map<string, number>()
   for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
     if (typeof json !== 'object' || json === null || Array.isArray(json)) {
       bad({ line, why: 'is no JSON object' })
       continue
     }
-    const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, { textField, labelField })
+    const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
     const fields = isRow === true && format !== 'cseval' ? ofTable(named) : named
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
   }
 }
 
-function renamed(fields: Fields, { textField, labelField }: Required<Pick<OwnReading, 'textField' | 'labelField'>>) {
-  const [text, label] = [entryOf(fields, textField), entryOf(fields, labelField)]
-  const taken = new Set(['text', 'label', textField, labelField])
-  const left = Object.fromEntries(Object.entries(fields).filter(([name]) => !taken.has(name)))
-  return { ...left, ...(text === undefined ? {} : { text }), ...(label === undefined ? {} : { label }) }
+/** The item with the fields called as Gavel calls them. */
+function renamed(fields: Fields, names: readonly (readonly [theirs: string, ours: string])[]): Fields {
+  const taken = new Set(names.flat())
+  const left = Object.entries(fields).filter(([name]) => !taken.has(name))
+  const named = names.flatMap(([theirs, ours]) => {
+    const value = entryOf(fields, theirs)
+    return value === undefined ? [] : [[ours, value]]
+  })
+  return Object.fromEntries([...left, ...named])
 }
 
 const KEPT = ['type', 'id', 'postId', 'text', 'hateSpeech', 'label', 'lang', 'author', 'unit', 'split', 'createdAt']

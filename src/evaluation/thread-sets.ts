@@ -16,8 +16,8 @@ function isTrees(format: ThreadFormat): format is TreeFormat {
   return Object.hasOwn(TREES, format)
 }
 
-/** Threads hold their comments: no table does. */
-const NO_COLUMNS = { needed: [] }
+/** What a thread has, whatever its format. */
+const columnsOf = (format: ThreadFormat) => ({ needed: ['id', 'claim'], hint: `See ${format} in docs/data-sets.md.` })
 
 type Timed = FileMessage & { readonly createdAt: number }
 
@@ -35,7 +35,7 @@ export async function* threadMessages(
     return
   }
   const read = THREADS[format]
-  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, NO_COLUMNS, bad)) {
+  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, columnsOf(format), bad)) {
     const thread = read(json, line, (why) => bad({ line, why, read: true }))
     if (thread === null) bad({ line, why: `is no thread of ${format}` })
     else messages.push(...thread)
@@ -138,7 +138,7 @@ export async function* labelledThreads(
     yield* labelledTrees(file, format, bad, reading)
     return
   }
-  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, NO_COLUMNS, bad)) {
+  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, columnsOf(format), bad)) {
     const read = labelledThread.safeParse(json)
     if (!read.success || THREADS[format](json, line, () => {}) === null) {
       bad({ line, why: `is no thread of ${format} with a veracity` })

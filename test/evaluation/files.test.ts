@@ -100,6 +100,54 @@ describe('a file', () => {
     ).toEqual([[2, '가', 'none']])
   })
 
+  it('may have remarks above the row that names the columns, and a first row that begins like one', async () => {
+    const remarks = '# version=1.0, made by hand,,\n#\n\ntext,label\n# one,hate\n'
+    expect(await read(remarks)).toEqual({ rows: [[5, '# one', 'hate']], bad: [] })
+    expect((await read('#text,text,label\nx,one,hate\n')).rows).toEqual([[2, 'one', 'hate']])
+    expect(await refusal('# one\n# two\nx,y\n')).toMatch(/has no column "text" and "label", but: # one\. Name them/)
+  })
+
+  it('of one column is a text a line, with commas and semicolons in it', async () => {
+    const rows: unknown[] = []
+    const columns = { needed: ['text'] }
+    const file = fileOf('text\nfirst, of all; this\n"quoted, too"\n"He left", she said, and went\n')
+    for await (const { json } of recordsOf(file, {}, columns, () => {})) rows.push(json)
+    expect(rows).toEqual([
+      { text: 'first, of all; this' },
+      { text: 'quoted, too' },
+      { text: '"He left", she said, and went' },
+    ])
+  })
+
+  it('of JSON texts is a list of items where one column is needed', async () => {
+    const rows: unknown[] = []
+    for (const file of [fileOf('["one", "two"]'), fileOf('"one"\n"two"\n', '.jsonl')])
+      for await (const { line, json } of recordsOf(file, {}, { needed: ['text'] }, () => {})) rows.push([line, json])
+    const both = [
+      [1, { text: 'one' }],
+      [2, { text: 'two' }],
+    ]
+    expect(rows).toEqual([...both, ...both])
+  })
+
+  it('of JSON whose first items lack a field is read on, where one of the first hundred has it', async () => {
+    const lacking = Array.from({ length: 99 }, () => '{"words": "x"}')
+    const has = '{"text": "go, away", "label": "hate"}'
+    expect((await read([...lacking, has].join('\n'))).rows).toHaveLength(100)
+    expect((await read([has, ...lacking, ...lacking].join('\n'))).rows).toHaveLength(199)
+    expect(await refusal([...lacking, '{}', has].join('\n'))).toMatch(/no item with "text" and "label"; its first has/)
+  })
+
+  it('whose first rows all have other numbers of fields is refused, unless one of twenty fits', async () => {
+    const odd = Array.from({ length: 19 }, (_, at) => `row ${at}`)
+    expect((await read(['text,label', ...odd, 'x,hate'].join('\n'))).bad).toHaveLength(19)
+    expect((await read(['text,label', ...odd].join('\n'))).bad).toHaveLength(19)
+    expect((await read(['text,label', 'x,hate', ...odd, ...odd].join('\n'))).bad).toHaveLength(38)
+    expect(await refusal(['text,label', ...odd, 'row', 'x,hate'].join('\n'))).toMatch(
+      /names 2 columns in its first row, and none of the 20 rows after it has so many: this one has 1 field\. Put a row/,
+    )
+  })
+
   it('goes on after a row with too many fields, and after a quotation that is never closed', async () => {
     const rows = [
       'text,label',
@@ -162,6 +210,16 @@ describe('a file', () => {
     ],
     ['is Parquet', Buffer.from('PAR1rest'), /is a Parquet file: convert it to CSV or JSON Lines\.$/],
     ['is one object', '{\n  "a": {"text": "x"},\n  "b": {"text": "y"}\n}\n', /is one JSON object and no list/],
+    [
+      'has other fields',
+      '{"prompt": "x", "intents": []}\n{"prompt": "y"}\n',
+      /\/\d+ has no item with "text" and "label"; its first has prompt, intents\. Name them\.$/,
+    ],
+    [
+      'is a list of numbers',
+      '[1, 2]',
+      /has no item with "text" and "label"; its first is no JSON object\. Name them\.$/,
+    ],
     ['is a broken list', `[{"text": "${'x'.repeat(200)}"},\n{"text": }]`, /\/\d+(:2)? is not JSON\.$/],
     [
       'is in UTF-16 that nobody names',

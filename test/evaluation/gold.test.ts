@@ -253,6 +253,16 @@ describe('ratings of replies to hate speech', () => {
     await expect(ratings(file)).rejects.toThrow(`${file}:2 ${why}`)
   })
 
+  it('are replies where the column of the hate speech is named', async () => {
+    const file = fileOf('INDEX,HATE_SPEECH,COUNTER_NARRATIVE,relevance', '0,They lie.,Name one.,4')
+    const read = (hateSpeechField: string) =>
+      goldOf(file, 'gavel', COUNTERSPEECH, () => {}, { textField: 'COUNTER_NARRATIVE', hateSpeechField })
+    expect(await read('HATE_SPEECH')).toMatchObject([{ unit: 'they lie.', ratings: { relevance: [4] } }])
+    await expect(read('HATE')).rejects.toThrow(
+      'has no column "HATE", but: INDEX, HATE_SPEECH, COUNTER_NARRATIVE, relevance.',
+    )
+  })
+
   it('that are missing or outside the scale are left out and told, and end nothing', async () => {
     const file = fileOf(
       reply('a', { relevance: [5, 0.5, null], suitableness: 4 }),
@@ -317,6 +327,19 @@ describe('people’s own tables', () => {
     expect(items[0]?.slices).toEqual({ length: 'short' })
   })
 
+  it('have labels that the protocol lacks named together, and left out where nothing is behind them', async () => {
+    const file = fileOf('text,label', 'one,yes', 'two,skip', 'three,no', 'four,yes')
+    await expect(hate(file)).rejects.toThrow(
+      `${file}:2 has the label "yes"; those of hate are hate, non-hate. Say what it means: --label-as "yes=hate". So for "skip", "no"; with nothing behind the = a label is left out.`,
+    )
+    const { items } = await hate(file, { labelAs: { yes: 'hate', no: 'non-hate', skip: '' } })
+    expect(items.map(({ label, why }) => why ?? label)).toEqual(['hate', 'label skip', 'non-hate', 'hate'])
+    const texts = fileOf('text,label', ...Array.from({ length: 15 }, (_, at) => `text ${at},words ${at}`))
+    await expect(hate(texts)).rejects.toThrow(
+      /So for "words 1", .*"words 10" and 4 more \(is --label-field the label\?\)/,
+    )
+  })
+
   it('are read by the columns that are named', async () => {
     const file = fileOf(',count,class,tweet', '0,3,2,"a ""quoted"" word, and more"', '1,3,0,another')
     await expect(hate(file)).rejects.toThrow(
@@ -348,6 +371,11 @@ describe('people’s own tables', () => {
     const apart = 'contradicting labels of one text'
     expect((await said('leave-out')).labels).toEqual([apart, apart, apart, 'non-hate', 'non-hate', apart, apart])
     const same = 'same text as another item'
-    expect((await said('majority')).labels).toEqual(['hate', same, same, 'non-hate', 'non-hate', apart, apart])
+    const most = await said('majority')
+    expect(most.labels).toEqual(['hate', same, same, 'non-hate', 'non-hate', apart, apart])
+    expect(most.bad.map((line) => line.replace(/.*; /, ''))).toEqual([
+      'the label of most counts',
+      'left out, for none has most',
+    ])
   })
 })

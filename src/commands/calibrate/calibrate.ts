@@ -15,7 +15,7 @@ import { pText } from '../../evaluation/summary.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import type { Command } from '../command.ts'
-import { positive, positiveWhole, readingOf, readingOptions } from '../options.ts'
+import { positive, positiveWhole, readingOf, repliesReadingOptions } from '../options.ts'
 import { printable } from '../terminal.ts'
 import { onTier, tierOption } from '../tier.ts'
 import { type CalibrationCost, costOf } from './plan.ts'
@@ -33,7 +33,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
       'JSON Lines or CSV: hateSpeech, text, and ratings with one or several numbers an aspect',
     ).makeOptionMandatory(),
     new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
-    ...readingOptions(),
+    ...repliesReadingOptions(),
     new Option('--protocol <name>', 'the protocol that scores by them').default('counterspeech'),
     new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
       .default([4, 8], '4,8')

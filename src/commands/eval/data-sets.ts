@@ -15,6 +15,7 @@ export interface Wanted extends GoldOptions, SampleOptions {
   readonly name: string
 }
 
+const RATINGS = 'A column that is called like an aspect holds its ratings: see docs/data-sets.md.'
 /** Ratings that are named one by one where they are left out. */
 const NAMED_RATINGS = 10
 
@@ -41,8 +42,12 @@ export async function dataSet(
   )
   const reasons = gold.flatMap(({ why }) => (why === undefined ? [] : [why]))
   const usable = gold.filter(({ why }) => why === undefined)
-  if (usable.length === 0)
-    throw new OperatorError(`${file} has no item to judge by: ${gold.length} subjects, none with a label or a rating.`)
+  if (usable.length === 0) {
+    const hint = protocol.labels.length > 0 ? 'Name the label with --label-field.' : RATINGS
+    throw new OperatorError(
+      `${file} has no item to judge by: ${gold.length} subjects, none with a label or a rating.${format === 'gavel' ? ` ${hint}` : ''}`,
+    )
+  }
   const items = sampleOf(gold, { name, labels: protocol.labels }, wanted)
   reasons.push(...Array.from({ length: usable.length - items.length }, () => 'not in the sample'))
   const leftOut = Object.fromEntries([...Map.groupBy(reasons, (why) => why)].map(([why, of]) => [why, of.length]))

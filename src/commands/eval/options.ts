@@ -9,7 +9,7 @@ import {
   notNegative,
   positive,
   positiveWhole,
-  readingOptions,
+  repliesReadingOptions,
 } from '../options.ts'
 import { tierOption } from '../tier.ts'
 import { BESIDE, type Beside } from './rows.ts'
@@ -50,6 +50,11 @@ export interface StandIn {
   readonly ours: string
 }
 
+/** A label with nothing behind the = is left out. */
+function labelStandIn(text: string): StandIn {
+  return /^[^=]+=\s*$/.test(text) ? { theirs: text.replace(/=\s*$/, '').trim(), ours: '' } : standIn(text)
+}
+
 function standIn(text: string): StandIn {
   const [, theirs, ours] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
   if (theirs === undefined || ours === undefined)
@@ -74,11 +79,12 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),
   ),
-  ...readingOptions(),
+  ...repliesReadingOptions(),
   labelFieldOption(),
-  new Option('--label-as <theirs=ours>', 'what a label means, such as 1=hate; may be given several times').argParser(
-    (text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before),
-  ),
+  new Option(
+    '--label-as <theirs=ours>',
+    'what a label means, such as 1=hate, or that it is left out, such as skip=; may be given several times',
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before)),
   contradictionsOption('keep'),
   new Option(
     '--rows <which>',

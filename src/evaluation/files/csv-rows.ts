@@ -22,6 +22,8 @@ export interface Columns {
   readonly known?: readonly string[]
   /** What to do where one of them has another name; ends the message. */
   readonly hint?: string
+  /** An item of JSON that has this field needs none of them. */
+  readonly unless?: string
 }
 
 /** What stands between fields, in the order in which it is tried. */
@@ -32,13 +34,18 @@ const LONGEST_RECORD = 4 * 1024 * 1024
 const LONGEST_HEADER = 65_536
 /** Rows that are broken so that those after them had to be found anew; with more of them the file is another one. */
 const MOST_BROKEN = 100
+/** Rows after the first that don't fit it, and none that does: its columns are not theirs. */
+const MOST_MISFITS = 20
+/** Stands in no text: a table of one column has no delimiter. */
+const NO_DELIMITER = '\u001f'
 
 const record = z.object({ info: z.object({ lines: z.int() }), record: z.array(z.string()) })
 
 /**
- * The rows of a CSV file whose first row names the columns; a column that is needed is also found in other cases. A row that does not
- * fit is told to `bad` and left out, and so is one whose quotation mark is never closed: the lines after it are read as rows of
- * their own. Throws an `OperatorError` where a column is missing or stands there twice.
+ * The rows of a CSV file whose first row names the columns; a column that is needed is also found in other cases. Remarks may stand
+ * above that row: lines that begin with `#`. Where it names one column, each line is a text, with commas or without. A row that does
+ * not fit is told to `bad` and left out, and so is one whose quotation mark is never closed: the lines after it are read as rows of
+ * their own. Throws an `OperatorError` where a column is missing or stands there twice, or the first rows all don't fit.
  */
 export async function* csvRows(
   file: string,
@@ -51,7 +58,8 @@ export async function* csvRows(
   const first = await source.first()
   const told = /^sep=(.)$/i.exec(first?.text.trim() ?? '')?.[1]
   if (told !== undefined) source.skip()
-  const top = told === undefined ? first : await source.first()
+  await source.skipRemarks((line) => namesAll(line, columns, named))
+  const top = await source.first()
   // Columns can't be called by what can't be read.
   if (top?.isWhole === false) throw new OperatorError(`${file}:${top.line} ${NOT_UTF8}.`)
   const delimiter =
@@ -59,6 +67,8 @@ export async function* csvRows(
       ? (told ?? delimiterOf(top?.text.slice(0, LONGEST_HEADER) ?? '', columns))
       : (entryOf(NAMES, named) ?? named)
   let header: string[] | null = null
+  /** Of rows that don't fit, until one does. */
+  let misfits: BadLine[] | null = []
   for (let broken = 0; ; broken++) {
     if (broken > MOST_BROKEN)
       throw new OperatorError(`${file} has more than ${MOST_BROKEN} rows whose quotation marks are not closed.`)
@@ -81,12 +91,16 @@ export async function* csvRows(
           continue
         }
         if (fields.length !== header.length) {
-          bad({ line, why: misfit(fields.length, header.length, spanned.length) })
+          const odd = { line, why: misfit(fields.length, header.length, spanned.length) }
+          if (misfits === null) bad(odd)
+          else if (misfits.push(odd) === MOST_MISFITS) throw notItsColumns(file, header.length, fields.length)
           if (spanned.length < 2) continue
           source.putBack(spanned.slice(1))
           isAtEnd = false
           break
         }
+        for (const odd of misfits ?? []) bad(odd)
+        misfits = null
         if (spanned.some(({ isWhole }) => !isWhole)) bad({ line, why: NOT_UTF8 })
         else yield { line: base + info.lines, json: rowOf(header, fields), isRow: true }
       }
@@ -102,8 +116,20 @@ export async function* csvRows(
       feed.destroy()
       parser.destroy()
     }
-    if (isAtEnd) return
+    if (!isAtEnd) continue
+    for (const odd of misfits ?? []) bad(odd)
+    return
   }
+}
+
+function notItsColumns(file: string, named: number, fields: number): OperatorError {
+  return new OperatorError(
+    `${file} names ${counted(named, 'column')} in its first row, and none of the ${MOST_MISFITS} rows after it has so many: this one has ${counted(fields, 'field')}. Put a row above them that names them all, or name what stands between them with --delimiter.`,
+  )
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 function rowOf(header: readonly string[], fields: readonly string[]): Record<string, string> {
@@ -134,6 +160,19 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
     },
     skip() {
       last = waiting.shift()?.line ?? last
+    },
+    /** Skips lines that begin with `#`, where the next line names the columns. */
+    async skipRemarks(namesColumns: (line: string) => boolean) {
+      const passed: TextLine[] = []
+      for (let line = await next(); line !== undefined; line = await next()) {
+        if (namesColumns(line.text)) {
+          waiting.unshift(line)
+          return
+        }
+        passed.push(line)
+        if (!/^(#|\s*$)/.test(line.text)) break
+      }
+      waiting.unshift(...passed)
     },
     /** The number of the line before the first that will be fed. */
     start: () => (waiting[0]?.line ?? last + 1) - 1,
@@ -172,7 +211,16 @@ function delimiterOf(top: string, { needed }: Columns): string {
     return { delimiter, found, columns: names.length }
   })
   const [best] = tried.sort((one, other) => other.found - one.found || other.columns - one.columns)
-  return best?.delimiter ?? ','
+  return best === undefined || best.columns === 1 ? NO_DELIMITER : best.delimiter
+}
+
+function namesAll(line: string, { needed }: Columns, named: string | undefined): boolean {
+  const top = line.slice(0, LONGEST_HEADER)
+  const tried = named === undefined ? DELIMITERS : [entryOf(NAMES, named) ?? named]
+  return tried.some((delimiter) => {
+    const names = fieldsOf(top, delimiter)
+    return needed.every((name) => names.some((one) => isNamed(one, name)))
+  })
 }
 
 function fieldsOf(line: string, delimiter: string): string[] {

@@ -1,5 +1,6 @@
 import { OperatorError } from '../../domain/errors.ts'
 import { MAX_DEPTH, parseMessage, parseMessages, withoutDeepFields } from '../../domain/message-json.ts'
+import { printable } from '../../domain/printable.ts'
 import type { BadLine } from '../file-message.ts'
 import { type Columns, csvRows } from './csv-rows.ts'
 import { NOT_UTF8, type Reading, type TextLine, textLines } from './text-lines.ts'
@@ -18,13 +19,19 @@ type Bad = (line: BadLine) => void
 /** Such a file is no table, whatever it begins with: its first line, broken perhaps, would be quoted as names of columns. */
 const NAMED_JSON = /\.(json|jsonl|ndjson)(\.gz)?$/i
 
+/** Items of JSON that lack what is needed, and none that has it: the file holds something else. */
+const MOST_LACKING = 100
+/** Lines of a file that are named although none can be read. */
+const MOST_NAMED = 5
+
 /** What a file's items are, where it is not to be found out: by its first character, `{` or `[`, or its name, else it is a table. */
 export type Shape = 'json' | 'table'
 
 /**
  * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
- * the encoding that was named. Numbers that a float can't hold are read as they are written. Lines that are none are told to `bad` and
- * left out. Throws an `OperatorError` in one line where nothing can be read.
+ * the encoding that was named. Numbers that a float can't hold are read as they are written. Where one column is needed, a JSON text
+ * by itself is an item with it. Lines that are none are told to `bad` and left out. Throws an `OperatorError` in one line where nothing
+ * can be read, or no item has the columns that are needed.
  */
 export async function* recordsOf(
   file: string,
@@ -41,13 +48,60 @@ export async function* recordsOf(
     }
     const begins = first.at(-1)?.text.trimStart()[0] ?? ''
     const all = chained(first, lines)
-    if (reading.shape !== 'table' && begins === '[') yield* listRecords(file, all)
+    if (reading.shape !== 'table' && begins === '[') yield* withFields(file, () => listRecords(file, all), columns, bad)
     else if (reading.shape === 'json' || begins === '{' || (reading.shape === undefined && NAMED_JSON.test(file)))
-      yield* lineRecords(file, all, bad)
+      yield* withFields(file, (told) => lineRecords(file, all, told), columns, bad)
     else yield* csvRows(file, all, reading, columns, bad)
   } finally {
     await lines.return(undefined)
   }
+}
+
+/**
+ * The items, unless none of the first has any of the fields that are needed: such a file would be named line by line. What was told of
+ * lines before is told in its place.
+ */
+async function* withFields(
+  file: string,
+  itemsOf: (bad: Bad) => AsyncIterable<FileRecord>,
+  { needed, unless, hint }: Columns,
+  bad: Bad,
+): AsyncGenerator<FileRecord> {
+  const [only, ...others] = needed
+  const wanted = unless === undefined ? needed : [...needed, unless]
+  let held: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
+  const told = (line: BadLine) => {
+    if (held === null) bad(line)
+    else held.push(line)
+  }
+  for await (const { line, json: read } of itemsOf(told)) {
+    const json = typeof read === 'string' && only !== undefined && others.length === 0 ? { [only]: read } : read
+    if (held !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
+      for (const before of held)
+        if ('json' in before) yield before
+        else bad(before)
+      held = null
+    }
+    if (held === null) yield { line, json }
+    else held.push({ line, json })
+    if (held !== null && held.length >= MOST_LACKING) break
+  }
+  const first = held?.find((one) => 'json' in one)
+  if (first === undefined) {
+    const broken = (held ?? []).flatMap((one) => ('json' in one ? [] : [one]))
+    if (broken.length > MOST_NAMED)
+      throw new OperatorError(`${file} has no line that can be read: its first ${broken[0]?.why}.`)
+    for (const line of broken) bad(line)
+    return
+  }
+  const has = isObject(first.json) ? `has ${printable(Object.keys(first.json).join(', '), 200)}` : 'is no JSON object'
+  throw new OperatorError(
+    `${file} has no item with ${needed.map((name) => `"${name}"`).join(' and ')}; its first ${has}.${hint === undefined ? '' : ` ${hint}`}`,
+  )
+}
+
+function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
 }
 
 async function* chained(first: readonly TextLine[], rest: AsyncGenerator<TextLine>): AsyncGenerator<TextLine> {
