@@ -267,6 +267,36 @@ describe('a paper’s table on an endpoint with one model', () => {
     }
   }, 60_000)
 
+  it('is judged by a model of another endpoint that is declared, and asks nothing where that endpoint lacks it', async () => {
+    const [mine, other] = [await startOneModel('mine'), await startOneModel('other')]
+    try {
+      const config = join(folder, 'endpoints.yaml')
+      writeFileSync(config, `endpoints: { lab: { baseUrl: "${mine.settings.OPENAI_BASE_URL}", apiKey: none } }\n`)
+      const judged = (by: string) =>
+        commandIn(
+          folder,
+          ['eval', '--config', config, ...TABLE, '--only', 'Round 1', '--model', `gpt-3.5-turbo-0125=${by}`, '--json'],
+          other.settings,
+        )
+      const { code, out, said } = await judged('lab/mine')
+      expect(code, said).toBe(0)
+      const { summary, table } = JSON.parse(out) as Evaluation
+      expect(summary[0]).toBe('Not the paper’s models: lab/mine stood in for gpt-3.5-turbo-0125.')
+      expect(table.filter(({ why }) => why === null).map(({ row, counts }) => [row, counts.items])).toEqual([
+        ['Round 1', 2],
+      ])
+      expect([new Set(mine.asked), other.asked]).toEqual([new Set(['mine']), []])
+      const before = mine.asked.length
+      const missing = await judged('lab/absent')
+      expect([missing.code, missing.out]).toEqual([1, ''])
+      expect(missing.said).toContain('Nothing was asked: the endpoint has no model lab/absent. Say what stands in')
+      expect([mine.asked.slice(before), other.asked]).toEqual([['absent'], []])
+    } finally {
+      await mine.close()
+      await other.close()
+    }
+  }, 60_000)
+
   it('asks nothing where the endpoint lacks a model, and says what would help', async () => {
     const mine = await startOneModel('mine')
     try {

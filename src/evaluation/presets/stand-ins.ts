@@ -56,7 +56,7 @@ export function whoStoodIn(cells: readonly Answered[], table: PresetTable, stand
       const asked = askedFor(model, standIns)
       return answerers(cell, asked)
         .filter((name) => !isPaperModel(name, model))
-        .map((name) => ({ model, by: sameModel(name, asked) ? asked : `${asked} (answering as ${name})` }))
+        .map((name) => ({ model, by: isAsked(name, asked) ? asked : `${asked} (answering as ${name})` }))
     })
   })
   const groups = [...Map.groupBy(pairs, ({ by }) => by)].map(
@@ -68,6 +68,11 @@ export function whoStoodIn(cells: readonly Answered[], table: PresetTable, stand
 /** Who answered what was asked of a model, as the endpoint names them; the model itself where nobody did. */
 function answerers({ answered }: Answered, asked: string): readonly string[] {
   return answered.find((one) => one.asked === asked)?.by ?? [asked]
+}
+
+/** Whether an endpoint's name is of the model that was asked: without the endpoint, or its maker, that stands before it. */
+function isAsked(name: string, asked: string): boolean {
+  return sameModel(name, asked) || sameModel(name, asked.slice(asked.indexOf('/') + 1))
 }
 
 /** Whether an endpoint's name is of the paper's model: dated, or behind the name of its maker. */

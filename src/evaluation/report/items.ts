@@ -7,6 +7,11 @@ import { PAGE_STYLE } from './page-style.ts'
 /** Texts by data set and id, where they are to be shown. */
 export type Texts = ReadonlyMap<string, ReadonlyMap<string, string>>
 
+/** Its table has many columns of words. */
+const STYLE = `main { max-width: none }
+[type=search] { width: 26rem; max-width: 100%; font: inherit }
+`
+
 /** Hides the rows that lack what is typed; the page's policy allows this script and no other. */
 const SCRIPT = `
 const rows = [...document.querySelectorAll('tbody tr')]
@@ -37,7 +42,7 @@ export function itemsPage({ title, table }: Evaluation, texts: Texts | null): st
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}: all items</title>
-<style>${new Markup(PAGE_STYLE)}</style>
+<style>${new Markup(PAGE_STYLE + STYLE)}</style>
 </head>
 <body><main>
 <h1>${foreign(title, 300)}: all items</h1>

@@ -34,6 +34,19 @@ describe('a model that stands in for a paper’s', () => {
     )
   })
 
+  it('of another endpoint is called as the settings name it, though it answers without its endpoint', () => {
+    const lab = { of: new Map([['gpt-3.5-turbo', 'lab/mine']]) }
+    const by = (name: string) => [cell('GPT3.5', { 'lab/mine': [name], 'glm-3-turbo': ['glm-3-turbo'] })]
+    const said = (name: string) => `Not the paper’s models: ${name} stood in for gpt-3.5-turbo.`
+    expect(whoStoodIn(by('mine'), TABLE, lab)).toBe(said('lab/mine'))
+    expect(whoStoodIn(by('yours'), TABLE, lab)).toBe(said('lab/mine (answering as yours)'))
+    expect(namedByAnswers(by('mine'), TABLE, lab).map(({ row }) => row)).toEqual(['[mine for GPT3.5]'])
+    // The paper's model of another endpoint is the paper's model.
+    const own = { of: new Map([['gpt-3.5-turbo', 'lab/gpt-3.5-turbo']]) }
+    const answered = [cell('GPT3.5', { 'lab/gpt-3.5-turbo': ['gpt-3.5-turbo-0125'], 'glm-3-turbo': ['glm-3-turbo'] })]
+    expect(whoStoodIn(answered, TABLE, own)).toBeNull()
+  })
+
   it('is told by what answered, and not by what was asked', () => {
     const own = { of: new Map() }
     const by = (name: string) => [cell('GPT3.5', { 'gpt-3.5-turbo': [name], 'glm-3-turbo': ['glm-3-turbo'] })]
