@@ -69,26 +69,26 @@ async function* withFields(
 ): AsyncGenerator<FileRecord> {
   const [only, ...others] = needed
   const wanted = unless === undefined ? needed : [...needed, unless]
-  let held: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
+  let deferred: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
   const told = (line: BadLine) => {
-    if (held === null) bad(line)
-    else held.push(line)
+    if (deferred === null) bad(line)
+    else deferred.push(line)
   }
   for await (const { line, json: read } of itemsOf(told)) {
     const json = typeof read === 'string' && only !== undefined && others.length === 0 ? { [only]: read } : read
-    if (held !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
-      for (const before of held)
+    if (deferred !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
+      for (const before of deferred)
         if ('json' in before) yield before
         else bad(before)
-      held = null
+      deferred = null
     }
-    if (held === null) yield { line, json }
-    else held.push({ line, json })
-    if (held !== null && held.length >= MOST_LACKING) break
+    if (deferred === null) yield { line, json }
+    else deferred.push({ line, json })
+    if (deferred !== null && deferred.length >= MOST_LACKING) break
   }
-  const first = held?.find((one) => 'json' in one)
+  const first = deferred?.find((one) => 'json' in one)
   if (first === undefined) {
-    const broken = (held ?? []).flatMap((one) => ('json' in one ? [] : [one]))
+    const broken = (deferred ?? []).flatMap((one) => ('json' in one ? [] : [one]))
     if (broken.length > MOST_NAMED)
       throw new OperatorError(`${file} has no line that can be read: its first ${broken[0]?.why}.`)
     for (const line of broken) bad(line)
