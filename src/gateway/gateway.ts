@@ -77,11 +77,8 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
   const { memo, settings, clock, report } = deps
   const { secret } = settings
   const images = imageCache(deps.loadImage, settings.images, clock)
-  const breakers = breaker({
-    settings: settings.breaker,
-    clock,
-    changed: breakerReport(report, clock, settings.endpointOf),
-  })
+  const away = breakerReport(report, clock, settings.endpointOf)
+  const breakers = breaker({ settings: settings.breaker, clock, changed: away.changed })
   const hold = settings.holds ? holding({ breakers, clock }) : null
   const slots = modelSlots(settings, clock)
   const rooms = thinkingRooms(settings, clock)
@@ -167,6 +164,7 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     },
     load() {
       breakers.states()
+      away.look()
       return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },
   }

@@ -35,8 +35,8 @@ const MOST_REMEMBERED = 10_000
 /**
  * Tells an ask that fails by its own doing from a model that answers nobody, and holds the latter, at no attempt's cost:
  * where the breakers block every model of the chain; where the account or the key is refused; where a permission or the
- * model is, or the last attempt, or the last before the case's deadline, got no answer, unless the chain has answered another
- * case that asked later.
+ * model is, or the last attempt got no answer, unless the chain has answered another case that asked later. The last attempt before
+ * a case's deadline counts as its last, if the chain has answered at all.
  */
 export function holding(deps: {
   breakers: Pick<Breaker, 'preferred' | 'away'>
@@ -63,6 +63,10 @@ export function holding(deps: {
 
   function othersAnswered(chain: readonly string[], caseId: string, since: number): boolean {
     return (answers.get(chain.join()) ?? []).some((one) => one.caseId !== caseId && one.beganAt > since)
+  }
+
+  function hasAnswered(chain: readonly string[]): boolean {
+    return answers.has(chain.join())
   }
 
   /** How many asks are held, this one with them. */
@@ -118,7 +122,8 @@ export function holding(deps: {
       if (!isSilence || !error.costsAttempt) return error
       const { since } = failureOf(askId)
       const isBlocked = breakers.preferred(chain, 1).retryInMs > 0
-      const isLast = last || deadline - clock() <= LAST_MS
+      // A model that has never answered in time may only be slower than cases are given.
+      const isLast = last || (deadline - clock() <= LAST_MS && hasAnswered(chain))
       if (!isBlocked && (!isLast || othersAnswered(chain, caseId, since))) return error
       return hold({ reason: 'unreachable', why: error.message, askId }, chain, error)
     },

@@ -33,11 +33,8 @@ export function lookups(deps: {
   report: Report
 }): Lookups {
   const { embedder, endpoint, settings, clock, report } = deps
-  const breakers = breaker({
-    settings,
-    clock,
-    changed: breakerReport(report, clock, () => endpoint, 'library.embedder'),
-  })
+  const away = breakerReport(report, clock, () => endpoint, 'library.embedder')
+  const breakers = breaker({ settings, clock, changed: away.changed })
   const hold = holding({ breakers, clock })
   const chain = [embedder]
   return {
@@ -71,7 +68,10 @@ export function lookups(deps: {
         throw hold.errorFor(error, chain, context)
       }
     },
-    tick: () => void breakers.states(),
+    tick() {
+      breakers.states()
+      away.look()
+    },
   }
 }
 

@@ -223,8 +223,8 @@ export interface Events {
   'breaker:changed': { model: string; to: BreakerState; reason: AwayReason }
   /** This process leaves a model alone, or does so for another reason; `why`: what its last failed call said. */
   'model:away': { model: string; reason: AwayReason; why: string; advice: string }
-  /** A model that was left alone answers again. */
-  'model:answers': { model: string; reason: AwayReason; afterSeconds: number }
+  /** A model that was left alone answers again, and has gone on to for a while: from when to when it was away. */
+  'model:answers': { model: string; reason: AwayReason; since: string; until: string; afterSeconds: number }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   /**

@@ -133,6 +133,10 @@ describe('an ask that may have failed by its own doing', () => {
     'is held at its case’s deadline as at its last attempt: a call that hangs may be the only one that it has (%s)',
     (code) => {
       const { errorFor, answered } = setUp()
+      const never = silent(code)
+      expect(errorFor(never, { leftMs: 1_000 })).toBe(never)
+      answered('an earlier one')
+      answered('c')
       expect(errorFor(silent(code))).toMatchObject({ costsAttempt: true })
       expect(errorFor(silent(code), { leftMs: 1_000 })).toMatchObject(heldFor('unreachable'))
       answered('another')

@@ -38,6 +38,10 @@ test('an embedder that refuses is left alone but for a probe, is told as a model
   tick()
   expect(told.at(-1)).toMatchObject({ name: 'breaker:changed', to: 'half-open' })
   for (let n = 0; n < 3; n++) expect(await look(null)).toBe('found')
+  tick()
+  expect(told.at(-1)).toMatchObject({ name: 'breaker:changed', to: 'closed' })
+  pass(20_000)
+  tick()
   expect(told.at(-1)).toMatchObject({ name: 'model:answers', model: 'other/bge', reason: 'quota' })
 })
 

@@ -19,7 +19,7 @@ import { environmentOn, eventually, send, startService, tell, verdictsOf } from 
 
 // 200 verdicts without a label, made under a setting that was too strict: half of them in Redis, half forgotten by it.
 const HALF = 100
-const RATE = 20
+const RATE = 4
 const COMMENTS = 3
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-judge-again-'))
