@@ -1534,6 +1534,17 @@ describe('a comment that answers another', () => {
     expect(wordsOf(alone[0] ?? [])).not.toContain('It answers the comment below')
   })
 
+  test('is other evidence where it answers other words, though these are on no side', () => {
+    const evidence = (answered: string) => {
+      const comments = [{ ...denial, text: answered }, reply('r', "Don't make it up.", 'd')]
+      const scores = { "Don't make it up.": 0.8, [answered]: 0 }
+      return run(made(), thread(comments), cast({ scores })).conclusion.carry as { evidence: string; shown: string[] }
+    }
+    expect(evidence('Who says so?').shown).toEqual(['r', 'd'])
+    expect(evidence('Who says so?').evidence).not.toBe(evidence('Where is it?').evidence)
+    expect(evidence('Who says so?').evidence).toBe(evidence('Who says so?').evidence)
+  })
+
   test('is shown so to the debaters, and a change of either words is other evidence', () => {
     const { asked, conclusion } = shown([denial, reply('r', "Don't make it up.", 'd')])
     const opinion = asked.find(({ ask }) => ask.stage === 'opinion' && ask.label === 'support')
