@@ -47,3 +47,37 @@ test('a clock that is set back stops no process from noting what it holds, and g
   expect(noted).toEqual([2e9, 12_000])
   expect(await one.of(CASE)).toBe(12_600)
 })
+
+test('a hold is noted once a second for each protocol', async () => {
+  let now = 12_000
+  const noted: string[] = []
+  const cases = {
+    noteUnanswered: async (protocol: string, at: number) => void noted.push(`${protocol} ${at}`),
+    unansweredUntil: async () => null,
+  }
+  const of = deadlines({ cases, clock: () => now, settings: SETTINGS })
+  for (const step of [0, 500, 499, 1]) {
+    now += step
+    await of.hold(CASE)
+    await of.hold({ ...CASE, protocol: 'hate' })
+  }
+  expect(noted).toEqual(['rumor 12000', 'hate 12000', 'rumor 13000', 'hate 13000'])
+})
+
+test('whether its asks were held is looked up two minutes before a case’s deadline, and not before', async () => {
+  let [now, asked] = [0, 0]
+  const cases = {
+    noteUnanswered: async () => {},
+    unansweredUntil: async () => {
+      asked++
+      return 400_000
+    },
+  }
+  const settings = { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 }
+  const of = deadlines({ cases, clock: () => now, settings })
+  now = 479_999
+  expect(await of.of({ protocol: 'rumor', openedAt: 0, deadline: 600_000 })).toBe(600_000)
+  expect(asked).toBe(0)
+  now = 480_000
+  expect(await of.of({ protocol: 'rumor', openedAt: 0, deadline: 600_000 })).toBe(1_000_000)
+})

@@ -20,7 +20,7 @@ function setUp() {
   const refuse = (model: string, mend: ToMend) => {
     for (let n = 0; n < 10 && breakers.away(model) === null; n++) leave(breakers, model, mend)
   }
-  return { breakers, errorFor, answered, refuse, now: () => now, pass: (ms: number) => (now += ms) }
+  return { breakers, held, errorFor, answered, refuse, now: () => now, pass: (ms: number) => (now += ms) }
 }
 
 function leave(breakers: Breaker, model: string, mend: ToMend): void {
@@ -164,4 +164,72 @@ test.each([
 ])('%s is left as it is', (_, error) => {
   const { errorFor } = setUp()
   expect(errorFor(error, { last: true })).toBe(error)
+})
+
+describe('what is remembered of failures and answers', () => {
+  test('is each ask’s own count of refusals, and three of them', () => {
+    const { errorFor, answered, pass } = setUp()
+    for (let n = 0; n < 2; n++) {
+      for (const caseId of ['c', 'd']) expect(errorFor(refused('model'), { caseId })).toMatchObject(heldFor('model'))
+      pass(1)
+      answered('another')
+    }
+    for (const caseId of ['c', 'd']) {
+      const error = refused('model')
+      expect(errorFor(error, { caseId })).toBe(error)
+    }
+  })
+
+  test('is not that another case asked at the very moment of the first failure', () => {
+    const { errorFor, answered } = setUp()
+    errorFor(silent())
+    answered('another')
+    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+  })
+
+  test('is not an answer to another ask of the same case, nor does that hide another case’s', () => {
+    const { held, errorFor, answered, now, pass } = setUp()
+    const ownOther = () => held.answered(CHAIN, { caseId: 'c', askId: 'c/0/0.1' }, now())
+    errorFor(silent())
+    pass(1)
+    ownOther()
+    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+    answered('another')
+    ownOther()
+    const error = silent()
+    expect(errorFor(error, { last: true })).toBe(error)
+  })
+
+  test('is gone once the ask was answered, whoever was answered before', () => {
+    const { errorFor, answered, pass } = setUp()
+    errorFor(silent())
+    pass(1)
+    answered('another')
+    answered('c')
+    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+  })
+})
+
+describe('how an ask is deferred', () => {
+  const blocked = (away: ReturnType<Breaker['away']>) =>
+    holding({
+      breakers: { preferred: () => ({ model: 'small', retryInMs: 100_000 }), away: () => away },
+      clock: () => 0,
+      random: () => 0.5,
+    })
+  const context = { caseId: 'c', askId: 'c/0/0.0', last: false, deadline: 1e15 }
+
+  test('says whether the operator has to act, and what it comes from', () => {
+    const { errorFor } = setUp()
+    const cause = refused('quota')
+    expect(errorFor(cause)).toMatchObject({ code: 'operator', cause })
+    expect(errorFor(silent(), { last: true })).toMatchObject({ code: 'unavailable' })
+  })
+
+  test('is spread over half a minute at most, and gives no reason that nobody knows', () => {
+    const avoided = new ModelAvoided('unavailable', 'no model')
+    const known = blocked({ reason: 'key', why: '', since: 0 })
+    expect(known.errorFor(avoided, CHAIN, context)).toMatchObject({ message: 'no model', delayMs: 115_000 })
+    expect(blocked(null).errorFor(avoided, CHAIN, context)).toMatchObject({ message: 'no model' })
+  })
 })
