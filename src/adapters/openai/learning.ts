@@ -159,7 +159,7 @@ function differs(sent: Dialect, known: Dialect, change: DialectPart): boolean {
 }
 
 /** What a call with images fails with, at a model that takes none. */
-export const NO_IMAGES = 'this model takes no images (models.dialects: images)'
+export const NO_IMAGES = 'this model takes no images'
 
 function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: Sent): boolean {
   if (trait === 'tier') return sent.tier
@@ -247,12 +247,15 @@ function lessonsOf(model: string, changes: DialectPart): Lesson[] {
 }
 
 const LESSONS = {
-  maxTokens: { parameter: 'max-tokens', words: (name) => `the longest answer is sent as ${String(name)}` },
+  maxTokens: { parameter: 'max-tokens', words: (name) => `the answer's limit is sent as ${String(name)}` },
   mostTokens: { parameter: 'max-tokens', words: (most) => `at most ${String(most)} tokens are asked for` },
   temperature: { parameter: 'temperature', words: () => 'no temperature is sent' },
   effort: { parameter: 'effort', words: () => 'no reasoning_effort is sent' },
   system: { parameter: 'role', words: (role) => `instructions are given in the role ${String(role)}` },
-  form: { parameter: 'form', words: (form) => `the form of answers is asked for as ${String(form)}` },
+  form: {
+    parameter: 'form',
+    words: (form) => `the form of answers is asked for as response_format ${String(form)}, and checked here as always`,
+  },
   withoutKeywords: { parameter: 'form', words: () => 'schemas are sent without minimum, maxItems and the like' },
   logprobs: {
     parameter: 'logprobs',

@@ -138,7 +138,7 @@ const groq: Dialect = {
     jsonWord: "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
     loose: 'fenced',
   },
-  images: null,
+  images: 'messages[1].content must be a string',
   thinking: { efforts: ['low', 'medium', 'high'], usual: 'medium', where: 'reasoning' },
   usage: 'groq',
   tiers: ['on_demand', 'flex', 'performance'],
