@@ -55,7 +55,7 @@ it('200 verdicts without a label get one more revision each, though the command 
   const given = { ...redis.settings, ...kafka.settings, ...understudy.settings }
   const environment = environmentOn(
     { settings: given, kafka, understudy, close: async () => {} },
-    { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s' },
+    { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s', GAVEL_CHECKPOINTS_AGES: '12h' },
   )
   const strict = { ...environment, GAVEL_CASES_DEADLINE: '1s' }
   const client = new Redis(redis.settings.REDIS_URL ?? '')
