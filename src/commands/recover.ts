@@ -141,13 +141,17 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
   )
 }
 
-/** Most ids that are named. */
+/** Most ids that are named, and the characters of each. */
 const MOST_NAMED = 10
+const MOST_ID_CHARS = 200
 
 function tellContested({ contested, dryRun }: Recovered, terminal: Terminal): void {
   if (contested.length === 0) return
   const more = contested.length > MOST_NAMED ? ' …' : ''
-  const named = `${contested.slice(0, MOST_NAMED).map(printable).join(', ')}${more}`
+  const named = `${contested
+    .slice(0, MOST_NAMED)
+    .map((id) => printable(id, MOST_ID_CHARS))
+    .join(', ')}${more}`
   terminal.out(
     `${counted(contested.length, 'last verdict')} with two contents under one id: ${named}; the next revision ${dryRun ? 'would supersede' : 'supersedes'} both`,
   )

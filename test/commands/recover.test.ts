@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { telling, understood } from '../../src/commands/recover.ts'
+import { type Recovered, telling, tellRecovered, understood } from '../../src/commands/recover.ts'
 import { outageOf } from '../../src/composition/recovery.ts'
+import { silent } from '../support/pipeline.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 const MINUTE = 60_000
@@ -26,6 +27,16 @@ test('the time of now says that nothing is missing, by whichever clock', () => {
 
 test('a beginning behind the end is refused', () => {
   expect(() => understood({ since: NOW - MINUTE, upTo: NOW - 2 * MINUTE }, NOW)).toThrow('is later than --up-to')
+})
+
+test('ids with two contents are named whole', () => {
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
+  const contested = ['rumor~a-1~r1', 'rumor~b-2~r3']
+  const none = { subjects: 0, over: 0, revisions: 0, givenUp: 0, messages: 0, outcomes: {} }
+  const done: Recovered = { ...none, contested, forecast: null, unknownOffsets: false, dryRun: false, seconds: 1 }
+  tellRecovered(done, { json: false }, { terminal: { ...silent, out: say, say } })
+  expect(said.join('\n')).toContain('rumor~a-1~r1, rumor~b-2~r3;')
 })
 
 test('progress says of how much', () => {

@@ -82,7 +82,10 @@ it.each(PRESETS.map((preset) => [preset.name, preset] as const))(
         else
           expect(cell).toMatchObject({
             why: null,
-            counts: { items: (data.own ? 2 : SIZE) / (preset.data[at]?.batch?.of ?? 1), noVerdict: 0 },
+            counts: {
+              items: 2 * Math.ceil((data.own ? 1 : SIZE / 2) / (preset.data[at]?.batch?.of ?? 1)),
+              noVerdict: 0,
+            },
           })
         expect(cell?.paper).toEqual(row.figures[name ?? ''] ?? {})
       }

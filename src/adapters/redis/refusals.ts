@@ -43,7 +43,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   NOAUTH: { fault: 'access', says: 'Redis requires a password now (NOAUTH): start the service with it' },
   WRONGPASS: {
     fault: 'access',
-    says: 'Redis rejects the user and password (WRONGPASS): start the service with the new',
+    says: 'Redis rejects the user and password (WRONGPASS): start the service with those that it takes now',
   },
   NOPERM: {
     fault: 'rights',
