@@ -140,15 +140,17 @@ function withCleanEnd(client: Redis): Redis {
  * them. Those answers are not heard: the commands are sent again, to the new master.
  */
 function withPromptChange(client: Redis): Redis {
-  const { connector } = client as unknown as WithConnector
+  const inside = client as unknown as WithConnector
+  const { connector } = inside
   const disconnect = connector.disconnect.bind(connector)
   connector.disconnect = () => {
     const { stream } = connector
     disconnect()
-    if (!(client as unknown as WithConnector).manuallyClosing) stream?.destroy()
+    if (!inside.manuallyClosing) stream?.destroy()
   }
   return client
 }
+/** Parts of ioredis that its types don't show: it has no option for this. */
 interface WithConnector {
   readonly connector: { readonly stream?: NodeJS.ReadableStream & { destroy(): void }; disconnect(): void }
   readonly manuallyClosing: boolean
