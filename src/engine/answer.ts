@@ -90,7 +90,7 @@ export function answerer(deps: {
     const askId = `${caseId}/${run}/${key}`
     if (lookup !== undefined) {
       const find = () => look(lookup, record, signal)
-      const context = { caseId, askId, last: attempt.last, deadline }
+      const context = { caseId, author: authorOf(record), tenant: record.tenant, askId, last: attempt.last, deadline }
       return mayAsk().then(() => (lookups === undefined ? find() : lookups.look(context, find)))
     }
     return gateway.ask(asked.ask, {

@@ -3,7 +3,7 @@ import { PermanentError } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { type Breaker, type Pass, withPass } from './breaker.ts'
 import type { Answered, CallSettings, Calls } from './call.ts'
-import type { AskContext, CallContext } from './context.ts'
+import { type AskContext, askerOf, type CallContext } from './context.ts'
 import { CallDeferred } from './deferred.ts'
 import { repair } from './format.ts'
 import type { Guards, ModelSlots } from './model-slots.ts'
@@ -50,7 +50,7 @@ export function askModel(deps: {
         throw error
       }
     }
-    return withPass(breakers, model, question, () => null)
+    return withPass(breakers, model, question, () => null, askerOf(context))
   }
 
   return (ask, model, messages, asking, refused) => {
@@ -82,6 +82,6 @@ export function askModel(deps: {
       return paidFor(repaired === null ? answers : [...answers, repaired], settings)
     }
     const work = (pass: Pass) => slots.withSlot(model, asking.signal, (guards) => inSlot(pass, guards))
-    return withPass<Paid>(breakers, model, work, refused)
+    return withPass<Paid>(breakers, model, work, refused, askerOf(context))
   }
 }

@@ -1,6 +1,7 @@
 import type { AwayReason, CallOutcome, ToMend } from '../domain/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { BreakerState } from '../ports/report.ts'
+import { type ProbeOrder, probeOrder } from './probe-order.ts'
 
 export interface BreakerSettings {
   /** How many of the latest calls count. */
@@ -46,7 +47,8 @@ export type PassEnd = CallOutcome | 'not-made'
 
 /** What is known of a call that failed. */
 export interface PassFailure {
-  readonly caseId?: string | undefined
+  /** Whose question it was. */
+  readonly asker?: string | undefined
   /** What the operator has to mend before the model answers; set only if the model may be left alone for it. */
   readonly mend?: ToMend | undefined
   /** What the call said, for the log; never what was sent or received. */
@@ -66,17 +68,22 @@ export interface Preferred {
  * process counts only its own calls, and starts with closed breakers.
  */
 export interface Breaker {
-  /** Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. */
-  allow(model: string): Allowed
-  /** In how many ms this model may be called; 0 if now. */
-  waitMs(model: string): number
+  /**
+   * Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. While the model is tried
+   * again, who has had a call fail waits until those have had their turn who wait and have not: what one account's questions
+   * bring about says nothing of the model, and must not keep it from being tried with another's.
+   */
+  allow(model: string, asker?: string): Allowed
+  /** In how many ms this model may be called for this asker; 0 if now. */
+  waitMs(model: string, asker?: string): number
   /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
-  preferred(chain: readonly string[], attempt: number): Preferred
+  preferred(chain: readonly string[], attempt: number, asker?: string): Preferred
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
-   * that the endpoint answers with counts for one case once only, as long as others are answered: it is the question's
-   * doing, and one subject's questions must not keep all others from the model. A model that says a few times in a row
-   * that the operator has to mend something is left alone, but for a probe now and then.
+   * that the endpoint answers with counts for one asker once only, as long as others are answered: it is the question's
+   * doing, and one account's questions must not keep all others from the model. So does a refused permission or model, and a probe
+   * once another was answered. A model that says a few times in a row that the operator has to mend something is left alone, but
+   * for a probe now and then.
    */
   note(pass: Pass, end: PassEnd, failure?: PassFailure): void
   /** Every model's state as of now. */
@@ -94,8 +101,9 @@ export async function withPass<Result>(
   model: string,
   work: (pass: Pass) => Promise<Result>,
   refused: (retryInMs: number) => Result,
+  asker?: string,
 ): Promise<Result> {
-  const allowed = breakers.allow(model)
+  const allowed = breakers.allow(model, asker)
   if (!allowed.ok) return refused(allowed.retryInMs)
   try {
     return await work(allowed.pass)
@@ -120,13 +128,14 @@ type State =
       readonly is: 'closed'
       readonly out: Set<Pass>
       readonly failures: boolean[]
-      /** Cases whose error has been counted. */
+      /** Whose error has been counted. */
       readonly blamed: Set<string>
-      /** Calls that have failed since one worked, infinite before one has, and of which cases they were. */
+      /** Calls that have failed since one worked, infinite before one has, and whose they were. */
       inARow: number
-      readonly failedCases: Set<string>
-      /** Calls since one was answered that were refused for something that the operator has to mend. */
+      readonly failedAskers: Set<string>
+      /** Calls since one was answered that were refused for something that the operator has to mend: those that count, and all. */
       refusals: number
+      refused: number
     }
   | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number; readonly away: Away }
   | {
@@ -146,6 +155,13 @@ export function breaker(deps: {
 }): Breaker {
   const { settings, clock, changed, random = Math.random } = deps
   const states = new Map<string, State>()
+  const orders = new Map<string, ProbeOrder>()
+
+  function orderOf(model: string): ProbeOrder {
+    const order = orders.get(model) ?? probeOrder(clock)
+    orders.set(model, order)
+    return order
+  }
 
   function enter(model: string, from: State, to: State, away: Away): State {
     states.set(model, to)
@@ -178,26 +194,41 @@ export function breaker(deps: {
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
   }
 
-  /** How long it must not be called, in ms; 0 if it may be. */
-  function waitFor(state: State, now: number): number {
+  /** How long it must not be called for this asker, in ms; 0 if it may be. */
+  function waitFor(model: string, now: number, asker?: string): number {
+    const state = stateOf(model, now)
     switch (state.is) {
       case 'closed':
         return 0
       case 'open':
         return state.until - now
       case 'half-open':
-        return state.out.size < probesOf(state) ? 0 : settings.coolDownMs
+        return state.out.size < placesFor(model, state, asker) ? 0 : settings.coolDownMs
     }
   }
 
   /** At once. Of a model that refuses, one until it has answered. */
-  function probesOf({ away, worked }: Extract<State, { is: 'half-open' }>): number {
+  function probesOf({ away, worked }: HalfOpen): number {
     return away.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
   }
 
-  function allow(model: string, now = clock()): Allowed {
-    const state = stateOf(model, now)
-    const retryInMs = waitFor(state, now)
+  /** How many probes there may be for this asker; of several, the last is for who has had no call fail. */
+  function placesFor(model: string, state: HalfOpen, asker?: string): number {
+    const order = orderOf(model)
+    if (order.isBehind(asker)) return 0
+    return order.hasFailed(asker) ? Math.max(1, probesOf(state) - 1) : probesOf(state)
+  }
+
+  /** The same for an ask that comes back after it. */
+  function waitOf(model: string, asker?: string): number {
+    const retryInMs = waitFor(model, clock(), asker)
+    if (retryInMs > 0) orderOf(model).waits(asker, retryInMs)
+    return retryInMs
+  }
+
+  function allow(model: string, asker?: string): Allowed {
+    const retryInMs = waitOf(model, asker)
+    const state = stateOf(model, clock())
     if (retryInMs > 0 || state.is === 'open') return { ok: false, retryInMs }
     const pass: Pass = { model }
     state.out.add(pass)
@@ -205,11 +236,11 @@ export function breaker(deps: {
   }
 
   /** The model whose turn it is, or another that may be called; if none may, the first, with its remaining wait. */
-  function preferred(chain: readonly string[], attempt: number, now = clock()): Preferred {
+  function preferred(chain: readonly string[], attempt: number, asker?: string): Preferred {
+    const now = clock()
     const at = Math.min(attempt, chain.length) - 1
     const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
-      const state = stateOf(model, now)
-      return { model, is: state.is, retryInMs: waitFor(state, now) }
+      return { model, is: stateOf(model, now).is, retryInMs: waitFor(model, now, asker) }
     })
     const [first] = inTurn
     if (first === undefined) throw new Error('a chain without models')
@@ -221,45 +252,32 @@ export function breaker(deps: {
   }
 
   return {
-    allow: (model) => allow(model),
-
-    waitMs(model) {
-      const now = clock()
-      return waitFor(stateOf(model, now), now)
-    },
-
-    preferred: (chain, attempt) => preferred(chain, attempt),
+    allow,
+    waitMs: waitOf,
+    preferred,
 
     note(pass, end, failure = {}) {
       const { model } = pass
-      const { caseId, mend } = failure
+      const { asker, mend } = failure
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
-      if (mend !== undefined) {
-        if (state.is === 'half-open') open(model, state, settings.coolDownMs, failure)
-        else if (++state.refusals >= MOST_REFUSALS) open(model, state, settings.coolDownMs, failure)
-        return
-      }
-      const failed = FAILED.has(end)
+      const failed = mend !== undefined || FAILED.has(end)
       if (!failed && !WORKED.has(end)) return
-      if (state.is === 'closed') {
-        if (!failed) state.refusals = 0
-        if (!failed) state.failedCases.clear()
-        else if (caseId !== undefined && state.failedCases.size < 2) state.failedCases.add(caseId)
-        const mostInARow = state.failedCases.size < 2 ? ALONE_FAILS : OTHERS_WORK
-        const itsOwn =
-          end === 'unavailable' && caseId !== undefined && state.blamed.has(caseId) && state.inARow < mostInARow
-        state.inARow = failed ? state.inARow + 1 : 0
-        if (itsOwn) return
-        if (failed && caseId !== undefined) blame(state.blamed, caseId)
-        state.failures.push(failed)
-        if (state.failures.length > settings.window) state.failures.shift()
-        if (failed && tooMany(state.failures, settings)) open(model, state, settings.coolDownMs, failure)
-      } else if (failed) {
-        open(model, state, Math.min(2 * state.coolDownMs, settings.maxCoolDownMs), failure)
-      } else {
-        state.worked++
-        if (state.worked >= settings.successes) enter(model, state, closed(), state.away)
+      const order = orderOf(model)
+      const hadFailed = order.hasFailed(asker)
+      if (failed) order.failed(asker)
+      else order.answered(asker)
+      if (state.is === 'half-open') {
+        if (!failed) {
+          state.worked++
+          if (state.worked >= settings.successes) enter(model, state, closed(0), state.away)
+        } else if (!hadFailed || state.worked === 0 || mend === 'quota' || mend === 'key') {
+          const longest = hadFailed ? Math.max(PROBE_MS.most, state.coolDownMs) : Number.POSITIVE_INFINITY
+          const doubled = Math.min(2 * state.coolDownMs, settings.maxCoolDownMs, longest)
+          open(model, state, mend === undefined ? doubled : settings.coolDownMs, failure)
+        }
+      } else if (mend === undefined ? isDown(state, end, asker, settings) : isRefusing(state, mend, hadFailed)) {
+        open(model, state, settings.coolDownMs, failure)
       }
     },
 
@@ -275,15 +293,45 @@ export function breaker(deps: {
   }
 }
 
-function closed(): State {
+type Closed = Extract<State, { is: 'closed' }>
+type HalfOpen = Extract<State, { is: 'half-open' }>
+
+/** Notes one more refusal; returns whether the model is to be left alone for it. */
+function isRefusing(state: Closed, mend: ToMend, hadFailed: boolean): boolean {
+  const itsOwn = hadFailed && (mend === 'permission' || mend === 'model')
+  if (!itsOwn) state.refusals++
+  state.refused++
+  return state.refusals >= MOST_REFUSALS || state.refused >= ALONE_FAILS
+}
+
+/** Notes one more call that was answered or not; returns whether too many were not. */
+function isDown(state: Closed, end: PassEnd, asker: string | undefined, settings: BreakerSettings): boolean {
+  const failed = FAILED.has(end)
+  if (!failed) {
+    state.refusals = 0
+    state.refused = 0
+    state.failedAskers.clear()
+  } else if (asker !== undefined && state.failedAskers.size < 2) state.failedAskers.add(asker)
+  const mostInARow = state.failedAskers.size < 2 ? ALONE_FAILS : OTHERS_WORK
+  const itsOwn = end === 'unavailable' && asker !== undefined && state.blamed.has(asker) && state.inARow < mostInARow
+  state.inARow = failed ? state.inARow + 1 : 0
+  if (itsOwn) return false
+  if (failed && asker !== undefined) blame(state.blamed, asker)
+  state.failures.push(failed)
+  if (state.failures.length > settings.window) state.failures.shift()
+  return failed && tooMany(state.failures, settings)
+}
+
+function closed(inARow = Number.POSITIVE_INFINITY): State {
   return {
     is: 'closed',
     out: new Set(),
     failures: [],
     blamed: new Set(),
-    inARow: Number.POSITIVE_INFINITY,
-    failedCases: new Set(),
+    inARow,
+    failedAskers: new Set(),
     refusals: 0,
+    refused: 0,
   }
 }
 
@@ -298,13 +346,13 @@ const PROBE_MS = { least: 10_000, most: 30_000 }
 
 /** With fewer failed calls in a row than this, a model is taken to answer others… */
 const OTHERS_WORK = 10
-/** …and with fewer than this where all of them are of one case: nobody else has asked meanwhile. */
+/** …and with fewer than this where all of them are of one asker: nobody else has asked meanwhile. */
 const ALONE_FAILS = 40
-/** Most cases that are remembered for their errors; the first go first. */
+/** Most askers that are remembered for their errors; the first go first. */
 const MOST_BLAMED = 1_000
 
-function blame(blamed: Set<string>, caseId: string): void {
-  blamed.add(caseId)
+function blame(blamed: Set<string>, asker: string): void {
+  blamed.add(asker)
   for (const oldest of blamed) {
     if (blamed.size <= MOST_BLAMED) return
     blamed.delete(oldest)

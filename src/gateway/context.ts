@@ -6,6 +6,8 @@ export interface CallContext {
   readonly protocol: string
   readonly tenant: string
   readonly caseId: string
+  /** Who posted what the question quotes, if that is said. */
+  readonly author?: string | undefined
   /** Identifies the ask, the same at each try. */
   readonly askId: string
   /** 1 for the first attempt; the nth prefers the nth model of the role's chain. */
@@ -29,8 +31,11 @@ export interface CallContext {
 export interface AskContext extends Omit<CallContext, 'tenant' | 'others' | 'apart'> {
   /** The subject whose content the question quotes. */
   readonly subject: ThreadRef
-  /** Who posted it, if that is said. */
-  readonly author?: string | undefined
   /** False if every question must reach a model, as in the papers. */
   readonly remember: boolean
+}
+
+/** Whose question it is, as breakers tell questions of one account from those of others: the author's, else that of the case. */
+export function askerOf({ caseId, author, tenant }: Pick<CallContext, 'caseId' | 'author' | 'tenant'>): string {
+  return author === undefined ? `case ${caseId}` : `by ${tenant}/${author}`
 }

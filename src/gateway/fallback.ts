@@ -4,7 +4,7 @@ import { type FailureCode, PermanentError, RetryLaterError } from '../domain/err
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { AskModel } from './ask-model.ts'
 import type { Breaker } from './breaker.ts'
-import type { AskContext } from './context.ts'
+import { type AskContext, askerOf } from './context.ts'
 import { CallDeferred, ModelAvoided } from './deferred.ts'
 import type { Paid } from './paid.ts'
 
@@ -33,10 +33,10 @@ export function avoided(
   breakers: Pick<Breaker, 'preferred'>,
   { role }: Ask,
   chain: readonly string[],
-  attempt: number,
+  { attempt, asker }: { readonly attempt: number; readonly asker: string },
 ): (retryInMs: number) => never {
   return (retryInMs) => {
-    const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt).retryInMs)
+    const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, asker).retryInMs)
     const why = `no model available for role ${role} (circuit breakers open)`
     throw new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
   }
@@ -55,10 +55,11 @@ export function fallbackChain(
 ): FallbackChain {
   const { askModel, breakers, onFiltered, endpointOf } = deps
   const isApart = (one: string, other: string) => endpointOf(one) !== endpointOf(other)
-  const refused = avoided(breakers, ask, chain, context.attempt)
+  const asker = askerOf({ ...context, tenant: context.subject.tenant })
+  const refused = avoided(breakers, ask, chain, { attempt: context.attempt, asker })
   let left = chain
   return {
-    first: breakers.preferred(chain, context.attempt).model,
+    first: breakers.preferred(chain, context.attempt, asker).model,
     async pay(asked, messages, model) {
       const others = left.some((other) => other !== model)
       const apart = left.some((other) => isApart(other, model))
@@ -72,7 +73,7 @@ export function fallbackChain(
       const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
       left = left.filter((other) => (noneHere ? isApart(other, model) : other !== model))
       if (left.length === 0 || !anotherMayDoBetter(error, onFiltered)) return null
-      const next = breakers.preferred(left, 1)
+      const next = breakers.preferred(left, 1, asker)
       return next.retryInMs === 0 ? next.model : null
     },
   }

@@ -14,7 +14,7 @@ import type { Remembered } from './batch.ts'
 import { type BreakerSettings, breaker } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
 import { type CallSettings, modelCalls } from './call.ts'
-import type { AskContext } from './context.ts'
+import { type AskContext, askerOf } from './context.ts'
 import { avoided, chainOf, fallbackChain, type OnFiltered, payInTurn, type Roles } from './fallback.ts'
 import { withFormat } from './format.ts'
 import { holding } from './held.ts'
@@ -105,9 +105,9 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
     if (messages.every(({ images: shown }) => shown === undefined)) return messages
     const { askId, signal, subject } = context
     const mayFetch = async () => {
-      const { model } = breakers.preferred(chain, context.attempt)
-      const retryInMs = breakers.waitMs(model)
-      if (retryInMs > 0) avoided(breakers, ask, chain, context.attempt)(retryInMs)
+      const { model } = breakers.preferred(chain, context.attempt, whose(context))
+      const retryInMs = breakers.waitMs(model, whose(context))
+      if (retryInMs > 0) avoided(breakers, ask, chain, { attempt: context.attempt, asker: whose(context) })(retryInMs)
       await context.mayAsk?.()
       await calls.checkRoom(
         ask,
@@ -150,7 +150,10 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
         if (!settled.memo) hold?.answered(chain, context, began)
         return settled
       } catch (thrown) {
-        const error = hold === null || chain.length === 0 ? thrown : hold.errorFor(thrown, chain, context)
+        const error =
+          hold === null || chain.length === 0
+            ? thrown
+            : hold.errorFor(thrown, chain, { ...context, asker: whose(context) })
         if (error instanceof RetryLaterError) images.release(context.askId)
         else images.forget(context.askId)
         throw error
@@ -168,6 +171,10 @@ export function gateway(deps: GatewayParts & { settings: GatewaySettings; clock:
       return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },
   }
+}
+
+function whose(context: AskContext): string {
+  return askerOf({ ...context, tenant: context.subject.tenant })
 }
 
 /** The messages with their images as data URLs. A model is asked only after every image has been fetched and checked. */

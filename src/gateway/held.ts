@@ -12,7 +12,7 @@ export interface Holding {
   errorFor(
     error: unknown,
     chain: readonly string[],
-    context: Pick<AskContext, 'caseId' | 'askId' | 'last' | 'deadline'>,
+    context: Pick<AskContext, 'caseId' | 'askId' | 'last' | 'deadline'> & { readonly asker?: string },
   ): unknown
 }
 
@@ -82,11 +82,11 @@ export function holding(deps: {
   }
 
   function hold(
-    { reason, why, askId }: { reason: AwayReason; why: string; askId: string },
+    { reason, why, askId, asker }: { reason: AwayReason; why: string; askId: string; asker?: string | undefined },
     chain: readonly string[],
     cause: unknown,
   ): RetryLaterError {
-    const { retryInMs } = breakers.preferred(chain, 1)
+    const { retryInMs } = breakers.preferred(chain, 1, asker)
     const forAll = Math.min(MOST_SPREAD_MS, countWith(askId) * SPREAD_EACH_MS)
     const spreadMs = Math.max(forAll, Math.min(SPREAD_MS, retryInMs))
     const delayMs = retryInMs === 0 ? SOON_MS * (1 + random()) : retryInMs + random() * spreadMs
@@ -104,11 +104,11 @@ export function holding(deps: {
       answers.set(key, [{ caseId, beganAt }, ...before].slice(0, 2))
     },
 
-    errorFor(error, chain, { caseId, askId, last, deadline }) {
+    errorFor(error, chain, { caseId, askId, last, deadline, asker }) {
       if (error instanceof ModelAvoided) {
         const away = breakers.away(breakers.preferred(chain, 1).model)
         const why = away === null || away.why === '' ? error.message : `${error.message}: ${away.why}`
-        return hold({ reason: away?.reason ?? 'unreachable', why, askId }, chain, error)
+        return hold({ reason: away?.reason ?? 'unreachable', why, askId, asker }, chain, error)
       }
       if (error instanceof PermanentError && error.mend !== undefined) {
         const failure = failureOf(askId)
@@ -116,16 +116,16 @@ export function holding(deps: {
         const mayBeItsOwn = error.mend === 'permission' || error.mend === 'model'
         const isItsOwn =
           mayBeItsOwn && failure.refusals >= MOST_REFUSALS && othersAnswered(chain, caseId, failure.since)
-        return isItsOwn ? error : hold({ reason: error.mend, why: error.message, askId }, chain, error)
+        return isItsOwn ? error : hold({ reason: error.mend, why: error.message, askId, asker }, chain, error)
       }
       const isSilence = error instanceof RetryLaterError && (error.code === 'unavailable' || error.code === 'timeout')
       if (!isSilence || !error.costsAttempt) return error
       const { since } = failureOf(askId)
-      const isBlocked = breakers.preferred(chain, 1).retryInMs > 0
+      const isBlocked = breakers.preferred(chain, 1, asker).retryInMs > 0
       // A model that has never answered in time may only be slower than cases are given.
       const isLast = last || (deadline - clock() <= LAST_MS && hasAnswered(chain))
       if (!isBlocked && (!isLast || othersAnswered(chain, caseId, since))) return error
-      return hold({ reason: 'unreachable', why: error.message, askId }, chain, error)
+      return hold({ reason: 'unreachable', why: error.message, askId, asker }, chain, error)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ModelReply, Tier } from '../ports/model.ts'
 import type { Report, Unmetered } from '../ports/report.ts'
 import type { Breaker, Pass, PassFailure } from './breaker.ts'
-import type { CallContext } from './context.ts'
+import { askerOf, type CallContext } from './context.ts'
 import type { Charge } from './cost.ts'
 import type { Guards } from './model-slots.ts'
 import { type TierSettings, tierOf, timeoutOf } from './tiers.ts'
@@ -88,7 +88,7 @@ export function callsInFlight(deps: {
         paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
         // A timeout that the case's deadline shortened says nothing about the model.
         const byDeadline = outcome === 'timeout' && tooLong === null && timeoutMs < longestMs
-        if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { caseId: context.caseId, ...failure })
+        if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker: askerOf(context), ...failure })
         context.calls.push({
           ...{ id, outcome },
           ...(charge === undefined ? {} : { spent: charge }),

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { type BreakerSettings, breaker, withPass } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
-import type { AskContext } from './context.ts'
+import { askerOf, type CallContext } from './context.ts'
 import { ModelAvoided } from './deferred.ts'
 import { holding } from './held.ts'
 
@@ -17,7 +17,7 @@ export interface Lookups {
    * chain answers (`Holding`).
    */
   look<Found>(
-    context: Pick<AskContext, 'caseId' | 'askId' | 'last' | 'deadline'>,
+    context: Pick<CallContext, 'caseId' | 'author' | 'tenant' | 'askId' | 'last' | 'deadline'>,
     find: () => Promise<Found>,
   ): Promise<Found>
   /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
@@ -40,6 +40,7 @@ export function lookups(deps: {
   return {
     async look(context, find) {
       const began = clock()
+      const asker = askerOf(context)
       try {
         const found = await withPass(
           breakers,
@@ -52,7 +53,7 @@ export function lookups(deps: {
             } catch (error) {
               const mend = error instanceof PermanentError ? error.mend : undefined
               const why = error instanceof Error ? error.message : ''
-              breakers.note(pass, outcomeOf(error), { caseId: context.caseId, mend, why })
+              breakers.note(pass, outcomeOf(error), { asker, mend, why })
               throw error
             }
           },
@@ -61,11 +62,12 @@ export function lookups(deps: {
               ...{ delayMs: retryInMs, costsAttempt: false },
             })
           },
+          asker,
         )
         hold.answered(chain, context, began)
         return found
       } catch (error) {
-        throw hold.errorFor(error, chain, context)
+        throw hold.errorFor(error, chain, { ...context, asker })
       }
     },
     tick() {

@@ -437,8 +437,8 @@ test('a clock that is set back keeps no model away for longer than a cool-down',
 })
 
 describe('one subject’s questions', () => {
-  const asked = (breakers: ReturnType<typeof setUp>, caseId: string, ...ends: PassEnd[]) => {
-    for (const end of ends) breakers.note(breakers.leave('a'), end, { caseId })
+  const asked = (breakers: ReturnType<typeof setUp>, asker: string, ...ends: PassEnd[]) => {
+    for (const end of ends) breakers.note(breakers.leave('a'), end, { asker })
   }
 
   test('keep nobody else from a model by the errors that they bring about', () => {
@@ -480,4 +480,64 @@ describe('one subject’s questions', () => {
     for (const id of ['q', 'r', 's']) asked(one, id, 'unavailable')
     expect(one.state('a')).toBe('open')
   })
+})
+
+describe('while a model is tried again', () => {
+  function halfOpen() {
+    const one = setUp()
+    for (let n = 0; n < 4; n++) one.note(one.leave('a'), 'timeout', { asker: 'failing' })
+    return one
+  }
+
+  test('who has had a call fail waits for others, until these have had their turn or have not come back', () => {
+    const { allow, note, pass } = halfOpen()
+    expect(allow('a', 'other')).toMatchObject({ ok: false })
+    pass(1_000)
+    expect(allow('a', 'failing')).toEqual({ ok: false, retryInMs: 1_000 })
+    const others = allow('a', 'other')
+    if (!others.ok) throw new Error('no pass')
+    note(others.pass, 'answered', { asker: 'other' })
+    expect(allow('a', 'failing')).toMatchObject({ ok: true })
+    const gone = halfOpen()
+    expect(gone.allow('a', 'other')).toMatchObject({ ok: false })
+    gone.pass(65_000)
+    expect(gone.allow('a', 'failing')).toMatchObject({ ok: false })
+    gone.pass(1_001)
+    expect(gone.allow('a', 'failing')).toMatchObject({ ok: true })
+  })
+
+  test('one probe of two is kept for others', () => {
+    const { allow, pass } = halfOpen()
+    pass(1_000)
+    expect(allow('a', 'failing')).toMatchObject({ ok: true })
+    expect(allow('a', 'failing')).toMatchObject({ ok: false })
+    expect(allow('a', 'other')).toMatchObject({ ok: true })
+  })
+
+  test('its failures say nothing once another was answered, but of quota and key', () => {
+    const { allow, note, pass, state, call } = halfOpen()
+    const fail = (mend?: 'model' | 'quota') => {
+      const allowed = allow('a', 'failing')
+      if (!allowed.ok) throw new Error('no pass')
+      note(allowed.pass, mend === undefined ? 'unavailable' : 'operator', { asker: 'failing', mend })
+      return state('a')
+    }
+    pass(1_000)
+    expect(fail()).toBe('open')
+    pass(2_000)
+    call('a', 'answered')
+    expect([fail(), fail('model')]).toEqual(['half-open', 'half-open'])
+    expect(fail('quota')).toBe('open')
+  })
+})
+
+test('a refused model counts for one account once, unless nobody else is answered forty times in a row', () => {
+  const { leave, note, state } = setUp()
+  const refuse = (asker: string) => note(leave('a'), 'operator', { asker, mend: 'permission' })
+  for (let n = 0; n < 39; n++) refuse('one')
+  note(leave('a'), 'answered', { asker: 'other' })
+  for (let n = 0; n < 39; n++) refuse('one')
+  expect(state('a')).toBe('closed')
+  refuse('one')
+  expect(state('a')).toBe('open')
 })

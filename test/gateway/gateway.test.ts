@@ -709,7 +709,7 @@ describe('another model of the chain is asked at once', () => {
     const askedFirst = async (what: 'question' | 'model') => {
       const tenTimes = Array.from({ length: 10 }, () => [elsewhere(what), reply()]).flat()
       const { put, requests } = setUp([...tenTimes, reply(), reply()])
-      for (let n = 0; n < 11; n++) await put().catch(() => {})
+      for (let n = 0; n < 11; n++) await put(ask, { caseId: `rumor~p~r${n}` }).catch(() => {})
       return requests.map(({ model }) => model)
     }
     const tenTimes = Array.from({ length: 10 }, () => ['small', 'large']).flat()

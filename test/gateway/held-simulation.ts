@@ -23,10 +23,12 @@ export function simulateHeld(given: {
   readonly seconds: number
   readonly chain?: readonly string[]
   readonly ends: (model: string, atSeconds: number, ask: number) => End
+  /** Whose each ask is; by itself, each is of a case of its own. */
+  readonly asker?: (ask: number) => string
   /** When each ask begins, in seconds. */
   readonly begins?: (ask: number) => number
 }) {
-  const { asks, seconds, chain = ['small'], ends, begins = () => 0 } = given
+  const { asks, seconds, chain = ['small'], ends, begins = () => 0, asker = (ask) => `case ${ask}` } = given
   const [attempts, slots, answerMs] = [5, 64, 1_000]
   let now = 1_000_000
   let seed = 42
@@ -71,6 +73,7 @@ export function simulateHeld(given: {
       askId: `case ${ask}/0/0.0`,
       last: tries + 1 >= attempts,
       deadline: Number.POSITIVE_INFINITY,
+      asker: asker(ask),
     }
     const beganAt = now
     const next = (thrown: unknown) => {
@@ -86,7 +89,7 @@ export function simulateHeld(given: {
       const end = ends(pass.model, (now - start) / 1_000, ask)
       if (end === 'answers')
         return after(answerMs, () => {
-          breakers.note(pass, 'answered', { caseId: context.caseId })
+          breakers.note(pass, 'answered', { asker: context.asker })
           held.answered(chain, context, beganAt)
           totals.answered++
           totals.lastAnswered = (now - start) / 1_000
@@ -96,21 +99,21 @@ export function simulateHeld(given: {
       after(ms, () => {
         const thrown = error()
         const mend = thrown instanceof PermanentError ? thrown.mend : undefined
-        breakers.note(pass, outcome, { caseId: context.caseId, mend, why: thrown.message })
+        breakers.note(pass, outcome, { asker: context.asker, mend, why: thrown.message })
         const others = left.filter((model) => model !== pass.model)
-        const turn = breakers.preferred(others.length === 0 ? chain : others, 1)
+        const turn = breakers.preferred(others.length === 0 ? chain : others, 1, context.asker)
         if (mend !== undefined && others.length > 0 && turn.retryInMs === 0) return begin(turn.model, others)
         leaveSlot()
         next(thrown)
       })
     }
     const begin = (model: string, left: readonly string[]) => {
-      const allowed = breakers.allow(model)
+      const allowed = breakers.allow(model, context.asker)
       if (allowed.ok) return call(allowed.pass, left)
       leaveSlot()
       next(new ModelAvoided('unavailable', 'no model', { delayMs: allowed.retryInMs, costsAttempt: false }))
     }
-    begin(breakers.preferred(chain, tries + 1).model, chain)
+    begin(breakers.preferred(chain, tries + 1, context.asker).model, chain)
   }
 
   for (let ask = 0; ask < asks; ask++) after(begins(ask) * 1_000, () => inSlot(() => attempt(ask, 0)))

@@ -14,7 +14,7 @@ function setUp() {
   })
   let finds = 0
   const look = (error: Error | null, { caseId = 'c', last = false } = {}) =>
-    held.look({ caseId, askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 }, async () => {
+    held.look({ caseId, tenant: 'default', askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 }, async () => {
       finds++
       now += 100
       if (error !== null) throw error
