@@ -38,6 +38,7 @@ import { redisPart } from './redis.ts'
 import { redisGatewayStores } from './redis-gateway-stores.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from './redis-settings.ts'
 import { SENTINELS_MS, sentinelReport } from './sentinels.ts'
+import { shortDrain } from './short-drain.ts'
 import { stateReport } from './state-report.ts'
 import { inputsOf } from './topics.ts'
 import { unpricedFinding, unpricedRefusal } from './unpriced.ts'
@@ -76,13 +77,8 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   if (unpriced !== null) report('service:unpriced', { detail: unpriced.detail, advice: unpriced.todo ?? '' })
   const exposed = exposure(settings.http)
   if (exposed !== null) report('service:exposed', exposed)
-  const { drain: drainMs, models } = settings
-  if (roles.includes('judge') && drainMs < models.callTimeout)
-    report('service:short-drain', {
-      ...{ drainMs, callTimeoutMs: models.callTimeout },
-      advice:
-        'a stop may cut off calls in flight, which are then asked again: drain is shorter than models.callTimeout',
-    })
+  const short = roles.includes('judge') ? shortDrain(settings) : null
+  if (short !== null) report('service:short-drain', short)
   report('service:started', { roles, httpPort })
   return {
     httpPort,
