@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { OperatorError } from '../src/domain/errors.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
-import { get, isTree, merge, set, type Tree, treeOf } from './tree.ts'
+import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
 import { variablesOf } from './variables.ts'
 import { mappingOf } from './yaml.ts'
 
@@ -100,5 +100,6 @@ function settingsIn(file: string, faults: string[]): Tree {
     )
     return treeOf({})
   }
-  return mappingOf(text, (why) => faults.push(`${file}: ${why}`))
+  const fault = (why: string) => faults.push(`${file}: ${why}`)
+  return withPaths(mappingOf(text, fault), fault)
 }

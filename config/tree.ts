@@ -45,3 +45,19 @@ export function set(tree: Tree, path: readonly string[], value: unknown): void {
     set(copy, rest, value)
   }
 }
+
+/**
+ * The same, where a name at the top may be a path: what `models.roles` holds stands in `roles` of `models`, beside what is there. What is set
+ * twice is told to `fault`.
+ */
+export function withPaths(tree: Tree, fault: (why: string) => void): Tree {
+  const isPath = (key: string) => key.includes('.')
+  const plain = treeOf(Object.fromEntries(Object.entries(tree).filter(([key]) => !isPath(key))))
+  return Object.entries(tree).reduce((whole, [key, value]) => {
+    if (!isPath(key)) return whole
+    const at = treeOf({})
+    set(at, key.split('.'), value)
+    for (const path of leaves(at)) if (get(whole, path) !== undefined) fault(`${path.join('.')} is set twice`)
+    return merge(whole, at)
+  }, plain)
+}

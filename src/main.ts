@@ -86,6 +86,7 @@ async function perform(command: Command, declared: Commander): Promise<void> {
       settings ??= loadSettings(environment, config)
       return settings
     },
+    settingsFile: config,
     environment,
     terminal: io,
     signal,

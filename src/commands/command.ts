@@ -11,6 +11,8 @@ export interface Invocation<Options = object> {
   readonly json: boolean
   /** The settings, read and checked when they are asked for. Throws an `OperatorError` that names every fault. */
   settings(): Settings
+  /** The file that is laid over the shipped settings, if one was given. */
+  readonly settingsFile?: string | undefined
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly terminal: Terminal
   /** Aborts on the first request to stop. */

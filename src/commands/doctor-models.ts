@@ -1,11 +1,15 @@
 import type { Settings } from '../../config/schema.ts'
 import { NO_IMAGES } from '../adapters/openai/learning.ts'
 import { checkModels, type ModelCheck, type RoleCheck, toMend } from '../composition/model-checks.ts'
-import { dialectsOf, endpointOf, modelsWithoutKey } from '../composition/models.ts'
+import { endpointOf, modelsWithoutKey } from '../composition/models.ts'
+import { budgetsInDollars } from '../composition/unpriced.ts'
 import type { Finding } from '../domain/finding.ts'
+import { placeOf } from '../domain/model-name.ts'
 import { printable } from '../domain/printable.ts'
 import { remedyFor } from '../domain/remedies.ts'
-import type { Remark } from '../domain/verdict.ts'
+import { sameModel } from '../domain/steps.ts'
+import { dialectFindings } from './doctor-dialects.ts'
+import { counted } from './terminal.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
 const MAX_CHARS = 80
@@ -23,87 +27,93 @@ export async function modelFindings(settings: Settings, signal: AbortSignal): Pr
       },
     ]
   const checks = await checkModels(settings, signal)
-  return checks.flatMap((check) => findingsOf(check, settings))
+  return checks.flatMap((check) => findingsOf(check, checks, settings))
 }
 
-function findingsOf(check: ModelCheck, settings: Settings): Finding[] {
+function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: Settings): Finding[] {
   const what = `model ${check.model.slice(0, MAX_CHARS)}`
   return [
     ...answerFindings(what, check, settings),
+    ...brokenFindings(what, check, settings),
+    ...usageFindings(what, check, settings),
     ...dialectFindings(what, check, settings),
-    ...(check.priced
-      ? []
-      : [
-          {
-            ...{
-              what,
-              state: 'warning' as const,
-              detail: 'has no price: its calls count as $0, so that a budget in dollars never stops it',
-            },
-            todo: `Set models.prices."${check.model}": { prompt: P, cached: P, completion: C }, in US dollars per million tokens (cached: the same as prompt, if there is no discount). On hardware of your own set all three to 0, which silences this line.`,
-          },
-        ]),
+    ...imageFindings(what, check, checks),
+    ...priceFindings(what, check, settings),
     ...(check.shutdown === null
       ? []
       : [
           {
-            ...{
-              what,
-              state: 'warning' as const,
-              detail: `will be retired on ${check.shutdown}, as its endpoint says`,
-            },
-            todo: 'Name another model in models.roles before that day.',
+            ...{ what, state: 'warning' as const },
+            detail: `will be retired on ${check.shutdown}, as its endpoint's list of models says. Gavel runs until then`,
+            todo: 'Before that day put another model in its place in models.roles, and run gavel doctor again.',
           },
         ]),
   ]
 }
 
+/** Refused for its image alone, by a model that takes none. */
+function isUnseen({ withImage, error }: RoleCheck): boolean {
+  return withImage && error?.message.includes(NO_IMAGES) === true
+}
+
 /** Whether its answers can be read, in each role's form. */
-function answerFindings(what: string, { model, roles, priced }: ModelCheck, settings: Settings): Finding[] {
+function answerFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
   const good = roles.filter(({ why }) => why === null)
   const bad = roles.filter(({ why }) => why !== null)
+  if (good.length === 0) return []
   const answers = good.map(({ reply }) => reply).filter((reply) => reply !== null)
   const tokens = answers.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0)
-  const names = [...new Set(answers.map((reply) => printable(reply.model, MAX_CHARS)))]
+  const asked = placeOf(model, settings.endpoints).model
+  const others = [...new Set(answers.map((reply) => reply.model))].filter((name) => !isNameOf(name, asked))
   const times = good.map(({ ms }) => ms).sort((one, other) => one - other)
   const median = times[Math.floor(times.length / 2)] ?? 0
-  const found: Finding[] = []
-  if (good.length > 0)
-    found.push({
+  return [
+    {
       ...{ what, state: 'ok' },
-      detail: `answered ${bad.length === 0 ? `all ${roles.length}` : `${good.length} of ${roles.length}`} test questions in a readable form, one for each role${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}; the replies name the model ${names.join(', ')}`,
-    })
-  if (answers.some(({ unreported }) => unreported === true))
-    found.push({
-      ...{
-        what,
-        state: 'warning',
-        detail: `reports no token counts ("usage"), or none that can be right: each call is charged to the budgets at the most that it could have cost, so that budgets of tokens${priced ? ' and dollars' : ''} are used up early`,
-      },
-      todo: 'No setting of Gavel mends that: have the server, or the gateway in front of it, pass on "usage". Until then the costs in verdicts are estimates.',
-    })
-  for (const [why, of] of Map.groupBy(bad, (role) => role.why ?? ''))
-    found.push({
-      ...{
-        what,
-        state: 'broken',
-        detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${why}`,
-      },
-      todo: adviceOn(of[0], model, settings),
-    })
-  return found
+      detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each role, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it`}`,
+    },
+  ]
+}
+
+/** Whether an endpoint that was asked for `asked` may sign so: dates, `-latest` and makers' names come and go. */
+function isNameOf(signed: string, asked: string): boolean {
+  const plain = (name: string) => name.slice(name.lastIndexOf('/') + 1).toLowerCase()
+  const stem = plain(asked).replace(/-latest$|:latest$/, '')
+  return sameModel(plain(signed), plain(asked)) || plain(signed).startsWith(stem)
+}
+
+function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }: Settings): Finding[] {
+  if (!roles.some(({ why, reply }) => why === null && reply?.unreported === true)) return []
+  const all = [budgets.verdict, budgets.tenant, budgets.total, ...Object.values(budgets.tenants)]
+  const isBounded =
+    all.some(({ tokens, usd }) => tokens !== null || usd !== null) ||
+    [...Object.values(limits.models), ...Object.values(limits.tenants)].some((one) => one.tokensPerMinute !== undefined)
+  return [
+    {
+      ...{ what, state: 'warning' },
+      detail: `reports no token counts ("usage"), or none that can be right. Gavel runs: tokens and costs in verdicts are estimates${isBounded ? ', and the budgets and limits that you have set count each call at the most that it could have used, so that they are used up early' : '. Nothing else depends on them, as you have set no budget and no limit of tokens'}`,
+      todo: 'No setting mends that: have the server, or the gateway in front of it, pass on "usage".',
+    },
+  ]
+}
+
+function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
+  const bad = roles.filter((role) => role.why !== null && !isUnseen(role))
+  return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
+    ...{ what, state: 'broken' },
+    detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${why}`,
+    todo: adviceOn(of[0], model, settings),
+  }))
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
   const names = endpointOf(settings, model)
   const mend = toMend(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
-  if (role?.withImage === true && role.error?.message.includes(NO_IMAGES))
-    return `Set models.roles."${role.role}": [MODEL], with a model that takes images; other roles can stay. Until then nobody looks at images, and a post with one ends without a label where it would have been safe. If your posts have no images, nothing is to be done.`
   if (role?.withImage === true && role.error !== null)
-    return `If it can't look at images: name one that can for this role in models.roles; or set models.dialects."${model}".images: false, and put one that can behind it in the role's list.`
+    return `If it can't look at images, set models.roles: { "${role.role}": ["ENDPOINT/MODEL"] } with a model that can.`
   if (role?.error == null)
-    return `Its answer does not fit the form. Try models.dialects."${model}".form: json_object or text, a larger answerTokens, or another model for this role.`
+    return `Its answer does not fit the form. Set models.dialects: { "${model}": { form: json_object } }, or form: text, and run gavel doctor again; if that does not help, a larger answerTokens, or another model for this role.`
   if (/timeout|no answer within/.test(role.error.message)) {
     const setting = role.tier === 'flex' ? 'flexTimeout' : 'callTimeout'
     return `It took longer than models.${setting} (${settings.models[setting] / 1000} s): raise that, or name a faster model.`
@@ -113,57 +123,55 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   return `${remedyFor('unreachable', names)} A server that refuses a parameter is named with it; this one named none.`
 }
 
-/** What it takes, as its refusals have shown, and what can't be had. */
-function dialectFindings(what: string, { model, roles, lessons }: ModelCheck, settings: Settings): Finding[] {
+/** What is known of whether it looks at images, which only posts with images need. */
+function imageFindings(what: string, { model, roles }: ModelCheck, checks: readonly ModelCheck[]): Finding[] {
   const found: Finding[] = []
-  const lacks = (remark: Remark) => roles.filter(({ reply }) => reply?.remarks?.includes(remark))
-  // That it takes no images is said of the role that shows one.
-  const learnt = lessons.filter(({ parameter }) => parameter !== 'images')
-  if (learnt.length > 0)
-    found.push({
-      ...{ what, state: 'ok' },
-      detail: `refused ${learnt.length === 1 ? 'a parameter' : `${learnt.length} parameters`}; Gavel noticed, and asks otherwise: ${learnt.map(({ lesson }) => lesson).join('; ')}`,
-      todo: `Nothing to do. To spare ${learnt.length === 1 ? 'one refused call' : `${learnt.length} refused calls`} an hour in each process, set models.dialects."${model}": { ${learnt.map(({ setting }) => setting).join(', ')} }.`,
-    })
-  const warm = lacks('temperature')
-  if (warm.length > 0)
-    found.push({
-      ...{ what, state: 'warning' },
-      detail: `can't be given a temperature (Gavel would ask for ${[...new Set(warm.map(({ temperature }) => temperature))].join(' and ')}), so that the same post may get another verdict another time`,
-      todo: `Nothing to do if you can live with that. Some models take a temperature once they don't think: try models.dialects."${model}": { effort: none }, without a temperature there, and run gavel doctor again.`,
-    })
-  if (lacks('log-probabilities').length > 0)
-    found.push({
-      ...{ what, state: 'warning', detail: 'gives no log-probabilities: score: weighted goes by the answered number' },
-      todo: 'Set protocols.counterspeech.score to answered, or name another scorer.',
-    })
-  const untiered = lacks('tier')
-  if (untiered.length > 0)
-    found.push({
-      ...{ what, state: 'warning' },
-      detail: `refuses the tier that is set (${[...new Set(untiered.map(({ tier }) => tier))].join(', ')}), and is asked for none: its calls are served, and cost, as usual`,
-      todo: 'Take the tier out of models.tiers for its roles, or name a model that has it.',
-    })
-  const thinking = roles.filter(({ reply, room }) => reply?.thoughts !== undefined || room !== null)
-  const { thinkingTokens } = dialectsOf(settings)(model)
-  if (thinking.length > 0)
-    found.push({
-      ...{ what, state: thinkingTokens > 0 ? 'ok' : 'warning' },
-      detail: `thinks before it answers; ${thinkingTokens === 0 ? 'its thoughts use up the room of the answer' : `each call leaves ${thinkingTokens} tokens for that beside the answer's own (models.dialects, thinkingTokens)`}`,
-      ...(thinkingTokens > 0
-        ? {}
-        : {
-            todo: `Set models.dialects."${model}": { thinkingTokens: 4096 }, a bound of which only what is used is billed, and which must fit into the server's context. Without it, a long thought cuts an answer off, and the question is asked a second time with more room. Or stop the thinking with effort: none, if the server takes that.`,
-          }),
-    })
+  for (const { role, why } of roles.filter(isUnseen)) {
+    const others = checks.filter(
+      (check) => check.model !== model && check.roles.some((one) => one.role === role && one.why === null),
+    )
+    const detail = `takes no images: it refused a test image as ${role} (${(why ?? '').replace(`: ${NO_IMAGES}`, '')})`
+    if (others.length > 0)
+      found.push({
+        what,
+        state: 'ok',
+        detail: `${detail}, and ${others.map((one) => one.model).join(', ')} is asked instead`,
+      })
+    else
+      found.push({
+        ...{ what, state: 'warning' },
+        detail: `${detail}. Gavel runs; only posts with images suffer: nobody looks at the image, and such a post gets no label where it would have been safe`,
+        todo: `If your posts have images, set models.roles: { "${role}": ["ENDPOINT/MODEL"] } with a model that takes images; the other roles can stay. If none has, nothing is to be done; protocols.safety: { images: false } silences this line.`,
+      })
+  }
   const seen = roles.filter(({ withImage, why }) => withImage && why === null)
   if (seen.length > 0)
     found.push({
-      what,
-      state: 'ok',
-      detail: `did not refuse a test image (${listed(seen)}); whether it looks at images was not checked, and some servers drop them silently: try one image of your own with gavel judge`,
+      ...{ what, state: 'ok' },
+      detail: `took a test image (${listed(seen)}); some servers take images and drop them unseen, which Gavel can't tell`,
+      todo: `If your posts have images, look once whether it describes one of yours: echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript (with the --config of this command, if it had one)`,
     })
   return found
+}
+
+const LOOK = JSON.stringify({
+  ...{ type: 'post', id: 'look', text: '', createdAt: '2026-01-01T00:00:00Z' },
+  media: [{ kind: 'image', url: 'https://YOUR.HOST/IMAGE.jpg' }],
+})
+
+function priceFindings(what: string, { model, priced }: ModelCheck, settings: Settings): Finding[] {
+  if (priced) return []
+  const isStopped = settings.budgets.unpriced === 'refuse'
+  const detail =
+    budgetsInDollars(settings).length === 0
+      ? 'has no price, so that verdicts count its calls as $0. Gavel runs, and this is harmless as long as you set no budget in dollars (you have set none)'
+      : `has no price, so that its calls count as $0, and your budget in dollars never stops them. ${isStopped ? 'Gavel does not start so: see "budgets"' : 'Gavel runs'}`
+  return [
+    {
+      ...{ what, state: 'warning', detail },
+      todo: `Set models.prices: { "${model}": { prompt: 0, cached: 0, completion: 0 } } with its prices in US dollars per million tokens in place of the zeros (cached: as prompt, if there is no discount). On hardware of your own zeros are right. Either way this line is gone.`,
+    },
+  ]
 }
 
 const listed = (roles: readonly RoleCheck[]) => roles.map(({ role }) => role.slice(0, MAX_CHARS)).join(', ')

@@ -19,7 +19,7 @@ import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
 import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
-import { printable } from './terminal.ts'
+import { counted, printable } from './terminal.ts'
 
 const WAIT_MS = 10_000
 
@@ -43,16 +43,38 @@ export const command: Command<object, readonly Finding[]> = {
     ])
     return findings.flat()
   },
-  print(findings, { json, terminal }) {
+  print(findings, { json, terminal, settingsFile }) {
     if (json) terminal.out(JSON.stringify(findings))
-    else
+    else {
       for (const { what, state, detail, todo } of findings) {
         const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
-        terminal.out(`${sign}  ${what}: ${printable(detail, 500)}`)
+        terminal.out(`${sign}  ${what}: ${printable(detail, MAX_DETAIL_CHARS)}`)
         if (todo !== undefined) terminal.out(`         → ${todo}`)
       }
-    if (findings.some(({ state }) => state === 'broken')) throw new OperatorError('Something is broken; see above.')
+      const advised = findings.flatMap(({ todo = '' }) => todo.match(SETTING) ?? [])
+      if (advised.length > 0) terminal.out(placeOfSettings(settingsFile, new Set(advised).size < advised.length))
+    }
+    const count = (wanted: Finding['state']) => findings.filter(({ state }) => state === wanted).length
+    const broken = count('broken')
+    const tally = `${broken} broken, ${counted(count('warning'), 'warning')}`
+    if (broken > 0) throw new OperatorError(`${tally}: mend what is BROKEN, and run gavel doctor again.`)
+    if (!json) terminal.out(`${tally}: Gavel can run.`)
   },
+}
+
+/** Longest detail that is printed, in characters: some hold a server's own words. */
+const MAX_DETAIL_CHARS = 1_000
+
+/** The beginning of a setting that can be pasted: `Set models.roles: {`. */
+const SETTING = /Set [\w.]+: \{/g
+
+/** Where the settings belong that advice names, some of them more than once. */
+function placeOfSettings(file: string | undefined, isRepeated: boolean): string {
+  const own =
+    file ??
+    'a settings file of your own, which each command is given as --config FILE and which holds only what differs from config/gavel.yaml'
+  const merged = isRepeated ? '; of several that begin alike make one: models.roles: { one, other }' : ''
+  return `Where a setting is named behind →, paste it as it stands, on a line of its own, into ${printable(own, MAX_DETAIL_CHARS)}${merged}.`
 }
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {

@@ -40,6 +40,8 @@ export interface ModelCheck {
   readonly priced: boolean
   /** The date on which its endpoint switches it off, where its list of models says so. */
   readonly shutdown: string | null
+  /** Whether it stops thinking, and takes a temperature, with the effort `none`; null where that was not tried. */
+  readonly stopsThinking: boolean | null
 }
 
 /** Asks each model of each role one tiny question in the role's own form, and reads the answer like any other. */
@@ -55,8 +57,10 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
       const own = questions.filter(({ models }) => models.includes(name))
       // One after the other, so that what a model takes is found out once.
       for (const { role, ask } of own) roles.push(await checkRole(settings, model, name, { role, ask, signal }))
+      const thinking = own.find((_, at) => wouldThinkLess(settings, name, roles[at]))
       return {
         ...{ model: name, roles, lessons: lessons.filter((lesson) => lesson.model === name) },
+        stopsThinking: thinking === undefined ? null : await stopsThinking(settings, name, { ...thinking, signal }),
         priced: entryOf(settings.models.prices, name) !== undefined,
         shutdown: shutdowns.get(name) ?? null,
       }
@@ -116,6 +120,35 @@ async function checkRole(
     const thrown = error instanceof Error ? error : new Error('failed')
     return { ...about, reply: null, why: thrown.message, error: thrown, ms: performance.now() - start, room: null }
   }
+}
+
+/** Whether it thought before it answered. */
+export function hasThought({ reply, room }: RoleCheck): boolean {
+  return reply?.thoughts !== undefined || (reply?.thinkingTokens ?? 0) > 0 || room !== null
+}
+
+/** Whether it may be worth telling a model to think less: it thinks or takes no temperature, and nobody has told it anything. */
+function wouldThinkLess(settings: Settings, name: string, role: RoleCheck | undefined): boolean {
+  if (role === undefined || role.why !== null) return false
+  const { effort, temperature, thinkingTokens } = dialectsOf(settings)(name)
+  const isTold = effort !== null || temperature === 'never' || thinkingTokens > 0
+  return !isTold && (hasThought(role) || role.reply?.remarks?.includes('temperature') === true)
+}
+
+/** Asks the same with the effort `none`, at the temperature of the question. */
+async function stopsThinking(
+  settings: Settings,
+  name: string,
+  asked: { role: string; ask: Ask; signal: AbortSignal },
+): Promise<boolean> {
+  const { dialects: set } = settings.models
+  const others = Object.entries(set).filter(([pattern]) => pattern !== name)
+  const dialects = Object.fromEntries([...others, [name, { ...entryOf(set, name), effort: 'none' }]])
+  const there = { ...settings, models: { ...settings.models, dialects } }
+  const refused = new Set<Lesson['parameter']>()
+  const model = modelOf(there, ({ parameter }) => refused.add(parameter))
+  const role = await checkRole(there, model, name, asked)
+  return role.why === null && !hasThought(role) && !refused.has('effort') && !refused.has('temperature')
 }
 
 /** By model the date on which it is switched off, as far as endpoints list that. */

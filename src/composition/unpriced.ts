@@ -9,10 +9,7 @@ import { modelsInUse } from './models.ts'
  */
 export function unpricedFinding(settings: Settings): Finding | null {
   const { budgets, models } = settings
-  const inDollars = [
-    ...(['verdict', 'tenant', 'total'] as const).filter((name) => budgets[name].usd !== null),
-    ...Object.entries(budgets.tenants).flatMap(([name, { usd }]) => (usd === null ? [] : [`tenants.${name}`])),
-  ]
+  const inDollars = budgetsInDollars(settings)
   const unpriced = modelsInUse(settings).filter((name) => entryOf(models.prices, name) === undefined)
   if (inDollars.length === 0 || unpriced.length === 0) return null
   const named = inDollars.map((name) => `budgets.${name}.usd`).join(', ')
@@ -22,6 +19,14 @@ export function unpricedFinding(settings: Settings): Finding | null {
     detail: `${named} can't limit ${unpriced.join(', ')}: no price is set, so ${unpriced.length === 1 ? 'it counts' : 'they count'} as free`,
     todo: 'Set models.prices for each (0 where it is free), or a budget in tokens; budgets.unpriced: free takes them for free.',
   }
+}
+
+/** The budgets that are in dollars, by their names under `budgets`. */
+export function budgetsInDollars({ budgets }: Settings): string[] {
+  return [
+    ...(['verdict', 'tenant', 'total'] as const).filter((name) => budgets[name].usd !== null),
+    ...Object.entries(budgets.tenants).flatMap(([name, { usd }]) => (usd === null ? [] : [`tenants.${name}`])),
+  ]
 }
 
 /** The same in one line, if it keeps a command from starting; null if nothing does. */

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { modelFindings } from '../../src/commands/doctor-models.ts'
+import { isOwnServer } from '../../src/composition/own-server.ts'
 import { DIALECTS } from '../../src/tools/understudy/dialects/all.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 
@@ -18,44 +19,144 @@ async function found(model: string, options: UnderstudyOptions, change: (setting
   return findings.map(({ state, detail, todo = '' }) => `${state}: ${detail} → ${todo}`)
 }
 
+/** The settings that a line advises to set, as they would stand in a file. */
+const advised = (lines: readonly string[], path: string) =>
+  lines.flatMap((line) => [...line.matchAll(/[Ss]et ([\w.]+): (\{.*?\} \}|\{.*?\})/g)]).filter(([, at]) => at === path)
+
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
-  expect(lines[0]).toMatch(/^ok: answered all 12 test questions in a readable form.*understudy/)
-  expect(lines.join('\n')).toMatch(/ok: did not refuse a test image \(safety\.describer\)/)
-  expect(lines.join('\n')).toMatch(/warning: has no price.*models\.prices/)
+  expect(lines[0]).toMatch(
+    /^ok: answered 12 test questions, one for each role, in a readable form; [^(]*; \d+ tokens in all;/,
+  )
+  expect(lines.join('\n')).toMatch(/ok: took a test image \(safety\.describer\).* → .*gavel judge look\.jsonl/)
 })
 
-test('what a model refuses is learnt, and named with its setting', async () => {
-  const lines = (await found('nameless', { dialect: 'openai-since' })).join('\n')
-  expect(lines).toMatch(
-    /ok: refused 2 parameters.*max_completion_tokens.*no temperature is sent.*models\.dialects\."nameless": \{ maxTokens: max_completion_tokens, temperature: never \}/,
+test('the model that signs is named where it is another than the one that was asked', async () => {
+  expect((await found('small', { dialect: 'openai-before' }))[0]).toMatch(
+    /signed by another model \(understudy\), .*small/,
   )
-  expect(lines).toMatch(/warning: can't be given a temperature \(Gavel would ask for 0 and 0\.2\)/)
-  expect(lines).not.toContain('broken')
+  await running?.close()
+  expect((await found('understudy', { dialect: 'openai-before' }))[0]).not.toContain('signed')
+})
+
+test('all that the dialect of a model should say stands in one line, after its thinking was tried to be stopped', async () => {
+  const lines = await found('nameless', { dialect: 'openai-since' })
+  const all = lines.join('\n')
+  expect(advised(lines, 'models.dialects').map(([, , value]) => value)).toEqual([
+    '{ "nameless": { maxTokens: max_completion_tokens, effort: none } }',
+    '{ "nameless": { maxTokens: max_completion_tokens, temperature: never, thinkingTokens: 4096 } }',
+  ])
+  expect(all).toMatch(
+    /warning: is not asked as usual: .*max_completion_tokens.* no temperature can be sent \(Gavel would send 0 and 0\.2\)/,
+  )
+  expect(all.match(/models\.dialects/g)).toHaveLength(2)
+  expect(all).not.toMatch(/^broken/m)
+})
+
+test('what doctor advises for a dialect leaves nothing of it to be advised', async () => {
+  const dialects = { nameless: { maxTokens: 'max_completion_tokens', effort: 'none' } } as const
+  const set = (settings: Settings): Settings => ({ ...settings, models: { ...settings.models, dialects } })
+  expect((await found('nameless', { dialect: 'openai-since' }, set)).join('\n')).not.toContain('models.dialects')
+})
+
+test('a model that goes on thinking is advised to have room for it alone', async () => {
+  const lines = await found('small', { dialect: 'vllm' })
+  expect(advised(lines, 'models.dialects').map(([, , value]) => value)).toEqual([
+    '{ "small": { thinkingTokens: 4096 } }',
+  ])
+  expect(lines.join('\n')).toMatch(/effort: none was tried just now, and does not stop it/)
 })
 
 test('a model that is told to think nothing loses no temperature', async () => {
-  expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(/temperature|refused /)
+  expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(
+    /temperature|not asked as usual/,
+  )
 })
 
-test('a server that reports no usage is named', async () => {
-  const lines = (await found('small', { dialect: 'gateway-strips' })).join('\n')
-  expect(lines).toMatch(/warning: reports no token counts/)
-  expect((await found('small', { dialect: 'openai-before' })).join('\n')).not.toContain('reports no usage')
+test('a server that reports no usage is named, with what depends on it', async () => {
+  expect((await found('small', { dialect: 'gateway-strips' })).join('\n')).toMatch(
+    /warning: reports no token counts.*Gavel runs.*no budget and no limit of tokens/,
+  )
+  await running?.close()
+  const bounded = (settings: Settings): Settings => ({
+    ...settings,
+    budgets: { ...settings.budgets, total: { ...settings.budgets.total, tokens: 1_000_000 } },
+  })
+  expect((await found('small', { dialect: 'gateway-strips' }, bounded)).join('\n')).toMatch(
+    /reports no token counts.*used up early/,
+  )
+  await running?.close()
+  expect((await found('small', { dialect: 'openai-before' })).join('\n')).not.toContain('reports no')
+})
+
+test('a price that is missing is harmless without a budget in dollars, and said otherwise with one', async () => {
+  const lines = await found('small', { dialect: 'openai-before' })
+  expect(lines.join('\n')).toMatch(/warning: has no price.*Gavel runs, and this is harmless/)
+  expect(advised(lines, 'models.prices')).toHaveLength(1)
+  await running?.close()
+  const budget = (settings: Settings): Settings => ({
+    ...settings,
+    budgets: { ...settings.budgets, total: { ...settings.budgets.total, usd: 5 } },
+  })
+  const bounded = (await found('small', { dialect: 'openai-before' }, budget)).join('\n')
+  expect(bounded).toMatch(/warning: has no price.*does not start/)
+  expect(bounded).not.toContain('harmless')
 })
 
 test('a model that is switched off is named with the day', async () => {
   expect((await found('gpt-4o-mini', { dialect: 'openai-before' })).join('\n')).toMatch(
-    /warning: will be retired on 2027-01-14/,
+    /warning: will be retired on 2027-01-14.*Gavel runs until then/,
   )
 })
 
-test('a model that takes no images is named for the role that needs one', async () => {
-  const lines = (await found('small', { dialect: 'vllm' })).join('\n')
-  expect(lines).toMatch(
-    /broken: no readable answer as safety\.describer, whose question contains an image: .*takes no images.* → .*models\.roles\."safety\.describer"/,
+test('a model that takes no images is a warning, and none where another of the chain takes them', async () => {
+  const lines = await found('small', { dialect: 'vllm' })
+  expect(lines[0]).toMatch(/^ok: answered 11 of 12 test questions.*\(not as safety\.describer: see below\)/)
+  expect(lines.join('\n')).toMatch(
+    /warning: takes no images: .*safety\.describer \(status 400.*\)\. Gavel runs.* → .*models\.roles: \{ "safety\.describer": .*protocols\.safety: \{ images: false \}/,
   )
-  expect(lines).not.toContain('Gavel noticed')
+  expect(lines.join('\n')).not.toMatch(/^broken/m)
+  await running?.close()
+  const other = await startUnderstudy({ dialect: 'openai-before' })
+  const place = { baseUrl: other.settings.OPENAI_BASE_URL, apiKey: 'key', apiKeyFile: '', headers: {}, query: {} }
+  const chain = (settings: Settings): Settings => ({
+    ...settings,
+    endpoints: { other: { ...place, answerFormat: 'json_schema' } },
+    models: { ...settings.models, roles: { default: ['small', 'other/gpt-4o'] } },
+  })
+  const both = (await found('small', { dialect: 'vllm' }, chain)).join('\n')
+  await other.close()
+  expect(both).toMatch(/ok: takes no images: .*, and other\/gpt-4o is asked instead/)
+})
+
+test('without images in posts nothing is said of them', async () => {
+  const blind = (settings: Settings): Settings => ({
+    ...settings,
+    protocols: { ...settings.protocols, safety: { ...settings.protocols.safety, images: false } as never },
+  })
+  expect((await found('small', { dialect: 'vllm' }, blind)).join('\n')).not.toContain('image')
+})
+
+test("a server of one's own is named with the context that it needs; others know theirs", async () => {
+  expect((await found('small', { dialect: 'ollama' })).join('\n')).toMatch(
+    /ok: runs on a machine of your own.* → .*OLLAMA_CONTEXT_LENGTH=16384.*lms load NAME --context-length 16384/,
+  )
+  const own = [
+    'http://localhost:1/v1',
+    'http://[::1]:1/v1',
+    'http://192.168.7.1/v1',
+    'http://172.31.0.1/v1',
+    'http://box/v1',
+    'http://gpu.lan/v1',
+  ]
+  const others = [
+    'https://api.openai.com/v1',
+    'https://172.32.0.1/v1',
+    'https://11.0.0.1/v1',
+    'https://[2606:4700::1]/v1',
+  ]
+  expect(own.filter((url) => !isOwnServer(url))).toEqual([])
+  expect(others.filter(isOwnServer)).toEqual([])
 })
 
 test('a tier that a model refuses is named with its setting', async () => {

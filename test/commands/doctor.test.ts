@@ -39,3 +39,28 @@ test('the doctor names the records of the library that are garbled, and the file
   ])
   rmSync(library, { recursive: true })
 })
+
+function printed(findings: readonly Finding[], settingsFile?: string) {
+  const lines: string[] = []
+  const terminal = { out: (line: string) => void lines.push(line), say() {}, progress() {} }
+  const io = { terminal, signal: new AbortController().signal }
+  const print = () => doctor.print(findings, { ...invocation({}, [], {}, io), settingsFile })
+  return { lines, print }
+}
+
+test('the doctor ends with a tally, and names the file in which settings belong', () => {
+  const ok: Finding = { what: 'Redis', state: 'ok', detail: 'answers' }
+  const warning: Finding = { what: 'model a', state: 'warning', detail: 'x', todo: 'Set models.prices: { "a": {} }.' }
+  const calm = printed([ok])
+  calm.print()
+  expect(calm.lines).toEqual(['ok       Redis: answers', '0 broken, 0 warnings: Gavel can run.'])
+  const one = printed([ok, warning])
+  one.print()
+  expect(one.lines.at(-2)).toMatch(/own, which each command is given as --config FILE.*config\/gavel\.yaml\.$/)
+  expect(one.lines.at(-1)).toBe('0 broken, 1 warning: Gavel can run.')
+  const two = printed([warning, { ...warning, what: 'model b', todo: 'Set models.prices: { "b": {} }.' }], 'mine.yaml')
+  two.print()
+  expect(two.lines.at(-2)).toMatch(/into mine\.yaml; of several that begin alike make one/)
+  const broken = printed([warning, { what: 'Kafka', state: 'broken', detail: 'is not set' }])
+  expect(broken.print).toThrow('1 broken, 1 warning: mend what is BROKEN, and run gavel doctor again.')
+})
