@@ -105,8 +105,7 @@ function proposalOf(
     label,
     metadata: { ...lesson, ...(note === undefined ? {} : { note }) },
     provenance: {
-      ...{ tenant, subjectId, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
-      ...(kind === 'post' ? {} : { kind }),
+      ...{ tenant, subjectId, kind, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
     },
   }
 }

@@ -1,4 +1,4 @@
-import { OperatorError, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { OperatorError } from '../domain/errors.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
 import { forgetting } from './forgetting.ts'
@@ -7,7 +7,6 @@ import { changeId, placeOf } from './names.ts'
 import { type ProposalBounds, quarantine } from './quarantine.ts'
 import { searching } from './searching.ts'
 import { shelfReading } from './shelf-reading.ts'
-import { splittingByTenant } from './split-by-tenant.ts'
 import { DamagedFiles, type Storage } from './storage.ts'
 import { takingBack } from './take-back.ts'
 import { undoing } from './undoing.ts'
@@ -24,23 +23,12 @@ export interface LibraryOptions extends ProposalBounds, Partial<DeletedOwners> {
 /** A library over any storage of rows: search, changes and their rollback, proposals. */
 export function libraryOver(storage: Storage, options: LibraryOptions): Library {
   const { embedder, now, shared, deletedAmong = async () => new Set() } = options
-  const legacy = splittingByTenant(storage)
   const reading = shelfReading(storage, embedder)
   const written = writing(storage, reading, { embedder, now })
 
-  /** Before anything is shown, items that earlier versions learnt are moved to their tenants' places. */
-  async function ready(): Promise<void> {
-    try {
-      await legacy.split()
-    } catch (cause) {
-      if (cause instanceof PermanentError || cause instanceof RetryLaterError) throw cause
-      throw new RetryLaterError('library', 'the library could not be read', { cause })
-    }
-  }
-
   return {
     embedder: embedder.name,
-    ...searching(storage, reading, { embedder, shared, deletedAmong, ready }),
+    ...searching(storage, reading, { embedder, shared, deletedAmong }),
     async prepare(shelves) {
       if (shelves.length === 0) return
       // What fails here fails again in the first search, which reports it.
@@ -60,15 +48,14 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       const [whose = tenant] = tenants
       return written.write({ place: { shelf, tenant: whose }, kind: 'add', items, by, signal, change })
     },
-    ...undoing(storage, { now, ready: legacy.split }),
+    ...undoing(storage, now),
     holdsAnything: storage.holdsAnything,
     forget: forgetting(storage),
-    ...takingBack(storage, { now, ready: legacy.split }),
+    ...takingBack(storage, now),
     async history(shelf) {
       return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
     },
     async shelves() {
-      await legacy.split()
       const told = (await storage.shelves()).map(async ({ name, embedder, dimension }): Promise<Shelf | null> => {
         const { shelf, tenant } = placeOf(name)
         try {
@@ -86,7 +73,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
         .filter((shelf) => shelf !== null)
         .sort((one, other) => (order(one) < order(other) ? -1 : 1))
     },
-    ...quarantine(storage, written, { ...options, deletedAmong, ready: legacy.split }),
+    ...quarantine(storage, written, { ...options, deletedAmong }),
     async close() {
       await storage.close()
       await embedder.close()

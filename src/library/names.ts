@@ -36,13 +36,11 @@ export function tableName(place: string): string {
 
 /** A subject as a hash: safe in file names and filters, whatever its id is made of. */
 export function ownerOf({ tenant, id, kind }: SubjectRef): string {
-  // A post's is without its kind, as in libraries of versions that learnt from posts alone.
-  const parts = kind === 'post' ? [tenant, id] : [tenant, id, kind]
-  return hashOf(...parts).slice(0, 32)
+  return hashOf(tenant, id, kind).slice(0, 32)
 }
 
 /** The subject that was learnt from. */
-export function learntFrom({ tenant, subjectId, kind = 'post' }: Provenance): SubjectRef {
+export function learntFrom({ tenant, subjectId, kind }: Provenance): SubjectRef {
   return { tenant, id: subjectId, kind }
 }
 

@@ -26,17 +26,11 @@ export interface ProposalBounds {
   readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
 }
 
-/** Proposals, from their authors until somebody approves or rejects them. `ready` is called before anything is approved. */
+/** Proposals, from their authors until somebody approves or rejects them. */
 export function quarantine(
   storage: Storage,
   { write }: ReturnType<typeof writing>,
-  {
-    now,
-    ready,
-    deletedAmong,
-    proposalsPerAuthor,
-    newProposals,
-  }: ProposalBounds & DeletedOwners & { now: () => number; ready: () => Promise<void> },
+  { now, deletedAmong, proposalsPerAuthor, newProposals }: ProposalBounds & DeletedOwners & { now: () => number },
 ) {
   /** The limits on an author's proposals for a shelf. */
   async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
@@ -123,7 +117,6 @@ export function quarantine(
   }
 
   async function approve(ids: readonly string[], by: string, signal: AbortSignal): Promise<LoggedChange[]> {
-    await ready()
     const isOpen = ({ proposal }: ProposalRecord) => proposal.state !== 'approved'
     const open = (await named(ids)).filter(isOpen)
     const made: LoggedChange[] = []

@@ -1,7 +1,7 @@
 import { RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour, ShownItem } from '../domain/library.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
-import { contentId, type Embedder, type Search, type SubjectRef } from '../ports/library.ts'
+import type { Embedder, Search, SubjectRef } from '../ports/library.ts'
 import { DEFAULT_TENANT, ownerOf, type Place, placeName } from './names.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
 import type { ShelfReading } from './shelf-reading.ts'
@@ -13,16 +13,11 @@ const NOTHING_OWNED: readonly NearRow[] = []
 const SPARE = 8
 const FURTHER = 4
 
-/** Finds the nearest items that a tenant is shown. `ready` is called before anything is looked for. */
+/** Finds the nearest items that a tenant is shown. */
 export function searching(
   storage: Pick<Storage, 'nearest'>,
   { read, shelfNow, problemOf }: ShelfReading,
-  {
-    embedder,
-    shared,
-    deletedAmong,
-    ready,
-  }: { embedder: Embedder; shared: ReadonlySet<string>; ready: () => Promise<void> } & DeletedOwners,
+  { embedder, shared, deletedAmong }: { embedder: Embedder; shared: ReadonlySet<string> } & DeletedOwners,
 ) {
   async function find(
     wanted: Search,
@@ -34,7 +29,6 @@ export function searching(
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
     if (text.trim() === '')
       return { shelves: shelves.map((shelf) => none(shelf, 'there is no text to look for')), weak: null, tokens: 0 }
-    await ready()
     const { tenant } = subject
     const problems = await Promise.all(shelves.map((shelf) => problemFor(shelf, tenant)))
     if (!problems.includes(null))
@@ -96,27 +90,19 @@ export function searching(
     return { shelf, neighbours: [], problem: problem ?? `the shelf "${shelf}" ${why}`, ...passed, owned }
   }
 
-  /** The nearest items of one place; null if it does not exist. What was learnt is shown only at its tenant's place. */
-  async function near({ shelf, tenant }: Place, vector: Float32Array, k: number, heldOut: HeldOut) {
+  /** The nearest items of one place; null if it does not exist. */
+  async function near(place: Place, vector: Float32Array, k: number, heldOut: HeldOut) {
     const none = { rows: [], excluded: { own: 0, nearDuplicates: 0 } }
-    return read(placeName({ shelf, tenant }), async (record) => {
-      const problem = problemOf(shelf, record, vector.length)
-      return problem === null
-        ? { ...(await nearestBut(record, vector, k, heldOut, tenant === null)), problem }
-        : { ...none, problem }
+    return read(placeName(place), async (record) => {
+      const problem = problemOf(place.shelf, record, vector.length)
+      return problem === null ? { ...(await nearestBut(record, vector, k, heldOut)), problem } : { ...none, problem }
     })
   }
 
   /** The `k` nearest rows that are not held out, and how many nearer ones were. */
-  async function nearestBut(
-    record: ShelfRecord,
-    vector: Float32Array,
-    k: number,
-    heldOut: HeldOut,
-    loadedOnly: boolean,
-  ) {
+  async function nearestBut(record: ShelfRecord, vector: Float32Array, k: number, heldOut: HeldOut) {
     for (let limit = Math.ceil(k) + SPARE; ; limit *= FURTHER) {
-      const near = await storage.nearest(record, vector, limit, loadedOnly)
+      const near = await storage.nearest(record, vector, limit)
       const deleted = await deletedAmong([...new Set(near.flatMap(({ owner }) => (owner === '' ? [] : [owner])))])
       const rows: NearRow[] = []
       const excluded = { own: 0, nearDuplicates: 0 }
@@ -139,8 +125,7 @@ type HeldOut = (row: NearRow) => 'own' | 'nearDuplicates' | null
 
 function heldOutFor({ text, cut, sourceId, holdOutNearDuplicates = false }: Search, subject: SubjectRef): HeldOut {
   const owner = ownerOf(subject)
-  // The content id matches items that were learnt before texts were compared in any other way.
-  const sources = new Set([textKey(text), contentId(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
+  const sources = new Set([textKey(text), ...(sourceId === undefined ? [] : [sourceKey(sourceId)])])
   // Cut marks count only where intake cut the text: one that an author typed would hide every item with the same beginning.
   const reading = cut === true ? readingOf(text) : wholeOf(text)
   return (row) => {

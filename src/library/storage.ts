@@ -58,7 +58,7 @@ export interface Step {
 
 /** A change with what is needed to roll it back. `shelf` is the place's name. */
 export interface ChangeRecord extends Omit<LoggedChange, 'tenant' | 'kind' | 'damaged'> {
-  /** The removal of a single item is a `drop` with its id: earlier versions can read no other kinds. */
+  /** The removal of a single item is a `drop` with its id. */
   readonly kind: 'add' | 'approve' | 'drop'
   readonly replaced: Readonly<Record<string, Version>>
   /** The record itself can't be read any more: only its id is known, and its shelf if that could be read; else `shelf` is empty. */
@@ -147,10 +147,8 @@ export interface Storage {
   rows(record: ShelfRecord, ids: readonly string[]): Promise<Row[]>
   /** Content ids, changes and owners of the rows that a change made or these owners own. */
   rowsBy(record: ShelfRecord, by: { change: string } | { owners: ReadonlySet<string> }): Promise<RowKey[]>
-  /** Content ids of the rows that are some subject's content. */
-  ownedRows(record: ShelfRecord): Promise<string[]>
-  /** The nearest first; with `loadedOnly`, none that is a subject's content. */
-  nearest(record: ShelfRecord, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]>
+  /** The nearest first. */
+  nearest(record: ShelfRecord, vector: Float32Array, limit: number): Promise<NearRow[]>
   /** Adds and replaces rows in one step, and creates the table if missing. `fresh` are known not to be there. */
   putRows(record: ShelfRecord, fresh: readonly Row[], replacing: readonly Row[]): Promise<void>
   /**

@@ -15,12 +15,10 @@ interface Found {
 const PRECEDENT = /^[0-9a-f]{32}$/
 
 /**
- * Finds items by the id that a verdict, a proposal or the history gives them, and takes single ones back. `ready` is
- * called before any search.
+ * Finds items by the id that a verdict, a proposal or the history gives them, and takes single ones back.
  */
-export function takingBack(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
+export function takingBack(storage: Storage, now: () => number) {
   async function trace(id: string): Promise<Traced> {
-    await ready()
     const found = await standing(id)
     const proposals = (await storage.proposals()).filter(isMeant(id))
     const change = await storage.change(id)
@@ -58,7 +56,6 @@ export function takingBack(storage: Storage, { now, ready }: { now: () => number
   }
 
   async function takeBack(id: string, by: string, where: Whereabouts): Promise<readonly ShelvedItem[]> {
-    await ready()
     return storage.exclusive(async () => {
       if ((await storage.change(id)) !== null)
         throw new OperatorError(`${id} is a change: "gavel library rollback ${id}" takes back all of it.`)

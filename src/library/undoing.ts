@@ -2,28 +2,12 @@ import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { changeId, type Place, placeName, placeOf } from './names.ts'
 import { replacedWithout } from './replaced-without.ts'
-import type { ChangeRecord, ShelfRecord, Storage } from './storage.ts'
+import type { Storage } from './storage.ts'
 import { placeFor } from './take-back.ts'
 
-/**
- * Rolls back whole changes and drops shelves. `ready` is called first; it moves what earlier versions learnt to the
- * tenants.
- */
-export function undoing(storage: Storage, { now, ready }: { now: () => number; ready: () => Promise<void> }) {
-  /**
-   * The places that a change may have written to; items that an earlier version approved are now in their tenants'
-   * places.
-   */
-  async function placesOf({ shelf: name, kind }: ChangeRecord): Promise<ShelfRecord[]> {
-    const { shelf, tenant } = placeOf(name)
-    const all = kind === 'approve' && tenant === null
-    return (await storage.shelves()).filter(
-      (record) => record.name === name || (all && placeOf(record.name).shelf === shelf),
-    )
-  }
-
+/** Rolls back whole changes and drops shelves. */
+export function undoing(storage: Storage, now: () => number) {
   async function rollback(id: string): Promise<void> {
-    await ready()
     await storage.exclusive(async () => {
       const change = await storage.change(id)
       if (change === null) throw new OperatorError(`There is no change ${id}. "gavel library history" lists them.`)
@@ -34,15 +18,12 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
             ? `The change ${id} dropped a shelf and cannot be rolled back.`
             : `The change ${id} removed a single item and cannot be rolled back: approve its proposal, or import it again.`,
         )
-      const places = await placesOf(change)
-      for (const record of places) {
-        const mine = await storage.rowsBy(record, { change: id })
-        if (mine.length > 0)
-          await storage.rewrite(record, new Map(mine.map((row) => [row.id, entryOf(change.replaced, row.id) ?? null])))
-      }
+      const record = await storage.shelf(change.shelf)
+      const mine = record === null ? [] : await storage.rowsBy(record, { change: id })
+      if (record !== null && mine.length > 0)
+        await storage.rewrite(record, new Map(mine.map((row) => [row.id, entryOf(change.replaced, row.id) ?? null])))
       // Later changes that replaced items of this one now count as having replaced what was there before it.
-      const names = new Set([change.shelf, ...places.map(({ name }) => name)])
-      for (const later of (await storage.changes()).filter(({ shelf }) => names.has(shelf))) {
+      for (const later of await storage.changes(change.shelf)) {
         const replaced = replacedWithout(
           later,
           (version) => version.change === id,
@@ -58,7 +39,6 @@ export function undoing(storage: Storage, { now, ready }: { now: () => number; r
   }
 
   async function drop(shelf: string, by: string, tenant?: string): Promise<void> {
-    await ready()
     await storage.exclusive(async () => {
       const isMeant = (place: Place) => place.shelf === shelf && (tenant === undefined || place.tenant === tenant)
       const records = (await storage.shelves()).filter(({ name }) => isMeant(placeOf(name)))

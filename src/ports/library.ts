@@ -81,8 +81,7 @@ export interface LoggedChange extends Change {
 export interface Provenance {
   readonly tenant: string
   readonly subjectId: string
-  /** What the subject is; a post if left out. */
-  readonly kind?: SubjectKind | undefined
+  readonly kind: SubjectKind
   readonly protocol: string
   readonly verdictId: string
   /** The person who gave the feedback. */

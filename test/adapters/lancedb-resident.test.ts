@@ -45,7 +45,7 @@ function tablesOf(bounds: Partial<ResidentBounds> = {}) {
       gate = held.promise
       return held.resolve
     },
-    nearest: async (name: string) => (await resident.of(name))?.nearest(Float32Array.from([1, 0]), 9, false).length,
+    nearest: async (name: string) => (await resident.of(name))?.nearest(Float32Array.from([1, 0]), 9).length,
   }
 }
 const many = (count: number) => Array.from({ length: count }, (_, at) => [1, at])

@@ -33,7 +33,7 @@ describe('an outage of Redis', () => {
     const { error, storeWatch, pass } = setUp()
     const told = [...(error(refused) ?? [])]
     for (let second = 0; second < 60; second++) {
-      for (const where of ['bullmq', 'worker cases', 'worker rumor.judge.rounds'] as const)
+      for (const where of ['bullmq', 'worker cases', 'worker rumor.judge'] as const)
         told.push(...(error({ ...refused, where }) ?? []))
       told.push(...(error(silent) ?? []), ...(error({ ...bug, where: 'publisher' }) ?? []))
       told.push(...(error({ ...silent, where: 'kafkajs Runner', error: 'Error', message: 'NoAnswer: no' }) ?? []))

@@ -154,6 +154,7 @@ describe('the learner', () => {
         provenance: {
           tenant: 'default',
           subjectId: 'known-1',
+          kind: 'post',
           protocol: 'safety',
           verdictId: 'safety~known-1~r1',
           by: 'ann',
@@ -506,7 +507,15 @@ describe('gavel learn', () => {
     const library = libraryOf(settings(), Date.now)
     const of = (tenant: string, label: string) => ({
       ...{ shelf: 'precedents', text: 'a sharp knife', label, metadata: {} },
-      provenance: { tenant, subjectId: 'p1', protocol: 'safety', verdictId: 'v', by: 'ann', at: at(1) },
+      provenance: {
+        tenant,
+        subjectId: 'p1',
+        kind: 'post' as const,
+        protocol: 'safety',
+        verdictId: 'v',
+        by: 'ann',
+        at: at(1),
+      },
     })
     await library.propose([of('acme', 'safe'), of('beta', 'unsafe')])
     await library.close()

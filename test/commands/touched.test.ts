@@ -50,7 +50,7 @@ describe('verdicts that a precedent touched', () => {
       text: POISON,
       label: 'safe',
       metadata: { note: 'so be it' },
-      provenance: { tenant, subjectId: 'p0', protocol: 'safety', verdictId: 'v', by, at },
+      provenance: { tenant, subjectId: 'p0', kind: 'post' as const, protocol: 'safety', verdictId: 'v', by, at },
     })
     const { proposed } = await library.propose([proposal('acme', 'mallory'), proposal('beta', 'ann')])
     await library.approve(

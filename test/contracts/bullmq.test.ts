@@ -2,11 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bullJobDesk } from '../../src/adapters/bullmq/job-desk.ts'
-import { caseJobId } from '../../src/adapters/bullmq/jobs.ts'
 import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
 import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
 import { connect } from '../../src/adapters/redis/connect.ts'
@@ -165,51 +163,6 @@ describe('in BullMQ', () => {
     expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1, 1])
   })
 
-  it('works off jobs of the version before: one for each ask, as a child of its case’s job', async () => {
-    const bull = { connection: client, prefix }
-    const cases = new Queue('cases', bull)
-    const asks = new Queue('rumor.stance', bull)
-    try {
-      const gone = { removeOnComplete: true, removeOnFail: true }
-      const id = caseJobId('c1')
-      await cases.add('case', { caseId: 'c1' }, { jobId: id, ...gone })
-      const earlier = new Worker('cases', undefined, { ...bull, autorun: false })
-      const job = await earlier.getNextJob('token')
-      for (const [key, data] of [
-        ['0.0', { heldMs: 0, tries: 0 }],
-        ['0.1', { heldMs: 250, tries: 1 }],
-        ['0.2', { heldMs: 0 }],
-      ] as const)
-        await asks.add(
-          'stance',
-          { ...askOf('c1', key), ...data, readyAt: Date.now() },
-          { jobId: `${id}${key}`, parent: { id, queue: cases.qualifiedName }, attempts: 3, ...gone },
-        )
-      expect(await job?.moveToWaitingChildren('token')).toBe(true)
-      await earlier.close()
-      const queues = queuesHere()
-      // It waits for them: it is not stranded.
-      expect(await strandedIn(queues, ['c1'])).toEqual([])
-      const noted = notedWork((caseId) => [askOf(caseId, '1.0')], {
-        answer: async ({ key }, { heldMs }) =>
-          key === '0.2' && heldMs === 0 ? { end: 'held', delayMs: 100 } : { end: 'done' },
-      })
-      queues.work(noted.work)
-      await expect.poll(() => noted.answered.length, SOON).toBe(5)
-      const seen = noted.answered.map(({ ask: { key }, attempt }) => [key, attempt.number, attempt.heldMs])
-      expect(seen.sort()).toEqual([
-        ['0.0', 1, 0],
-        ['0.1', 2, 250],
-        ['0.2', 1, 0],
-        ['0.2', 1, 100],
-        ['1.0', 1, 0],
-      ])
-      await expect.poll(() => client.keys(`${prefix}:*:j*`), SOON).toEqual([])
-    } finally {
-      await Promise.all([cases.close(), asks.close()])
-    }
-  })
-
   it('the backlog tells how many wait, and for how long the oldest has', async () => {
     const queues = queuesHere(
       { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoffMs: 1 } } },
@@ -366,7 +319,7 @@ describe('in BullMQ', () => {
       ['rumor.stance', []],
       ['rumor.judge', ['c1']],
     ] as const) {
-      await client.del(...(await client.keys(`${prefix}:${stage}.rounds:*`)))
+      await client.del(...(await client.keys(`${prefix}:${stage}:*`)))
       expect(await noted.stranded(second, ['c1'])).toEqual(stranded)
     }
     const after = notedWork((caseId) => [askOf(caseId, '1.0')])

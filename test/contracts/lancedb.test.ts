@@ -105,14 +105,10 @@ describe('the library, in LanceDB', () => {
     try {
       await tables.disk.put('t', 8, [...rows, { ...rows[0], id: 'none', vector: new Float32Array(8) } as Row], [], now)
       for (const wanted of numbers.slice(0, 60))
-        for (const [limit, loadedOnly] of [
-          [5, false],
-          [11, true],
-          [1_000, false],
-        ] as const) {
+        for (const limit of [5, 11, 1_000]) {
           const vector = Float32Array.from(wanted)
           const [here, there] = await Promise.all(
-            [tables.resident, tables.disk].map((one) => one.nearest('t', vector, limit, loadedOnly)),
+            [tables.resident, tables.disk].map((one) => one.nearest('t', vector, limit)),
           )
           expect(here?.length).toBe(there?.length)
           for (const [at, { similarity }] of here?.entries() ?? [])
@@ -233,7 +229,15 @@ describe('the library, in LanceDB', () => {
     const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }
     const library = open()
     const { tenant, id: subjectId } = subject
-    const from = { tenant, subjectId, protocol: 'safety', verdictId: 'v', by: 'bob', at: '2026-01-01T00:00:00.000Z' }
+    const from = {
+      tenant,
+      subjectId,
+      kind: 'post' as const,
+      protocol: 'safety',
+      verdictId: 'v',
+      by: 'bob',
+      at: '2026-01-01T00:00:00.000Z',
+    }
     const proposal = { shelf: 'animals', text: 'SECRET fox', label: 'pet', metadata: {}, provenance: from }
     await library.propose([proposal])
     const [name = ''] = readdirSync(join(path, 'proposals'))
@@ -330,7 +334,15 @@ describe('the library, in LanceDB', () => {
       text,
       label: 'pet',
       metadata: { keyCues: 'secretfour' },
-      provenance: { tenant: 'default', subjectId: 'p1', protocol: 'safety', verdictId: 'v', by: 'bob', at: 'now' },
+      provenance: {
+        tenant: 'default',
+        subjectId: 'p1',
+        kind: 'post' as const,
+        protocol: 'safety',
+        verdictId: 'v',
+        by: 'bob',
+        at: 'now',
+      },
     })
     const { proposed } = await library.propose([proposal('secretfive fox'), proposal('secretsix fox')])
     await library.approve([proposed[0]?.id ?? ''], 'eve', signal)

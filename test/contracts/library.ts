@@ -104,6 +104,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       provenance: {
         tenant: 'default',
         subjectId,
+        kind: 'post',
         protocol: 'safety',
         verdictId: `safety~${subjectId}~r1`,
         by,
@@ -268,7 +269,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
         { texts: ['fox eight', 'fox nine'], excluded: { own: 1, nearDuplicates: 0 } },
       ])
       expect(await texts({})).toEqual([{ texts: ['fox eight', 'fox nine', 'fox seven'] }])
-      // What was imported without a source, as by earlier versions, is still known by its text.
+      // What was imported without a source is still known by its text.
       expect(await texts({ text: 'FOX nine', sourceId: '["another set","9"]' })).toEqual([
         { texts: ['fox eight', 'fox seven'], excluded: { own: 1, nearDuplicates: 0 } },
       ])

@@ -91,6 +91,7 @@ it('deleting a post erases its words from Redis and from the shelves on disk', {
   const provenance = {
     tenant: 'default',
     subjectId: 'p1',
+    kind: 'post' as const,
     protocol: 'safety',
     verdictId: 'safety~p1~r1',
     by: 'ana',

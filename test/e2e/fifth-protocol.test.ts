@@ -113,7 +113,7 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
   }, 10_000)
   const redis = connect(environment.REDIS_URL ?? '', () => {}, 'fail-fast')
   try {
-    expect(await redis.keys(`*${environment.GAVEL_REDIS_PREFIX}*:bull:volume.listen.rounds:*`)).not.toEqual([])
+    expect(await redis.keys(`*${environment.GAVEL_REDIS_PREFIX}*:bull:volume.listen:*`)).not.toEqual([])
   } finally {
     redis.disconnect()
   }

@@ -13,20 +13,12 @@ const LOG_EVENT = {
 
 /** Old in code, comments, log lines and documents alike. */
 export const OLD_WORDS: readonly OldWord[] = [
-  {
-    old: /farewell|goodbye|\bbye\b/i,
-    now: 'retraction, deletion log, close timeout',
-    stays: [{ file: /adapters\/lancedb\/(library|records)\.ts$/, why: 'the column of a table on disk' }],
-  },
+  { old: /farewell|goodbye|\bbye\b/i, now: 'retraction, deletion log, close timeout' },
   { old: /\bletGo\b/i, now: 'disconnect' },
   { old: /\bpatiently\b/i, now: 'withRetry' },
   { old: /\bimpatient\b|\bpatient\b/i, now: 'fail-fast, retrying' },
   { old: /\bpassengers?\b|\btakeOff\b/i, now: 'waiters, start (single flight)' },
-  {
-    old: /\bbur(y|ied|ies|ial)\b|\bspade\b/i,
-    now: 'break a stale lock',
-    stays: [{ file: /adapters\/lancedb\/lock\.ts$/, why: 'the name of a file on disk' }],
-  },
+  { old: /\bbur(y|ied|ies|ial)\b|\bspade\b/i, now: 'break a stale lock' },
   {
     old: /\blineage/i,
     now: 'incarnation',

@@ -25,7 +25,7 @@ export function bullJobDesk(deps: {
   }
 
   return {
-    ...caseJobs(queues, connection),
+    ...caseJobs(queues),
     async waits(groups) {
       const waits = await Promise.all(
         groups.map(async (group) => {

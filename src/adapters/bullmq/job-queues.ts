@@ -2,7 +2,7 @@ import { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Report } from '../../ports/report.ts'
 import type { AskJob, CaseJob } from './jobs.ts'
-import { roundsName, type Stage, stageName } from './settings.ts'
+import { type Stage, stageName } from './settings.ts'
 
 export interface StageQueue extends Stage {
   readonly queue: Queue<AskJob>
@@ -35,7 +35,7 @@ export function openJobQueues(deps: {
   return {
     cases: open<CaseJob>(CASES),
     asks: new Map(
-      stages.map((stage) => [stageName(stage), { ...stage, queue: open<AskJob>(roundsName(stage)) }] as const),
+      stages.map((stage) => [stageName(stage), { ...stage, queue: open<AskJob>(stageName(stage)) }] as const),
     ),
   }
 }

@@ -1,16 +1,16 @@
+import type { Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
-import type { StageQueues } from '../../ports/queues.ts'
+import type { AskGroup, StageQueues } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
 import { backlogOf } from './backlog.ts'
 import { closeJobQueues, type JobQueues, openJobQueues } from './job-queues.ts'
-import { caseJobId, ENDED_JOBS_GO } from './jobs.ts'
-import type { QueueSettings, Stage } from './settings.ts'
-import { dropJob, isStranded } from './stranded.ts'
+import { askJobId, type CaseJob, caseJobId, ENDED_JOBS_GO, LIVE } from './jobs.ts'
+import { type QueueSettings, type Stage, stageName } from './settings.ts'
 import { queueWorkers } from './workers.ts'
 
 /** What the service and a person at a command do alike with cases' jobs. */
-export function caseJobs(queues: JobQueues, connection: Redis): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
+export function caseJobs(queues: JobQueues): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
   return {
     async push(caseIds) {
       if (caseIds.length === 0) return
@@ -24,7 +24,7 @@ export function caseJobs(queues: JobQueues, connection: Redis): Pick<StageQueues
     },
     async stranded(cases) {
       const found: string[] = []
-      for (const one of cases) if (await isStranded(queues, connection, one)) found.push(one.caseId)
+      for (const one of cases) if (await isStranded(queues, one)) found.push(one.caseId)
       return found
     },
     async drop(caseIds) {
@@ -50,7 +50,7 @@ export function bullQueues(deps: {
   const workers = queueWorkers({ connection, queues, settings, clock, report })
 
   return {
-    ...caseJobs(queues, connection),
+    ...caseJobs(queues),
 
     work: (work) => workers.start(work),
 
@@ -61,4 +61,41 @@ export function bullQueues(deps: {
       await closeJobQueues(queues)
     },
   }
+}
+
+/** Groups looked at, of a case that waits for many. */
+const MOST_GROUPS = 100
+
+/** Whether nothing will ever continue the case: neither a job of its own nor one of the groups that it waits for is live. */
+async function isStranded(
+  queues: JobQueues,
+  { caseId, groups }: { readonly caseId: string; readonly groups: readonly AskGroup[] },
+): Promise<boolean> {
+  if (await isContinued(queues, caseId)) return false
+  const states = await Promise.all(
+    groups.slice(0, MOST_GROUPS).map((group) => queues.asks.get(stageName(group))?.queue.getJobState(askJobId(group))),
+  )
+  return !states.some((state) => state !== undefined && LIVE.has(state))
+}
+
+/** Whether the case has a job of its own that will run; a dead one is removed. */
+async function isContinued(queues: JobQueues, caseId: string): Promise<boolean> {
+  const job = await queues.cases.getJob(caseJobId(caseId))
+  if (job === undefined) return false
+  if (LIVE.has(await job.getState())) return true
+  return !(await removed(job))
+}
+
+/** Removes the case's job, unless a worker has it. */
+async function dropJob(queues: JobQueues, caseId: string): Promise<void> {
+  const job = await queues.cases.getJob(caseJobId(caseId))
+  if (job !== undefined) await removed(job)
+}
+
+/** False for a job that a worker has started meanwhile. */
+async function removed(job: Job<CaseJob>): Promise<boolean> {
+  return job.remove().then(
+    () => true,
+    () => false,
+  )
 }

@@ -16,15 +16,6 @@ export interface StageRun {
   readonly stopping: AbortSignal
 }
 
-/** A job and what it holds. */
-export interface HeldAsks {
-  readonly job: Job
-  readonly data: AskJob
-  update(data: AskJob): Promise<void>
-  /** Set for a job of the version before: it releases its case's own job, which advances the case. */
-  readonly hasParent?: true
-}
-
 /**
  * Answers the asks of a job, each at its own pace: one that must be tried again waits here as long as others of the job
  * run. When only such are left, the job is delayed until the first of them is ready; it throws `DelayedError` then, as
@@ -33,10 +24,11 @@ export interface HeldAsks {
 export async function runAsks(
   parts: RunParts,
   { slots, draining, stopping }: StageRun,
-  { job, data, update, hasParent }: HeldAsks,
+  job: Job<AskJob>,
   token: string | undefined,
 ): Promise<void> {
   const { work, settings, clock, report } = parts
+  const { data } = job
   const { asks, name: _, ...of } = data
   const { attempts, backoffMs } = stageSettings(settings, of)
   const open = new Map(asks.map((ask) => [ask.key, ask]))
@@ -46,7 +38,7 @@ export async function runAsks(
     if (!changed || open.size === 0) return
     changed = false
     try {
-      await update({ ...data, asks: [...open.values()] })
+      await job.updateData({ ...data, asks: [...open.values()] })
     } catch (error) {
       changed = true
       throw error
@@ -92,7 +84,7 @@ export async function runAsks(
         open.delete(ask.key)
         changed = true
         try {
-          if (end.advance && hasParent !== true) await advanceAfterRound(parts, of.caseId)
+          if (end.advance) await advanceAfterRound(parts, of.caseId)
         } finally {
           stop()
         }

@@ -1,11 +1,10 @@
 import { DelayedError, type Job } from 'bullmq'
 import type { Clock } from '../../ports/clock.ts'
-import type { Advance, Work } from '../../ports/queues.ts'
+import type { Advance, AskGroup, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
-import { addAsks } from './add-asks.ts'
 import type { JobQueues } from './job-queues.ts'
-import { type CaseJob, caseJobId, delayUntil, ENDED_JOBS_GO } from './jobs.ts'
-import type { QueueSettings } from './settings.ts'
+import { askJobId, type CaseJob, caseJobId, delayUntil, ENDED_JOBS_GO } from './jobs.ts'
+import { type QueueSettings, stageName, stageSettings } from './settings.ts'
 import type { Turns } from './turns.ts'
 
 export interface RunParts {
@@ -44,4 +43,33 @@ async function advance(parts: RunParts, caseId: string): Promise<Extract<Advance
   const advanced = await parts.work.advance(caseId)
   if (advanced.next === 'asks') await addAsks(parts, advanced.groups)
   return advanced.next === 'later' ? advanced : null
+}
+
+/** Adds the groups of a case's round to their stages' queues, a job each. Existing jobs are left as they are. */
+async function addAsks({ queues, turns, settings, clock }: RunParts, groups: readonly AskGroup[]): Promise<void> {
+  await Promise.all(
+    [...Map.groupBy(groups, stageName)].map(async ([name, ofStage]) => {
+      const target = queues.asks.get(name)
+      if (target === undefined) throw new Error(`the stage ${name} is not declared`)
+      const { attempts, backoffMs } = stageSettings(settings, target)
+      const priorities = await turns.next(target.queue, ofStage.length)
+      const readyAt = clock()
+      const jobs = ofStage.map(({ keys, ...group }, index) => ({
+        name: group.stage,
+        data: { ...group, asks: keys.map((key) => ({ key, heldMs: 0, tries: 0, readyAt })) },
+        opts: {
+          jobId: askJobId(group),
+          priority: priorities[index] ?? 0,
+          // For unexpected errors; a job whose asks need another attempt is delayed by its worker.
+          attempts,
+          backoff: { type: 'exponential' as const, delay: backoffMs, jitter: 0.5 },
+          ...ENDED_JOBS_GO,
+        },
+      }))
+      const [only] = jobs
+      // A transaction for several jobs costs as much again as one job.
+      if (jobs.length === 1 && only !== undefined) await target.queue.add(only.name, only.data, only.opts)
+      else await target.queue.addBulk(jobs)
+    }),
+  )
 }

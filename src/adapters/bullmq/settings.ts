@@ -27,14 +27,9 @@ export interface Stage {
   readonly stage: string
 }
 
-/** The stage's name in settings, metrics and log lines. */
+/** The stage's name in settings, metrics and log lines, and its queue's. */
 export function stageName({ protocol, stage }: Stage): string {
   return `${protocol}.${stage}`
-}
-
-/** The name of its queue: a job in it is a round's asks at the stage. */
-export function roundsName(stage: Stage): string {
-  return `${stageName(stage)}.rounds`
 }
 
 /** Throws if the settings have no `default`. */

@@ -4,18 +4,11 @@ import { slots } from '../../domain/slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Work } from '../../ports/queues.ts'
 import { casesNamed, type Report } from '../../ports/report.ts'
-import {
-  askJobOf,
-  type EarlierAskJob,
-  earlierJobOf,
-  LOOK_FOR_EARLIER_MS,
-  stagesWithEarlierJobs,
-} from './earlier-jobs.ts'
 import type { JobQueues } from './job-queues.ts'
 import type { AskJob, CaseJob } from './jobs.ts'
-import { runAsks, type StageRun } from './run-asks.ts'
-import { type RunParts, runCase } from './run-jobs.ts'
-import { type QueueSettings, type Stage, stageName, stageSettings } from './settings.ts'
+import { runAsks } from './run-asks.ts'
+import { runCase } from './run-jobs.ts'
+import { type QueueSettings, stageSettings } from './settings.ts'
 import { turns } from './turns.ts'
 
 /** How long a worker pauses after an error of its own, in ms. */
@@ -27,12 +20,6 @@ const REST_MS = 1_000
 const LONGEST_WAIT_S = 5
 /** Time for the last writes of aborted attempts, in ms. */
 const FORCE_AFTER_MS = 1_000
-
-/** A stage that may have jobs of the version before. */
-interface EarlierStage extends Stage {
-  readonly concurrency: number
-  readonly run: StageRun
-}
 
 /** The case that a job is for. */
 function caseOf(data: unknown): { caseId?: string } {
@@ -52,7 +39,6 @@ export function queueWorkers(deps: {
   const workers: Worker[] = []
   const draining = new AbortController()
   const stopping = new AbortController()
-  let looking: NodeJS.Timeout | undefined
 
   /** A worker whose fetch fails asks again at once, thousands of times a second: it is made to pause. */
   function rest(worker: Worker): void {
@@ -84,37 +70,17 @@ export function queueWorkers(deps: {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       drainDelay: LONGEST_WAIT_S,
     })
-    const queue = name.replace(/\.rounds$/, '')
     worker.on('error', (error) => {
       report('error', { where: `worker ${name}`, error })
       rest(worker)
     })
     worker.on('lockRenewalFailed', (jobs) => {
       const cases = jobs.flatMap((id) => running.get(id) ?? [])
-      report('job:lapsed', { queue, jobs: jobs.length, ...casesNamed(cases) })
+      report('job:lapsed', { queue: name, jobs: jobs.length, ...casesNamed(cases) })
     })
-    worker.on('stalled', () => report('job:stalled', { queue }))
+    worker.on('stalled', () => report('job:stalled', { queue: name }))
     worker.on('failed', (job, error) => report('error', { where: `worker ${name}`, error, ...caseOf(job?.data) }))
     workers.push(worker)
-  }
-
-  /** Works off what a service of the version before has left, or leaves when it ends. */
-  function takeOverEarlierJobs(parts: RunParts, stages: readonly EarlierStage[]): void {
-    const taken = new Set<EarlierStage>()
-    async function look(): Promise<void> {
-      const left = stages.filter((stage) => !taken.has(stage))
-      for (const stage of await stagesWithEarlierJobs(connection, settings.prefix, left)) {
-        if (draining.signal.aborted || taken.has(stage)) continue
-        taken.add(stage)
-        startWorker<EarlierAskJob>(stageName(stage), stage.concurrency, (job, token) => {
-          const update = (data: AskJob) => job.updateData(earlierJobOf(data))
-          return runAsks(parts, stage.run, { job, data: askJobOf(job.data), update, hasParent: true }, token)
-        })
-      }
-    }
-    const lookSafely = () => void look().catch((error: unknown) => report('error', { where: 'bullmq', error }))
-    looking = setInterval(lookSafely, LOOK_FOR_EARLIER_MS).unref()
-    lookSafely()
   }
 
   return {
@@ -122,22 +88,16 @@ export function queueWorkers(deps: {
       const parts = { ...deps, turns: turns(connection), work }
       const signals = { draining: draining.signal, stopping: stopping.signal }
       startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
-      const earlier: EarlierStage[] = []
       for (const { queue, ...stage } of queues.asks.values()) {
         const { concurrency } = stageSettings(settings, stage)
         const run = { ...signals, slots: slots(() => concurrency) }
-        startWorker<AskJob>(queue.name, concurrency, (job, token) =>
-          runAsks(parts, run, { job, data: job.data, update: (data) => job.updateData(data) }, token),
-        )
-        earlier.push({ ...stage, concurrency, run })
+        startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
       }
-      takeOverEarlierJobs(parts, earlier)
     },
 
     /** Takes no more jobs, aborts attempts after `graceMs`, and returns when all have ended, or a second later. */
     async close(graceMs: number): Promise<void> {
       draining.abort()
-      clearInterval(looking)
       const there = new Set(workers)
       const gone = Promise.all(workers.map((worker) => worker.close().then(() => there.delete(worker))))
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)

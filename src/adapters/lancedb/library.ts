@@ -7,7 +7,7 @@ import type { Library } from '../../ports/library.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
-import { changeFiles, farewellFiles, proposalFiles, shelfFiles } from './records.ts'
+import { changeFiles, deletionLog, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
 import { lanceTables } from './tables.ts'
 
@@ -26,13 +26,13 @@ export function lanceLibrary(options: LanceLibraryOptions): Library {
   return libraryOver(lanceStorage(options.path, options.now, options.resident), options)
 }
 
-export function lanceStorage(path: string, now: () => number, resident?: ResidentBounds): Storage {
+function lanceStorage(path: string, now: () => number, resident?: ResidentBounds): Storage {
   const vectors = join(path, 'vectors')
   const tables = lanceTables(vectors, resident)
   const shelves = shelfFiles(join(path, 'shelves'))
   const changes = changeFiles(join(path, 'changes'))
   const proposals = proposalFiles(join(path, 'proposals'))
-  const farewells = farewellFiles(join(path, 'forgotten'), now)
+  const deletions = deletionLog(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
 
   /** What writers have not finished, or not removed: tables that no shelf names, files that have not replaced others. */
@@ -90,9 +90,7 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
       orDamage(record, ({ table }) =>
         'change' in by ? tables.rowsBy(table, 'change', [by.change]) : tables.rowsBy(table, 'owner', [...by.owners]),
       ),
-    ownedRows: (record) => orDamage(record, ({ table }) => tables.ownedRows(table)),
-    nearest: (record, vector, limit, loadedOnly) =>
-      orDamage(record, ({ table }) => tables.nearest(table, vector, limit, loadedOnly)),
+    nearest: (record, vector, limit) => orDamage(record, ({ table }) => tables.nearest(table, vector, limit)),
     putRows: (record, fresh, replacing) =>
       orDamage(record, ({ table, dimension }) => tables.put(table, dimension, fresh, replacing, now())),
     rewrite: (record, become) =>
@@ -117,8 +115,8 @@ export function lanceStorage(path: string, now: () => number, resident?: Residen
     proposalsOf: proposals.of,
     removeProposalsOf: proposals.removeOf,
 
-    noteForgotten: farewells.note,
-    wasForgotten: farewells.has,
+    noteForgotten: deletions.note,
+    wasForgotten: deletions.has,
 
     close: tables.close,
   }

@@ -68,13 +68,13 @@ async function isStale(file: string, silentMs: number, staleMs: number): Promise
 /** Whether the process that made the file ran on this machine and is gone. */
 async function isHeldByNobody(file: string): Promise<boolean> {
   const content = (await contentOf(file)) ?? ''
-  // One that was made by another version, or whose maker died before it wrote, names no process.
+  // One whose maker died before it wrote names no process.
   return isGone(content.slice(content.indexOf(' ') + 1))
 }
 
-/** The file of the one process that removes a stale lock. Other versions of Gavel use this name. */
+/** The file of the one process that removes a stale lock. */
 export function breakingFile(file: string): string {
-  return `${file}.burial`
+  return `${file}.breaking`
 }
 
 /** Removes a stale lock, one process at a time: a second one could remove the lock of the next holder. */

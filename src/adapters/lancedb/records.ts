@@ -156,7 +156,7 @@ const proposalRecord: z.ZodType<ProposalRecord> = z.object({
     provenance: z.object({
       tenant: z.string(),
       subjectId: z.string(),
-      kind: z.enum(SUBJECT_KINDS).optional(),
+      kind: z.enum(SUBJECT_KINDS),
       protocol: z.string(),
       verdictId: z.string(),
       by: z.string(),
@@ -242,7 +242,7 @@ const NOTED_DAYS = 2
 const DAY_MS = 86_400_000
 
 /** Recently forgotten subjects: `forgotten/DAY.log`, a hash per line. None if there is no library. */
-export function farewellFiles(folder: string, now: () => number) {
+export function deletionLog(folder: string, now: () => number) {
   const dayOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10)}.log`
   const recent = () => Array.from({ length: NOTED_DAYS }, (_, back) => dayOf(now() - back * DAY_MS))
   return {

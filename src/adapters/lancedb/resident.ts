@@ -5,7 +5,7 @@ import { rowOf } from './rows.ts'
 /** Rows in memory, whose nearest to a vector are found in one pass over all of them. */
 export interface ResidentRows {
   /** As `Storage.nearest`: by cosine similarity, and of equal ones in the table's order. */
-  nearest(vector: Float32Array, limit: number, loadedOnly: boolean): NearRow[]
+  nearest(vector: Float32Array, limit: number): NearRow[]
 }
 
 export interface ResidentBounds {
@@ -111,11 +111,10 @@ function packed(rows: readonly Row[]): ResidentRows {
   })
 
   return {
-    nearest(vector, limit, loadedOnly) {
+    nearest(vector, limit) {
       const length = Math.sqrt(dot(vector, 0, vector))
       const best: { at: number; similarity: number }[] = []
       for (let at = 0; at < bare.length; at++) {
-        if (loadedOnly && bare[at]?.owner !== '') continue
         const similarity = dot(vectors, at * dimension, vector) / ((lengths[at] ?? 0) * length)
         // A vector without a direction is near nothing: the division gives no number.
         if (Number.isNaN(similarity)) continue

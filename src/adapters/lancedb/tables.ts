@@ -72,24 +72,17 @@ export function lanceTables(folder: string, bounds: ResidentBounds = RESIDENT) {
       return found
     },
 
-    async ownedRows(name: string): Promise<string[]> {
-      const table = await tables.newest(name)
-      const rows: unknown[] = await table.query().where("owner <> ''").select(KEY_COLUMNS).toArray()
-      return rows.map((row) => keyOf(row).id)
-    },
-
-    async nearest(name: string, vector: Float32Array, limit: number, loadedOnly: boolean): Promise<NearRow[]> {
+    async nearest(name: string, vector: Float32Array, limit: number): Promise<NearRow[]> {
       const resident = await residents.of(name)
-      if (resident !== null) return resident.nearest(vector, limit, loadedOnly)
-      const rows: unknown[] = await tables.reading(name, (table) => {
-        const search = table
+      if (resident !== null) return resident.nearest(vector, limit)
+      const rows: unknown[] = await tables.reading(name, (table) =>
+        table
           .vectorSearch(vector)
           .distanceType('cosine')
           .select([...COLUMNS, '_distance'])
           .limit(limit)
-        // LanceDB filters before it searches: `limit` rows are found if that many pass the filter.
-        return (loadedOnly ? search.where("owner = ''") : search).toArray()
-      })
+          .toArray(),
+      )
       return rows.map(nearRowOf)
     },
 

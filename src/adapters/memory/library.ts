@@ -73,10 +73,8 @@ export function memoryStorage(): Storage {
       const rows = [...rowsOf(record).values()]
       return rows.filter((row) => ('change' in by ? row.change === by.change : by.owners.has(row.owner)))
     },
-    ownedRows: async (record) => [...rowsOf(record).values()].flatMap(({ id, owner }) => (owner === '' ? [] : [id])),
-    async nearest(record, vector, limit, loadedOnly) {
+    async nearest(record, vector, limit) {
       return [...rowsOf(record).values()]
-        .filter(({ owner }) => !loadedOnly || owner === '')
         .map(({ vector: other, ...row }) => ({ ...row, similarity: cosine(vector, other) }))
         .sort((a, b) => b.similarity - a.similarity)
         .slice(0, limit)
