@@ -1,7 +1,7 @@
 import type { EachBatchPayload } from 'kafkajs'
 import type { PassedOver } from '../src/adapters/kafka/passed-over.ts'
 import { incomingOf } from '../src/adapters/kafka/record.ts'
-import type { TopicReader } from '../src/ports/topic.ts'
+import type { Later, TopicReader } from '../src/ports/topic.ts'
 import type { OffsetCommits } from './offset-commits.ts'
 
 export type Handle = Parameters<TopicReader['start']>[0]
@@ -20,11 +20,30 @@ export function batchWork(deps: {
 }) {
   const { handle, commits, takesBatches, failed, inWorkOfAll } = deps
   const inWork = new Set<Promise<void>>()
+  /** By topic and partition: the work of handled batches that their commit waits for, in order. */
+  const uncommitted = new Map<string, Promise<void>>()
   /**
    * By topic and partition: a range without records that is being noted. The partition's next batch waits for it, and
    * sends heartbeats.
    */
   const passing = new Map<string, { done: Promise<void>; heartbeat: () => Promise<void> }>()
+
+  /** Notes the offset for the next commit when its own work, and that of the batches before it, has ended. */
+  function commitAfter(working: readonly Promise<unknown>[], handledUpTo: () => void, key: string): void {
+    const before = uncommitted.get(key)
+    if (before === undefined && working.length === 0) {
+      handledUpTo()
+      return
+    }
+    const ended = Promise.all([before, ...working]).then(handledUpTo)
+    const current = noted(ended)
+      // As after a batch that failed: the next consumer reads these offsets again.
+      .catch(failed)
+      .finally(() => {
+        if (uncommitted.get(key) === current) uncommitted.delete(key)
+      })
+    uncommitted.set(key, current)
+  }
 
   async function noted(working: Promise<void>): Promise<void> {
     for (const all of [inWork, inWorkOfAll]) all.add(working)
@@ -52,10 +71,20 @@ export function batchWork(deps: {
       const next = BigInt(batch.lastOffset()) + 1n
       const work = async () => {
         const atEnd = next >= BigInt(batch.highWatermark)
-        await handle({ topic, partition, messages, next: String(next), atEnd }, heartbeat)
+        const working: Promise<unknown>[] = []
+        const begin: Later = (start) => {
+          const begun = start()
+          // Whether it rejects is seen when all that the commit waits for is.
+          begun.catch(() => {})
+          working.push(begun)
+        }
+        await handle({ topic, partition, messages, next: String(next), atEnd }, heartbeat, begin)
         if (!commits.takes(generation)) return
         resolveOffset(last.offset)
-        commits.handledUpTo({ topic, partition, offset: String(next) })
+        const handledUpTo = () => {
+          if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: String(next) })
+        }
+        commitAfter(working, handledUpTo, `${topic}/${partition}`)
       }
       await noted(work())
     },
@@ -68,8 +97,12 @@ export function batchWork(deps: {
       const current = { done: Promise.resolve(), heartbeat: async () => {} }
       const work = async () => {
         await before
-        await handle({ topic, partition, messages: [], next, atEnd }, () => current.heartbeat())
-        if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: next })
+        const none: Later = () => {}
+        await handle({ topic, partition, messages: [], next, atEnd }, () => current.heartbeat(), none)
+        const handledUpTo = () => {
+          if (commits.takes(generation)) commits.handledUpTo({ topic, partition, offset: next })
+        }
+        commitAfter([], handledUpTo, key)
       }
       current.done = noted(work())
         // As after a batch that failed: the next consumer reads these offsets again.

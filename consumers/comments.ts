@@ -4,6 +4,7 @@ import type { Clock } from '../src/ports/clock.ts'
 import type { CommentChange, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 import type { Intake, ReadOk } from './intake.ts'
+import { type EraseComments, laterErasures } from './later-erasures.ts'
 import { placeOf, shortened } from './read-message.ts'
 
 /** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
@@ -13,17 +14,17 @@ const WRITTEN_AT_ONCE = 500
 export function comments(deps: {
   threads: ThreadStore
   rules: ThreadRules
-  /** Erases deleted comments from everything that was derived from the post's thread. */
-  erase: (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
+  erase: EraseComments
   clock: Clock
 }): Intake<CommentMessage> {
-  const { threads, rules, erase, clock } = deps
+  const { threads, rules, clock } = deps
+  const erase = laterErasures(deps.erase)
   return {
     schema: commentMessage,
     clocked: true,
     subjectOf,
     postOf: () => null,
-    async take(read, heartbeat) {
+    async take(read, heartbeat, later) {
       const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
       const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
       await Promise.all(
@@ -37,7 +38,7 @@ export function comments(deps: {
             const given = await threads.putComments(ref, changes, clock(), rules)
             const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
             // Also for a repeated deletion: the first may have been interrupted between the two steps.
-            if (deleted.length > 0) await erase(ref, new Set(deleted))
+            if (deleted.length > 0) await erase(ref, new Set(deleted), heartbeat, later)
             await heartbeat()
             for (const [index, one] of chunk.entries()) outcomes.set(one, requireOutcome(given[index]))
           }

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
-import type { TopicReader } from '../src/ports/topic.ts'
+import type { Later, TopicReader } from '../src/ports/topic.ts'
 import type { Handle } from './batch-work.ts'
 import { type ConsumerSession, consumerSession, type ReaderSettings, rebalanceMs } from './consumer-session.ts'
 import { groupLag } from './group-lag.ts'
@@ -52,16 +52,28 @@ export function groupReader(deps: {
 
   /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
   function watched(handle: Handle): Handle {
-    return async (batch, heartbeat) => {
+    return async (batch, heartbeat, later) => {
       const partition = `${batch.topic}/${batch.partition}`
+      const working: Promise<unknown>[] = []
+      const begin: Later = (work) =>
+        later(() => {
+          const begun = work()
+          working.push(begun)
+          return begun
+        })
+      const ended = () => {
+        failing.delete(partition)
+        succeeded()
+      }
       try {
-        await handle(batch, heartbeat)
+        await handle(batch, heartbeat, begin)
       } catch (error) {
         failing.add(partition)
         throw error
       }
-      failing.delete(partition)
-      succeeded()
+      if (working.length === 0) return ended()
+      // Who began it hears of its failure too.
+      void Promise.all(working).then(ended, () => failing.add(partition))
     }
   }
 

@@ -6,7 +6,7 @@ import type { Outbox } from '../src/ports/cases.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Report } from '../src/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../src/ports/threads.ts'
-import type { Batch, Incoming, TopicReader } from '../src/ports/topic.ts'
+import type { Batch, Incoming, Later, TopicReader } from '../src/ports/topic.ts'
 import { advanceMark, UNREAD } from '../src/threads/stream-clock.ts'
 import { type Read, type ReadLimits, readMessage } from './read-message.ts'
 
@@ -29,8 +29,11 @@ export interface Intake<Message extends { createdAt: number }> {
   subjectOf(message: Message): ThreadRef
   /** The post or reply as its thread stores it; null for a comment and for a deletion. */
   postOf(message: Message): Post | null
-  /** Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. */
-  take(read: readonly ReadOk<Message>[], heartbeat: Heartbeat): Promise<Outcome[]>
+  /**
+   * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
+   * follows from them elsewhere is begun `later`, or done as well where that is left out.
+   */
+  take(read: readonly ReadOk<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
 }
 
 /** The intake of one topic, with its message type hidden: Kafka's bytes go in, effects come out. */
@@ -44,7 +47,7 @@ export interface ReadBatch {
   readonly good: readonly GoodMessage[]
   readonly bad: readonly BadMessage[]
   /** Makes the effects of the wanted good messages durable; resolves to their outcomes, in order. */
-  take(wanted?: (one: GoodMessage) => boolean, heartbeat?: Heartbeat): Promise<Outcome[]>
+  take(wanted?: (one: GoodMessage) => boolean, heartbeat?: Heartbeat, later?: Later): Promise<Outcome[]>
 }
 
 /** A parsed message, as seen by code that does not know its topic. */
@@ -75,9 +78,9 @@ export function topicIntake<Message extends { createdAt: number }>(intake: Intak
       return {
         good,
         bad,
-        async take(wanted, heartbeat = async () => {}) {
+        async take(wanted, heartbeat = async () => {}, later) {
           const taken = wanted === undefined ? good : good.filter(wanted)
-          return taken.length === 0 ? [] : intake.take(taken, heartbeat)
+          return taken.length === 0 ? [] : intake.take(taken, heartbeat, later)
         },
       }
     },
@@ -144,19 +147,26 @@ export function intake(deps: {
     chunk: readonly Incoming[],
     own: TopicIntake,
     heartbeat: Heartbeat,
+    later: Later,
   ): Promise<number[]> {
     const { good, bad, take } = own.read(chunk, limits, clock())
-    const outcomes = await take(undefined, heartbeat)
+    const following: (() => Promise<unknown>)[] = []
+    const outcomes = await take(undefined, heartbeat, (work) => void following.push(work))
     if (bad.length > 0)
       await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
     for (const { from, reason, detail } of bad)
       report('message:dead', { topic, partition: from.partition, offset: from.offset, reason, detail })
     const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
-    for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
+    const settled = () => {
+      for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
+    }
+    if (following.length === 0) settled()
+    // Until then they are read again if this process dies.
+    else later(() => Promise.all(following.map((work) => work())).then(settled))
     return good.map(({ createdAt }) => createdAt)
   }
 
-  async function handle(batch: Batch, heartbeat: () => Promise<void>): Promise<void> {
+  async function handle(batch: Batch, heartbeat: () => Promise<void>, later: Later): Promise<void> {
     const own = intakes.get(batch.topic)
     if (own === undefined) throw new Error(`no handler for topic ${batch.topic}`)
     const partition = partitionKey(batch)
@@ -168,7 +178,8 @@ export function intake(deps: {
     // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
     if (own.clocked && mark !== before && before.endSince !== null) await known.write(new Map([[partition, mark]]))
     for (const chunk of chunks(batch.messages)) {
-      for (const createdAt of await settle(batch.topic, chunk, own, heartbeat)) mark = advanceMark(mark, createdAt)
+      for (const createdAt of await settle(batch.topic, chunk, own, heartbeat, later))
+        mark = advanceMark(mark, createdAt)
       await heartbeat()
     }
     if (own.clocked) {

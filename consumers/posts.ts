@@ -3,6 +3,7 @@ import type { Medium, Post, ThreadRef } from '../src/domain/thread.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Judging, Routes } from '../src/ports/routes.ts'
 import type { Arrival, ThreadRules, ThreadStore } from '../src/ports/threads.ts'
+import type { Later } from '../src/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/threads/checkpoints.ts'
 import type { Heartbeat, Intake, ReadOk } from './intake.ts'
 import { placeOf, shortened } from './read-message.ts'
@@ -11,6 +12,8 @@ import { placeOf, shortened } from './read-message.ts'
 const TAKEN_AT_ONCE = 50
 /** Subjects of which nothing is known, deleted in one step of the store: few enough not to block Redis. */
 const UNKNOWN_AT_ONCE = 250
+/** Deleted posts whose replies are erased later, at a time. */
+const MOST_LATER = 4
 /** Routes as if every protocol had judged the post before: sampling leaves none out. */
 const EVERYBODY = { has: () => true }
 
@@ -33,6 +36,9 @@ export function posts(deps: {
 }): Intake<PostMessage> {
   const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
 
+  /** Of so many deleted posts replies are being erased later. */
+  let erasingReplies = 0
+
   /**
    * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments
    * would be dropped.
@@ -47,17 +53,35 @@ export function posts(deps: {
   const subjectOf = ({ tenant, id }: PostMessage): ThreadRef => ({ tenant, postId: id, kind: 'post' })
   const keptOf = (message: PostMessage): Post => postOf(message, rules, descriptions(subjectOf(message)))
 
-  /** Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. */
-  async function eraseWithReplies(ref: ThreadRef, heartbeat: Heartbeat): Promise<Outcome> {
+  /**
+   * Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. Tens of thousands take
+   * seconds, in which no other partition would be read: the replies are erased later.
+   */
+  async function eraseWithReplies(ref: ThreadRef, heartbeat: Heartbeat, later?: Later): Promise<Outcome> {
     const outcome = await erase(ref)
-    for (;;) {
-      const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
-      if (replies.length === 0) return outcome
-      await Promise.all(replies.map(erase))
-      // Whoever reads the deletion again after a crash goes on with the rest.
-      await threads.unlinkReplies(ref, replies)
-      await heartbeat()
-    }
+    if (await erasePage(ref)) await heartbeat()
+    else return outcome
+    if (later === undefined || erasingReplies >= MOST_LATER) await eraseReplies(ref, heartbeat)
+    else
+      later(() => {
+        erasingReplies++
+        return eraseReplies(ref, async () => {}).finally(() => erasingReplies--)
+      })
+    return outcome
+  }
+
+  async function eraseReplies(ref: ThreadRef, heartbeat: Heartbeat): Promise<void> {
+    while (await erasePage(ref)) await heartbeat()
+  }
+
+  /** False if there was nothing left to erase. */
+  async function erasePage(ref: ThreadRef): Promise<boolean> {
+    const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
+    if (replies.length === 0) return false
+    await Promise.all(replies.map(erase))
+    // Whoever reads the deletion again after a crash goes on with the rest.
+    await threads.unlinkReplies(ref, replies)
+    return true
   }
 
   async function put({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
@@ -67,16 +91,16 @@ export function posts(deps: {
     return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
   }
 
-  const take = (one: ReadOk<PostMessage>, heartbeat: Heartbeat): Promise<Outcome> =>
-    one.message.deleted === true ? eraseWithReplies(subjectOf(one.message), heartbeat) : put(one)
+  const take = (one: ReadOk<PostMessage>, heartbeat: Heartbeat, later?: Later): Promise<Outcome> =>
+    one.message.deleted === true ? eraseWithReplies(subjectOf(one.message), heartbeat, later) : put(one)
 
   return {
     schema: postMessage,
     clocked: true,
     subjectOf,
     postOf: (message) => (message.deleted === true ? null : keptOf(message)),
-    take: (read, heartbeat) =>
-      takeInSteps({ read, subjectOf, threads, take: (one) => take(one, heartbeat), heartbeat }),
+    take: (read, heartbeat, later) =>
+      takeInSteps({ read, subjectOf, threads, take: (one) => take(one, heartbeat, later), heartbeat }),
   }
 }
 

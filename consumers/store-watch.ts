@@ -3,7 +3,7 @@ import type { Incarnation } from '../src/adapters/redis/incarnation.ts'
 import { type Refusal, refusalOf } from '../src/adapters/redis/refusals.ts'
 import { StoreSuspended } from '../src/ports/cases.ts'
 import type { Report } from '../src/ports/report.ts'
-import type { TopicReader } from '../src/ports/topic.ts'
+import type { Later, TopicReader } from '../src/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
 /** Intake resumes when memory use has fallen this far (as a share) below where it paused. */
@@ -153,8 +153,9 @@ export function storeWatch(deps: {
       return {
         async start(handle) {
           const start = () =>
-            reader.start(async (batch, heartbeat) => {
-              await untilWritable(() => handle(batch, heartbeat), heartbeat)
+            reader.start(async (batch, heartbeat, later) => {
+              const retried: Later = (work) => later(() => untilWritable(work, async () => {}))
+              await untilWritable(() => handle(batch, heartbeat, retried), heartbeat)
               const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
               await untilWritable(() => incarnation.advance(durable), heartbeat)
               reportLoss()

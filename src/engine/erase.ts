@@ -13,6 +13,7 @@ import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { callsIn } from './lost-calls.ts'
 import { snapshotOf, versionSeenBy } from './new-case.ts'
 import type { OpenerSettings } from './open.ts'
+import { prepared } from './prepared.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { judgesCrossKind } from './routes.ts'
 import type { Protocol } from './script.ts'
@@ -23,6 +24,11 @@ import { versionsOf } from './versions.ts'
  * wrong.
  */
 const TRIES = 100
+/**
+ * A case that changes while it is erased from is withheld for so long, in ms, or until it restarts: each answer changes it, and
+ * a giant thread's takes a second to restart. Several tries need less.
+ */
+export const ERASED_WITHIN_MS = 20_000
 /**
  * Each restart gives a case its full time again, but its deadline is never later than this many times that time after
  * its opening: deletions may arrive one by one.
@@ -111,7 +117,10 @@ export function commentEraser(deps: {
       const restart = found === null ? null : await restartOf(found, state, deleted)
       if (found === null || restart === null) continue
       const done = await cases.restartUnpublished(found, restart)
-      if (done === 'changed') return false
+      if (done === 'changed') {
+        await cases.withhold(found.record.id, found.run, ERASED_WITHIN_MS)
+        return false
+      }
       if (done === 'restarted') await queues?.push([found.record.id])
     }
     return true
@@ -250,6 +259,8 @@ export async function keep(
   const journal = new Map<string, JournalEntry>()
   const moved = new Set<string>()
   try {
+    // Of the snapshot that restarts nothing else is read.
+    await prepared(protocol, found.record.subject)
     const answers = await knownAnswers(replay(scriptOf(protocol, found.record), found.journal).asked, answered, deleted)
     const progress = begin(scriptOf(protocol, restarted))
     for (;;) {

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners, ShownCase } from '../ports/erasures.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { ThreadStore } from '../ports/threads.ts'
-import { caseIdsOf, deadlineAnew, keep, sameVersions } from './erase.ts'
+import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, keep, sameVersions } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
 import type { Protocol } from './script.ts'
 
@@ -20,7 +20,7 @@ const TRIES = 100
  */
 export function shownCaseCleaner(deps: {
   threads: Pick<ThreadStore, 'read' | 'eraseLeft'>
-  cases: Pick<CaseStore, 'unpublished' | 'restartUnpublished'>
+  cases: Pick<CaseStore, 'unpublished' | 'withhold' | 'restartUnpublished'>
   memo: Pick<Memo, 'forget'>
   owners: DeletedOwners
   protocols: readonly Protocol[]
@@ -64,6 +64,7 @@ export function shownCaseCleaner(deps: {
         if (restart === null) return false
         const done = await cases.restartUnpublished(found, restart)
         if (done !== 'changed') return done === 'restarted'
+        await cases.withhold(caseId, found.run, ERASED_WITHIN_MS)
       } else {
         const withoutCarry = (name: string, carry: unknown) => (name === protocol ? null : carry)
         const left = { openIds, without: withoutCarry, caseId: caseIdsOf(ref, protocols) }

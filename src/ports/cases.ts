@@ -26,12 +26,12 @@ export class StoreSuspended extends Error {
 }
 
 /**
- * The case can't be taken over now: it was shown content of a subject that was deleted since, which is being erased from it, or
- * it waits to go on without that.
+ * The case can't be taken over now: a comment of its thread, or a subject that it was shown content of, was deleted and is being
+ * erased from it, or it waits to go on without that.
  */
 export class CaseWithheld extends Error {
   constructor() {
-    super('case withheld: what it was shown was deleted')
+    super('case withheld: what it holds was deleted')
     this.name = 'CaseWithheld'
   }
 }
@@ -92,6 +92,11 @@ export interface CaseStore {
   isWithheld(caseId: string): Promise<boolean>
   /** Reads an unpublished case without taking it over; null if there is none. */
   unpublished(caseId: string): Promise<UnpublishedCase | null>
+  /**
+   * Ends the open case's run, so that no answer to it counts any more, and withholds it ({@link CaseWithheld}) until it restarts, or
+   * for so many ms at most: then it goes on with the answers that it has. Nothing is done if it isn't open in this run.
+   */
+  withhold(caseId: string, run: number, ms: number): Promise<void>
   /**
    * Restarts a case that is still as `read`, in a new run that nobody has taken. If its verdict was never handed to a
    * publisher, the verdict is withdrawn and the case is open again. If a publisher has it, the verdict and its case are

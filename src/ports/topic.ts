@@ -35,12 +35,18 @@ export interface Position {
 }
 
 /**
- * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved; if it rejects,
- * or the process dies, the batch is read again. `handle` sends a heartbeat between the steps of a long batch. A reader
- * that has died replaces itself.
+ * Begins work that a message means beyond its own step. The offset of its batch is committed only after it; no other batch
+ * waits for it. It may be begun again if it rejects.
+ */
+export type Later = (work: () => Promise<unknown>) => void
+
+/**
+ * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved, and the work that it
+ * began `later`; if one of them rejects, or the process dies, the batch is read again. `handle` sends a heartbeat between the
+ * steps of a long batch. A reader that has died replaces itself.
  */
 export interface TopicReader {
-  start(handle: (batch: Batch, heartbeat: () => Promise<void>) => Promise<void>): Promise<void>
+  start(handle: (batch: Batch, heartbeat: () => Promise<void>, later: Later) => Promise<void>): Promise<void>
   /** Partitions that this process reads now, with what is left in each. */
   positions(): Promise<Position[]>
   /** Stops or resumes fetching; survives rebalances. */

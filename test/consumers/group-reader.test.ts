@@ -174,6 +174,66 @@ it('commits nothing of a batch that is in work, however long that takes', async 
   expect(last().steps).toEqual(['resolve 7', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
 })
 
+describe('work that a batch begins for later', () => {
+  const offsets = (...of: string[]) =>
+    of.map((offset) => ({ offset, key: null, value: null, timestamp: '5', headers: {} }))
+  const second = () => ({
+    batch: { topic: 'posts', partition: 1, highWatermark: '9', messages: offsets('8'), lastOffset: () => '8' },
+  })
+  const both = 'commit [{"topic":"posts","partition":1,"offset":"9"}]'
+
+  it('is waited for by no batch after it, and by the commits of its partition', async () => {
+    const { reader, last } = setUp()
+    const working = Promise.withResolvers<void>()
+    let begun = 0
+    await reader.start(async (_, __, later) => {
+      if (begun++ === 0) later(() => working.promise)
+    })
+    last().join()
+    last().steps.length = 0
+    await last().batch()
+    await last().batch(second() as unknown as Partial<EachBatchPayload>)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(last().steps).toEqual(['resolve 7', 'resolve 8'])
+    working.resolve()
+    await vi.advanceTimersByTimeAsync(250)
+    expect(last().steps).toEqual(['resolve 7', 'resolve 8', both])
+  })
+
+  it('has its consumer replaced where it fails, and nothing committed', async () => {
+    const { reader, consumers, last, troubles, succeeded } = setUp()
+    const working = Promise.withResolvers<void>()
+    await reader.start(async (_, __, later) => later(() => working.promise))
+    last().join()
+    const [first] = consumers
+    await last().batch()
+    succeeded.length = 0
+    working.reject(new Error('Redis is away'))
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(first?.steps.filter((step) => step.startsWith('commit'))).toEqual([])
+    expect(consumers).toHaveLength(2)
+    expect(troubles.map(({ error }) => (error as Error).message)).toEqual(['Redis is away'])
+    last().join()
+    await vi.advanceTimersByTimeAsync(5 * HEARTBEAT_MS)
+    expect(succeeded, 'what failed has not succeeded since').toEqual([])
+  })
+
+  it('ends before the consumer leaves its group', async () => {
+    const { reader, last } = setUp()
+    const working = Promise.withResolvers<void>()
+    await reader.start(async (_, __, later) => later(() => working.promise))
+    last().join()
+    await last().batch()
+    last().steps.length = 0
+    const closing = reader.close()
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(last().steps).not.toContain('disconnect')
+    working.resolve()
+    await closing
+    expect(last().steps.slice(-2)).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]', 'disconnect'])
+  })
+})
+
 it('resolves and commits nothing when the handling fails, and lets kafkajs know', async () => {
   const { reader, last } = setUp()
   await reader.start(async () => {

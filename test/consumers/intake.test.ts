@@ -56,7 +56,15 @@ function handReader() {
   let heartbeats = 0
   return {
     reader,
-    give: (batch: Batch) => handle(batch, async () => void heartbeats++),
+    /** Hands the batch over; resolves when all is done that its commit waits for. */
+    async give(batch: Batch, begun: Promise<unknown>[] = []) {
+      await handle(
+        batch,
+        async () => void heartbeats++,
+        (work) => void begun.push(work()),
+      )
+      await Promise.all(begun)
+    },
     heartbeats: () => heartbeats,
     setPositions(given: Position[]) {
       positions = given
@@ -102,7 +110,7 @@ describe('the intake', () => {
     }
     const erase = (ref: ThreadRef) => threads.deletePost(ref, retractionOf(ref))
     const noted = <Message extends { createdAt: number }>(name: string, one: Intake<Message>): TopicIntake =>
-      topicIntake({ ...one, take: (read, heartbeat) => step(name, () => one.take(read, heartbeat)) })
+      topicIntake({ ...one, take: (read, heartbeat, later) => step(name, () => one.take(read, heartbeat, later)) })
     taking = intake({
       reader: hand.reader,
       intakes: new Map([

@@ -69,7 +69,13 @@ describe('deletions', () => {
     const heartbeat = async () => {
       heartbeats.sent++
     }
-    return { stores, erased, heartbeats, take: (...read: ReadOk<PostMessage>[]) => intake.take(read, heartbeat) }
+    return {
+      stores,
+      erased,
+      heartbeats,
+      intake,
+      take: (...read: ReadOk<PostMessage>[]) => intake.take(read, heartbeat),
+    }
   }
 
   test('of different posts are not waited for one by one, and each has its outcome, in order', async () => {
@@ -120,6 +126,26 @@ describe('deletions', () => {
     const outcomes = await take(words, deletion('p2'), deletion('p1'), deletion('p1'), words, deletion('p3'))
     expect(outcomes).toEqual(['judged', 'deleted', 'deleted', 'duplicate', 'deleted', 'deleted'])
     expect((await stores.threads.read(thread('p1')))?.post ?? null).toBeNull()
+  })
+
+  test('of a post with many replies are taken when a page of these is erased; the others are later', async () => {
+    const rest = Promise.withResolvers<void>()
+    let pages = 0
+    const { intake, stores } = deleting({
+      erase: async ({ kind }) => {
+        if (kind === 'reply' && pages++ >= 50) await rest.promise
+      },
+    })
+    await intake.take([deletion('p1', { text: 'words' })], async () => {})
+    for (let nth = 0; nth < 70; nth++)
+      await stores.threads.linkReply(thread('p1'), { ...thread(`r${nth}`), kind: 'reply' }, 100)
+    const begun: Promise<unknown>[] = []
+    const later = (work: () => Promise<unknown>) => void begun.push(work())
+    expect(await intake.take([deletion('p1')], async () => {}, later)).toEqual(['deleted'])
+    expect(await stores.threads.repliesTo(thread('p1'), 100)).toHaveLength(20)
+    rest.resolve()
+    await Promise.all(begun)
+    expect(await stores.threads.repliesTo(thread('p1'), 100)).toEqual([])
   })
 
   test('of a post with many replies erase these in pages, with a heartbeat each, and go on where they broke off', async () => {

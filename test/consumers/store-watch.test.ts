@@ -55,7 +55,12 @@ function make() {
 
 /** A reader that hands over one batch when it is started. */
 const oneBatch: TopicReader = {
-  start: (handle) => handle(BATCH, async () => {}),
+  start: (handle) =>
+    handle(
+      BATCH,
+      async () => {},
+      (work) => void work(),
+    ),
   positions: async () => [],
   setPaused: () => {},
   downSince: null,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
+import { CaseWithheld } from '../../src/ports/cases.ts'
 import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
@@ -150,6 +151,24 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       await stores.cases.answer(record.id, run, '0.0', entryOf('kept'))
       expect(await stores.cases.restart(record.id, old, record)).toBe(false)
       expect((await takeCase(stores, record.id)).journal.size).toBe(1)
+    })
+
+    it('is withheld for a while, in a new run, with its answers', async () => {
+      const { epoch, run } = await takeCase(stores, record.id)
+      await stores.cases.answer(record.id, run, '0.0', entryOf('kept'))
+      await stores.cases.withhold(record.id, run, 500)
+      await stores.cases.withhold(record.id, run, 60_000)
+      await expect(stores.cases.take(record.id)).rejects.toThrow(CaseWithheld)
+      expect(await stores.cases.isWithheld(record.id)).toBe(true)
+      expect((await stores.cases.answer(record.id, run, '0.1', entryOf('too late'))).outcome).toBe('stale')
+      expect(await stores.cases.conclude(record, epoch, end('the old one'))).toBe(false)
+      expect(await stores.cases.conclude(record, epoch + 1, end('the new one'))).toBe(false)
+      await stores.pass(1_000)
+      const taken = await takeCase(stores, record.id)
+      expect([taken.run, [...taken.journal.keys()]]).toEqual([run + 1, ['0.0']])
+      expect(await stores.cases.conclude(record, taken.epoch, end('the latest'))).toBe(true)
+      await stores.cases.withhold(record.id, taken.run, 60_000)
+      expect(await stores.cases.isWithheld(record.id)).toBe(false)
     })
 
     it('remembers lost calls in order, each once, also over a restart', async () => {

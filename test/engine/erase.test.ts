@@ -226,6 +226,51 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect(turns).toBeGreaterThanOrEqual(10)
   })
 
+  it('is read by no script before its texts were prepared', async () => {
+    const steps: string[] = []
+    const protocol = made()
+    const noting: Protocol = {
+      ...protocol,
+      *prepare() {
+        steps.push('prepared')
+        yield 1
+      },
+      script(...given) {
+        steps.push('read')
+        return protocol.script(...given)
+      },
+    }
+    const id = await open(noting)
+    await advance(id, 1, workerOf(noting))
+    steps.length = 0
+    await remove(GONE, [noting])
+    expect(steps).toEqual(['prepared', 'read', 'read'])
+  })
+
+  it('restarts at the second try, though an answer comes to it whenever it is read', async () => {
+    const id = await open()
+    await advance(id, 1)
+    const { run } = await unpublished(id)
+    let reads = 0
+    const { unpublished: read } = stores.cases
+    stores.cases = {
+      ...stores.cases,
+      async unpublished(caseId) {
+        const found = await read(caseId)
+        if (found !== null) {
+          const answer = [...found.journal.values()][0]
+          if (answer !== undefined) await stores.cases.answer(caseId, run, `late ${reads++}`, answer)
+        }
+        return found
+      },
+    }
+    await remove()
+    expect(reads).toBe(2)
+    const { record } = (await read(id)) ?? {}
+    expect(JSON.stringify(record)).not.toContain(SECRET)
+    expect(await workerOf(made()).advance(id)).toMatchObject({ next: 'asks' })
+  })
+
   it('learns no words from the memo, however soon it asks again', async () => {
     const id = await open()
     const worker = workerOf(made(), 20, true)

@@ -14,6 +14,8 @@ export interface KeptCase {
   readonly unworked: boolean
   /** It lost what was deleted, and waits to go on. */
   readonly withheld: boolean
+  /** What was deleted is being erased from it, until then at most, ms; 0 if nothing is. */
+  readonly withheldUntil: number
   /** When it was opened or last taken, ms. */
   readonly touched: number
   readonly journal: ReadonlyMap<string, JournalEntry>
@@ -26,6 +28,7 @@ export type CaseTable = Map<string, KeptCase>
 export function openedCase(record: CaseRecord): KeptCase {
   return {
     ...{ record, epoch: 0, run: 0, status: 'open', entry: null, unworked: false, withheld: false },
+    withheldUntil: 0,
     touched: record.openedAt,
     journal: new Map(),
     lostCalls: [],

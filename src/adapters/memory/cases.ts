@@ -59,6 +59,11 @@ export function memoryCases(
       return { ...takenOf(kept), concluded: kept.status === 'concluded' }
     },
 
+    async withhold(id, run, ms) {
+      const kept = openCase(id)
+      if (kept?.run !== run) return
+      cases.set(id, { ...kept, epoch: kept.epoch + 1, run: run + 1, withheldUntil: clock() + ms })
+    },
     async restartUnpublished(read, given) {
       const { id, protocol } = given.record
       const ref = threadOf(given.record)
@@ -175,6 +180,7 @@ function restarted(
     entry: null,
     touched: kept.status === 'concluded' || withheld ? now : kept.touched,
     withheld: kept.withheld || withheld,
+    withheldUntil: 0,
     journal: new Map(journal),
     lostCalls: withCalls(kept.lostCalls, lostCalls),
   }

@@ -39,8 +39,8 @@ export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
       const one = { ref: threadOf(record), protocol: record.protocol, caseId: record.id }
       for (const { owner } of items) shown.set(owner, new Map(shown.get(owner)).set(record.id, one))
     },
-    isWithheld: ({ withheld, journal }) =>
-      withheld || [...journal.values()].some((entry) => areDeleted(entry.shown ?? [])),
+    isWithheld: ({ withheld, withheldUntil, journal }) =>
+      withheld || withheldUntil > clock() || [...journal.values()].some((entry) => areDeleted(entry.shown ?? [])),
 
     async *deletedOwners() {
       yield [...owners.keys()]

@@ -34,7 +34,14 @@ export function memoryTopics(): {
           ...{ headers: {}, timestamp: 0 },
         }),
       )
-      await handle({ topic, partition: 0, messages, next: String(next), atEnd: true }, async () => {})
+      const working: Promise<unknown>[] = []
+      const batch = { topic, partition: 0, messages, next: String(next), atEnd: true }
+      await handle(
+        batch,
+        async () => {},
+        (work) => void working.push(work()),
+      )
+      await Promise.all(working)
       return messages.map((_, at) => first + at)
     },
   }

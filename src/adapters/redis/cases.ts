@@ -47,6 +47,7 @@ const restartUnpublished = script('cases/restart-unpublished', {
     'lostCalls[]',
   ],
 })
+const withhold = script('cases/withhold', { keys: ['case'], args: ['run', 'ms'] })
 const restart = script('cases/restart', { keys: ['case', 'journal'], args: ['epoch', 'record'] })
 const answer = script('cases/answer', {
   keys: [...CASE, 'open', 'incarnation', 'owners', 'shownPrefix'],
@@ -145,6 +146,9 @@ export function redisCases(
     isOpen: openTogether(client, keys),
     isWithheld: async (id) => (await withheld(client, { case: keys.case(id), owners: keys.deletedOwners })) === 1,
     unpublished,
+    async withhold(id, run, ms) {
+      await withhold(client, { case: keys.case(id), run, ms })
+    },
     async restartUnpublished(
       { record: { id, protocol, tenant, subjectId, kind }, epoch, run, journal, concluded },
       restarted,

@@ -52,6 +52,7 @@ for _, call in ipairs(lost_calls) do
   if not redis.call('LPOS', lost, call) then redis.call('RPUSH', lost, call) end
 end
 redis.call('HSET', case, 'status', 'open', 'record', record)
+redis.call('HDEL', case, 'withheld_until')
 redis.call('HINCRBY', case, 'epoch', 1)
 redis.call('HINCRBY', case, 'run', 1)
 if shown == '' then redis.call('HDEL', case, 'shown') else redis.call('HSET', case, 'shown', shown) end

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ThreadRef } from '../src/domain/thread.ts'
+import type { Later } from '../src/ports/topic.ts'
+import type { Heartbeat } from './intake.ts'
+
+/** Erases deleted comments from everything that was derived from the post's thread. Repeatable. */
+export type EraseComments = (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
+
+/** Threads whose erasures are not waited for, at a time: what was read of their messages is read again after a crash. */
+const MOST = 16
+/** While an erasure is waited for, a heartbeat is due this often, in ms. */
+const BEAT_MS = 500
+
+/**
+ * Has comments erased without anybody waiting for it: of a giant thread whose case is under way it takes seconds, in which
+ * this process would fetch nothing, of no partition. One erasure of a thread runs at a time; what is deleted meanwhile goes
+ * with the next one. Beyond {@link MOST} threads at a time the caller waits, and sends heartbeats.
+ */
+export function laterErasures(erase: EraseComments) {
+  /** By thread: the erasure that runs, and the one that follows it. */
+  const running = new Map<string, Promise<void>>()
+  const next = new Map<string, { readonly ids: Set<string>; readonly done: Promise<void> }>()
+
+  function begin(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
+    const thread = `${ref.tenant}:${ref.postId}`
+    const following = next.get(thread)
+    if (following !== undefined) {
+      for (const id of deleted) following.ids.add(id)
+      return following.done
+    }
+    const ids = new Set(deleted)
+    const before = running.get(thread)
+    const done = (before ?? Promise.resolve())
+      // Whoever waits for it hears of its failure.
+      .catch(() => {})
+      .then(async () => {
+        next.delete(thread)
+        running.set(thread, done)
+        await erase(ref, ids)
+      })
+      .finally(() => {
+        if (running.get(thread) === done) running.delete(thread)
+      })
+    if (before === undefined) running.set(thread, done)
+    else next.set(thread, { ids, done })
+    return done
+  }
+
+  /** Resolves when the erasure is done or, if it may be done later, when it will be. */
+  return async (ref: ThreadRef, deleted: ReadonlySet<string>, heartbeat: Heartbeat, later?: Later): Promise<void> => {
+    const work = () => begin(ref, deleted)
+    if (later !== undefined && running.size < MOST) later(work)
+    else await withHeartbeats(work(), heartbeat)
+  }
+}
+
+async function withHeartbeats(work: Promise<void>, heartbeat: Heartbeat): Promise<void> {
+  let going = true
+  const ended = work.finally(() => {
+    going = false
+  })
+  // Its rejection is met below.
+  ended.catch(() => {})
+  const over = new AbortController()
+  while (going) {
+    const wait = sleep(BEAT_MS, undefined, { signal: over.signal, ref: false }).catch(() => {})
+    await Promise.race([ended, wait]).catch(() => {})
+    if (going) await heartbeat()
+  }
+  over.abort()
+  await ended
+}
