@@ -53,11 +53,14 @@ const LAPSED_ADVICE =
 /** The same error is logged once in this time, lapsed locks in the longer one; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const QUIET_LAPSED_MS = 60_000
+/** Of one event so many lines at most in this time: strangers decide how many messages can't be read. */
+const MOST_LINES = 50
 const MAX_ID_CHARS = 128
 
 /**
  * JSON lines on standard error, in which no id can control a terminal. They contain ids, but never content or secrets:
- * of an error its name, code and first line, without what a parser quotes. Each line says in `process` which process wrote it:
+ * of an error its name, code and first line, without what a parser quotes; of an event that happens ever again fifty lines in five
+ * seconds. Each line says in `process` which process wrote it:
  * deployment, machine and process id. The first one says in `identity` all that is known of it.
  */
 export function logListener(
@@ -81,6 +84,7 @@ export function logListener(
     { write: (line) => standardError.write(printableJson(line)) },
   )
   const told = new Map<string, { at: number; silent: number }>()
+  const bursts = new Map<keyof Events, { readonly since: number; lines: number; silent: number }>()
   const outages = outageLines(now)
   const tell = (lines: readonly OutageLine[]) => {
     for (const { level: loudness, ...line } of lines) log[loudness](line)
@@ -96,6 +100,21 @@ export function logListener(
     told.set(key, { at: now(), silent: 0 })
     if (told.size > 1_000) told.clear()
     return before?.silent ?? 0
+  }
+
+  /** Null if there were many lines of this event just now; else how many were left out before. */
+  function leftOut(name: keyof Events): number | null {
+    const before = bursts.get(name)
+    if (before === undefined || Math.abs(now() - before.since) >= QUIET_MS) {
+      bursts.set(name, { since: now(), lines: 1, silent: 0 })
+      return before?.silent ?? 0
+    }
+    if (before.lines < MOST_LINES) {
+      before.lines++
+      return 0
+    }
+    before.silent++
+    return null
   }
 
   return (name, event) => {
@@ -126,9 +145,12 @@ export function logListener(
         event: name,
         id: (event as Events['verdict:published']).verdict.id.slice(0, MAX_ID_CHARS),
       })
+    const silent = loudness === 'debug' ? 0 : leftOut(name)
+    if (silent === null) return
     // What ends is no error.
     const ends = name === 'publication:held' && !(event as Events['publication:held']).held
-    log[ends ? 'info' : loudness]({ event: name, ...shortened(event) })
+    const alsoTimes = silent > 0 ? { alsoTimes: silent } : {}
+    log[ends ? 'info' : loudness]({ event: name, ...shortened(event), ...alsoTimes })
   }
 }
 

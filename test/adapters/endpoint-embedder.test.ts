@@ -11,6 +11,7 @@ afterEach(() => close?.())
 async function endpointThat(
   refuses: (input: readonly string[]) => [status: number, message: string] | null,
   prefixes?: Prefixes,
+  vectorOf: (text: string) => unknown = (text) => [text.length, 1],
 ) {
   const asked: string[][] = []
   const server = createServer(async (request, response) => {
@@ -21,7 +22,7 @@ async function endpointThat(
     const refusal = refuses(input)
     response.setHeader('content-type', 'application/json')
     response.statusCode = refusal?.[0] ?? 200
-    const data = input.map((text, index) => ({ index, embedding: [text.length, 1] }))
+    const data = input.map((text, index) => ({ index, embedding: vectorOf(text) }))
     response.end(
       JSON.stringify(
         refusal === null ? { data, usage: { prompt_tokens: input.length } } : { error: { message: refusal[1] } },
@@ -92,5 +93,44 @@ describe('an embeddings endpoint', () => {
     const broken = await endpointThat(() => [400, 'this model has no embeddings'])
     await expect(broken.embedder.embed(texts(256), signal)).rejects.toThrow(/embeddings: status 400/)
     expect(broken.asked.length).toBeLessThan(25)
+  })
+
+  it('is read no further than a vector of each text may be long', async () => {
+    const ones = (count: number) => Array.from({ length: count }, () => 1)
+    const longest = await endpointThat(
+      () => null,
+      undefined,
+      () => ones(16_384),
+    )
+    expect((await longest.embedder.embed(['one'], signal)).vectors[0]).toHaveLength(16_384)
+    close?.()
+    const longer = await endpointThat(
+      () => null,
+      undefined,
+      () => ones(16_385),
+    )
+    await expect(longer.embedder.embed(['one'], signal)).rejects.toThrow('not a list of embeddings')
+    close?.()
+    const long = await endpointThat(
+      () => null,
+      undefined,
+      () => ones(300_000),
+    )
+    await expect(long.embedder.embed(['one'], signal)).rejects.toThrow('exceeded the size limit')
+  })
+
+  it.each<[string, unknown]>([
+    ['is no list', 'vector'],
+    ['is empty', []],
+    ['holds words', [1, 'two']],
+    ['holds nothing', [1, null]],
+    ['holds lists', [[1, 2]]],
+  ])('whose vector %s has not answered', async (_, vector) => {
+    const { embedder } = await endpointThat(
+      () => null,
+      undefined,
+      () => vector,
+    )
+    await expect(embedder.embed(['one'], signal)).rejects.toThrow('not a list of embeddings')
   })
 })

@@ -7,7 +7,8 @@ import { PROJECT } from '../../config/load.ts'
 /** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
 const SCRIPT = `
 import { logListener } from ${JSON.stringify(join(PROJECT, 'src/adapters/log.ts'))}
-const log = logListener('debug', () => 0, { gavel: 'g', host: 'h', version: '1', settings: 'abc' })
+let clock = 0
+const log = logListener('debug', () => clock, { gavel: 'g', host: 'h', version: '1', settings: 'abc' })
 const trouble = (where, error) => log('error', { where, error })
 const thrown = (work) => { try { work() } catch (error) { return error } }
 trouble('json', thrown(() => JSON.parse('SECRET words')))
@@ -35,6 +36,10 @@ trouble('kafkajs Consumer', new Error('Crash: TypeError: x'))
 for (let n = 0; n < 9; n++) trouble('again', new Error('the same'))
 for (let n = 0; n < 9; n++) trouble('worker locks' + n, new Error('could not renew lock for job j' + n))
 trouble('worker locks', new Error('Missing lock for job j. moveToFinished'))
+const dead = (offset) => log('message:dead', { topic: 'posts', partition: 0, offset: String(offset), reason: 'not-json', detail: '' })
+for (let n = 0; n < 1_000; n++) dead(n)
+clock = 5_000
+dead(1_000)
 `
 
 let out: string
@@ -119,5 +124,12 @@ describe('the log', () => {
     for (const line of lines) expect(line.process).toMatch(/^g@h:\d+$/)
     expect(lines[0]?.identity).toEqual({ gavel: 'g', host: 'h', version: '1', settings: 'abc' })
     expect(lines.slice(1).every((line) => line.identity === undefined)).toBe(true)
+  })
+
+  it('tells fifty times in five seconds of messages that can’t be read, however many there are, and then how many more', () => {
+    const dead = lines.filter(({ event }) => event === 'message:dead')
+    expect(dead).toHaveLength(51)
+    expect(dead.map(({ offset }) => Number(offset))).toEqual([...Array(50).keys(), 1_000])
+    expect(dead.map(({ alsoTimes }) => alsoTimes)).toEqual([...Array(50).fill(undefined), 950])
   })
 })

@@ -34,11 +34,15 @@ const BATCH = 256
 const SHORTER = [2_000, 1_000, 400]
 /** Longest wait for one answer, in ms. */
 const TIMEOUT_MS = 60_000
-/** Longest response, in bytes: a full batch of long vectors, as JSON. */
-const MAX_BODY_BYTES = 64 * 2 ** 20
+/** Most numbers of a vector, four times as many as those of any model that we know. */
+const MOST_NUMBERS = 16_384
+/** Longest response for each text, in bytes: so many numbers, as JSON; and what may stand around them. */
+const BYTES_EACH = 24 * MOST_NUMBERS
+const BYTES_AROUND = 2 ** 16
 
+/** What is in the response's lists is checked by `vectorsIn`: a schema takes a thousand times as long for a list of numbers. */
 const answer = z.object({
-  data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()).min(1) })),
+  data: z.custom<readonly unknown[]>(Array.isArray),
   usage: z
     .object({ prompt_tokens: z.number().catch(0) })
     .nullish()
@@ -48,7 +52,12 @@ const answer = z.object({
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
 export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   const { model, name = model, prefixes = NO_PREFIXES } = options
-  const post = endpoint({ ...options, path: '/embeddings', maxBytes: MAX_BODY_BYTES, maxParts: 10 * BATCH })
+  const post = endpoint({
+    ...options,
+    path: '/embeddings',
+    maxBytes: BATCH * BYTES_EACH + BYTES_AROUND,
+    maxParts: 10 * BATCH,
+  })
   let dimension: number | null = null
   /** Most texts in one request, learnt from refusals. */
   let most = BATCH
@@ -98,13 +107,14 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   async function embedBatch(texts: readonly Prefixed[], signal: AbortSignal) {
     const input = texts.map(({ text, prefix }) => `${prefix}${readPart(text)}`)
     const body: OpenAI.EmbeddingCreateParams = { model, input, encoding_format: 'float' }
-    const read = await post(body, { signal, timeoutMs: TIMEOUT_MS }).catch((error: unknown) => {
+    const maxBytes = texts.length * BYTES_EACH + BYTES_AROUND
+    const read = await post(body, { signal, timeoutMs: TIMEOUT_MS, maxBytes }).catch((error: unknown) => {
       if (error instanceof PermanentError)
         throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error, mend: error.mend })
       throw error
     })
     const { success, data } = answer.safeParse(read)
-    const vectors = success ? inOrder(data.data, texts.length) : null
+    const vectors = success ? vectorsIn(data.data, texts.length) : null
     if (!success || vectors === null)
       throw new RetryLaterError('unavailable', 'the response is not a list of embeddings')
     return { vectors, tokens: data.usage?.prompt_tokens ?? 0 }
@@ -146,10 +156,16 @@ function suffixOf({ query, document }: Prefixes): string {
     .slice(0, 8)}`
 }
 
-/** The vectors by their index; null if one is missing, or their lengths differ. */
-function inOrder(data: readonly { index: number; embedding: number[] }[], wanted: number): Float32Array[] | null {
-  const byIndex = new Map(data.map(({ index, embedding }) => [index, Float32Array.from(embedding)]))
+/** The vectors by their index; null if one is missing, or is none, or their lengths differ. */
+function vectorsIn(data: readonly unknown[], wanted: number): Float32Array[] | null {
+  const byIndex = new Map(data.slice(0, wanted).map(vectorIn))
   const vectors = Array.from({ length: wanted }, (_, index) => byIndex.get(index))
-  const whole = vectors.filter((vector) => vector !== undefined && vector.length === vectors[0]?.length)
-  return whole.length === wanted ? whole.filter((vector) => vector !== undefined) : null
+  const whole = vectors.filter((vector) => vector != null && vector.length === vectors[0]?.length)
+  return whole.length === wanted ? whole.filter((vector) => vector != null) : null
+}
+
+function vectorIn(one: unknown): [index: unknown, vector: Float32Array | null] {
+  const { index, embedding } = (one ?? {}) as { index?: unknown; embedding?: unknown }
+  if (!Array.isArray(embedding) || embedding.length === 0 || embedding.length > MOST_NUMBERS) return [index, null]
+  return [index, embedding.every((number) => Number.isFinite(number)) ? Float32Array.from(embedding) : null]
 }

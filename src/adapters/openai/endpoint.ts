@@ -29,6 +29,8 @@ export interface Posting {
   /** From the request to the last byte of the response. */
   readonly timeoutMs: number
   readonly headers?: Readonly<Record<string, string>>
+  /** Longest response to this request, where it is shorter than the endpoint's. */
+  readonly maxBytes?: number
   /** The error for a parameter that is refused; without it, or where it gives none, the response is judged by its status. */
   readonly refused?: Parameters<typeof failureOf>[2]
 }
@@ -74,7 +76,12 @@ export function endpoint(settings: EndpointSettings): Post {
     // Built at the first call: a command without model calls needs no key.
     template ??= makeTemplate()
     const sent = JSON.stringify(body)
-    const { status, heads, text } = await exchange(await template, sent, posting, maxBytes)
+    const { status, heads, text } = await exchange(
+      await template,
+      sent,
+      posting,
+      Math.min(maxBytes, posting.maxBytes ?? maxBytes),
+    )
     if (text === null && succeeded(status))
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     if (text !== null && text.length > LONG) await turnToParse()
