@@ -419,6 +419,19 @@ describe('images', () => {
     expect([seen.length, lessons]).toEqual([2, []])
   })
 
+  it('are shown again to a model that has taken others within the hour, whatever it says of one', async () => {
+    let now = 0
+    const { model, seen, lessons, rules } = await server([], { now: () => now })
+    await asked(model, shown)
+    rules.push(saying('this model does not support image input'))
+    now = 3_599_999
+    await expect(asked(model, shown)).rejects.toMatchObject({ code: 'rejected', elsewhere: 'question' })
+    expect(lessons).toEqual([])
+    now = 3_600_000
+    await expect(asked(model, shown)).rejects.toMatchObject({ code: 'rejected' })
+    expect([seen.length, lessons.length]).toEqual([3, 1])
+  })
+
   it('are shown again after an hour', async () => {
     let now = 0
     const { model, seen, rules } = await server([saying('this model does not support image input')], { now: () => now })

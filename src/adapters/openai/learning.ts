@@ -14,8 +14,8 @@ export interface Lesson {
 /** Prepared for one call: how it is asked, and how it has to be told how that went. */
 export interface Prepared {
   readonly dialect: Dialect
-  /** The call was answered. */
-  answered(): void
+  /** The call was answered; with images, if it showed some. */
+  answered(sent?: Pick<Sent, 'images'>): void
   /** The error to throw for a refused parameter; undefined for one that was not sent. */
   refused(refused: RefusedParameter, why: string, sent: Sent): PermanentError | undefined
 }
@@ -35,6 +35,8 @@ const KEPT_MS = 3_600_000
 interface Known {
   learnt: DialectPart
   at: number
+  /** When it last answered a call with images, in ms since 1970. */
+  tookImages: number
   /** Ends when the call that is finding something out has ended; with an error where that says nothing of the question. */
   finding: Promise<RetryLaterError | null> | null
 }
@@ -43,7 +45,8 @@ interface Known {
  * What models take beside what they are told to: a call whose parameter is refused is made once more without it, and if
  * that is answered, the others are made so from then on. One call at a time finds out about a model; those that were
  * refused meanwhile wait for it. After an hour one call tries again what was refused. Images are no parameter: without them it
- * would be another question. So their refusal alone is learnt from, and the model is shown none.
+ * would be another question. So their refusal alone is learnt from, and the model is shown none, unless it was answering calls with
+ * images within the last hour.
  */
 export function learning(deps: {
   told: (model: string) => Dialect
@@ -56,7 +59,7 @@ export function learning(deps: {
   const said = new Set<string>()
 
   function knownOf(model: string): Known {
-    const known = models.get(model) ?? { learnt: {}, at: 0, finding: null }
+    const known = models.get(model) ?? { learnt: {}, at: 0, tookImages: Number.NEGATIVE_INFINITY, finding: null }
     models.set(model, known)
     return known
   }
@@ -87,14 +90,16 @@ export function learning(deps: {
       const dialect: Dialect = Object.assign({}, told(model), again ? {} : known.learnt, changes)
       return {
         dialect,
-        answered() {
+        answered(sent) {
+          if (sent?.images === true) known.tookImages = now()
           if (Object.keys(changes).length > 0) keep(model, known, changes)
           else if (again) known.learnt = {}
         },
         refused(refused, why, sent) {
           if (!wasSent(refused, dialect, sent)) return undefined
           if (refused.trait === 'images') {
-            keep(model, known, { images: false })
+            // Of a model that takes some it is this image: nobody has others' go unseen by one of their own.
+            if (now() - known.tookImages >= KEPT_MS) keep(model, known, { images: false })
             return new PermanentError('rejected', `${why}: ${NO_IMAGES}`, { elsewhere: 'question' })
           }
           const message = `${why}: ${adviceOn(refused.trait)}`

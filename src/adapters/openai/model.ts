@@ -103,7 +103,7 @@ export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}):
         refused: (parameter, why) => refused(parameter, why, sent),
       })
       const reply = replyOf(data, () => JSON.stringify(body))
-      answered()
+      answered(sent)
       return remarks.length === 0 ? reply : { ...reply, remarks }
     },
   }
