@@ -1,3 +1,4 @@
+import { MAX_RAW_BYTES } from '../producers/dead-letter.ts'
 import { type CommentMessage, commentMessage, type Outcome } from '../src/domain/messages.ts'
 import type { Comment, ThreadRef } from '../src/domain/thread.ts'
 import type { Clock } from '../src/ports/clock.ts'
@@ -77,7 +78,8 @@ function changeOf(message: CommentMessage, from: Incoming, { textChars, isPlaceh
     origin: () => ({
       topic: from.topic,
       ...place,
-      raw: from.value?.toString('base64') ?? '',
+      // What its dead letter would have of it, should its post never come.
+      raw: from.value?.subarray(0, MAX_RAW_BYTES).toString('base64') ?? '',
       bytes: from.value?.length ?? 0,
     }),
     place,

@@ -4,7 +4,7 @@ import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/domai
 import type { Incoming } from '../src/ports/topic.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
-const MAX_RAW_BYTES = 256 * 1024
+export const MAX_RAW_BYTES = 256 * 1024
 
 /**
  * A dead letter for the message; `bytes` is the message's full length if only part of it was kept. The message's bytes

@@ -3,8 +3,10 @@ import { comments } from '../../consumers/comments.ts'
 import type { Intake } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
+import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { memoryStores } from '../../src/adapters/memory/stores.ts'
 import { router } from '../../src/engine/routes.ts'
+import type { CommentChange } from '../../src/ports/threads.ts'
 import { HOUR, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { protocolNamed } from '../support/parts.ts'
 
@@ -78,5 +80,25 @@ describe('a text that is too long to keep', () => {
     const media = [{ kind: 'image', alt: 'a', cut: { left: 9, of: 10 } }]
     const { post, comment } = await taken({ ...forged, media }, forged)
     expect([post?.cut, post?.media?.[0]?.cut, comment?.cut]).toEqual([undefined, undefined, undefined])
+  })
+
+  test('leaves no more of its message to wait for a post than its dead letter would have', async () => {
+    const seen: CommentChange[] = []
+    const { threads } = memoryStores(() => NOW)
+    const putComments: typeof threads.putComments = async (_, changes) => {
+      seen.push(...changes)
+      return changes.map(() => 'orphan')
+    }
+    const given = { threads: { ...threads, putComments }, rules: RULES, clock: () => NOW, erase: async () => {} }
+    const intake = comments(given)
+    const value = Buffer.from(JSON.stringify({ id: 'c1', postId: 'p1', text: 'x'.repeat(900_000), createdAt: T0 }))
+    const from = { topic: 'comments', partition: 0, offset: '0', key: 'k', value, headers: {}, timestamp: NOW }
+    const message = { id: 'c1', postId: 'p1', tenant: 'default', text: 'x'.repeat(900_000), createdAt: T0 }
+    await intake.take([{ message, from }], async () => {})
+    const [change] = seen
+    if (change?.kind !== 'said') throw new Error('nothing was said')
+    const { raw, bytes, topic } = change.origin()
+    const { letter } = deadLetterOf({ ...from, value }, { reason: 'orphan-expired', detail: '' })
+    expect([raw, bytes, topic]).toEqual([JSON.parse(letter).raw, value.length, 'comments'])
   })
 })
