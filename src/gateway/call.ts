@@ -18,6 +18,7 @@ import type { Guards } from './model-slots.ts'
 import { type ReplyReading, readReply } from './read-answer.ts'
 import { type Reservation, type ReservationSettings, reservations } from './reservations.ts'
 import { type ThinkingSettings, withThoughtsApart } from './thinking.ts'
+import { tierOf } from './tiers.ts'
 
 export interface CallSettings extends ReservationSettings, ThinkingSettings {
   /** By model; a model without a price is free. */
@@ -79,11 +80,13 @@ export function modelCalls(deps: {
     ask: Ask,
     name: string,
     messages: readonly ChatMessage[],
-    { deadline, tenant, caseId, askId }: CallContext,
+    { deadline, protocol, tenant, caseId, askId }: CallContext,
     thinkingTokens: number,
   ): { atMost: Amount; reserving: Promise<Reservation> } {
     if (deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
-    const atMost = upperBound(withRoom(ask, thinkingTokens), messages, priceOf(name), settings.imageTokens)
+    const { imageTokens } = settings
+    const tier = tierOf(settings, protocol, ask.role)
+    const atMost = upperBound(withRoom(ask, thinkingTokens), messages, priceOf(name), { imageTokens, tier })
     return { atMost, reserving: reserve({ id, model: name, tenant, caseId, askId, atMost }) }
   }
 

@@ -3,7 +3,7 @@ import type { Call } from '../domain/case.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Amount } from '../ports/budgets.ts'
-import type { ModelReply } from '../ports/model.ts'
+import type { ModelReply, Tier } from '../ports/model.ts'
 import type { Unmetered } from '../ports/report.ts'
 import { schemaLine } from './format.ts'
 
@@ -36,13 +36,13 @@ export type Charge = NonNullable<Call['spent']>
 
 /**
  * The most that a call can use. A token of a byte-level vocabulary has at least one byte, so the byte count is above any
- * tokenizer's count; the real usage replaces it afterwards.
+ * tokenizer's count; the real usage replaces it afterwards. A tier that costs less may be refused, and one that costs more served.
  */
 export function upperBound(
   ask: Ask,
   messages: readonly ChatMessage[],
   price: Price | undefined,
-  imageTokens: number,
+  { imageTokens, tier }: { readonly imageTokens: number; readonly tier?: Tier | undefined },
 ): Amount {
   const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer))
   const written = ask.maxTokens
@@ -50,8 +50,9 @@ export function upperBound(
   const { prompt: sent, completion, cached, cacheWrite = sent, thinking = completion } = price
   const long = longFactors(price, prompt)
   const usd =
-    (prompt * Math.max(sent, cached, cacheWrite) * long.prompt +
-      written * Math.max(completion, thinking) * long.completion) /
+    (Math.max(1, tierFactor(price, tier)) *
+      (prompt * Math.max(sent, cached, cacheWrite) * long.prompt +
+        written * Math.max(completion, thinking) * long.completion)) /
     1e6
   return { tokens: prompt + written, usd }
 }
@@ -131,9 +132,9 @@ type Counts = Pick<
 function costOf(counts: Counts, price: Price | undefined): number {
   if (price === undefined) return 0
   const { promptTokens, cachedTokens, completionTokens, cacheWriteTokens = 0, thinkingTokens = 0, tier } = counts
-  const { prompt, cached, completion, cacheWrite = prompt, thinking = completion, tiers = {} } = price
+  const { prompt, cached, completion, cacheWrite = prompt, thinking = completion } = price
   const long = longFactors(price, promptTokens)
-  const factor = (tier === undefined ? undefined : entryOf(tiers, tier)) ?? 1
+  const factor = tierFactor(price, tier)
   const sent = (tokens: number, usd: number) => tokens * picoUsd(usd * long.prompt * factor)
   const wrote = (tokens: number, usd: number) => tokens * picoUsd(usd * long.completion * factor)
   const pico =
@@ -143,6 +144,10 @@ function costOf(counts: Counts, price: Price | undefined): number {
     wrote(Math.max(0, completionTokens - thinkingTokens), completion) +
     wrote(thinkingTokens, thinking)
   return pico / 1e12
+}
+
+function tierFactor({ tiers = {} }: Price, tier: string | undefined): number {
+  return (tier === undefined ? undefined : entryOf(tiers, tier)) ?? 1
 }
 
 function longFactors({ longContext }: Price, promptTokens: number): { prompt: number; completion: number } {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
 import { readUsage } from '../../src/adapters/openai/usage.ts'
 import { chargeOf, type Price } from '../../src/gateway/cost.ts'
 
@@ -8,11 +9,7 @@ const PRICE: Price = {
   tiers: { flex: 0.5, priority: 2 },
   longContext: { above: 272_000, prompt: 2, completion: 1.5 },
 }
-const LUNA: Price = {
-  ...{ prompt: 0.1, cached: 0.01, cacheWrite: 0.125, completion: 0.5 },
-  tiers: { flex: 0.5, priority: 2 },
-  longContext: { above: 272_000, prompt: 2, completion: 1.5 },
-}
+const SHIPPED: Readonly<Record<string, Price>> = loadSettings({}).models.prices
 const given = { messages: [], mostWritten: 100, mostTokens: 1_000_000 }
 
 const usdOf = (response: Record<string, unknown>, price: Price) => {
@@ -170,9 +167,12 @@ describe('the bill', () => {
 
   it('has no noise behind its last digit, at the prices that are shipped', () => {
     const usage = { prompt_tokens: 3, completion_tokens: 7, total_tokens: 10 }
-    expect(String(usdOf({ usage }, LUNA))).toBe('0.0000038')
-    expect(String(usdOf({ usage, service_tier: 'flex' }, LUNA))).toBe('0.0000019')
-    expect(String(usdOf({ usage, service_tier: 'priority' }, LUNA))).toBe('0.0000076')
+    const usd = (model: string, tier: object) => String(usdOf({ usage, ...tier }, SHIPPED[model] ?? PRICE))
+    expect(usd('gpt-6-luna', {})).toBe('0.0000038')
+    expect(usd('gpt-6-luna', { service_tier: 'flex' })).toBe('0.0000019')
+    expect(usd('gpt-6-luna', { service_tier: 'priority' })).toBe('0.0000076')
+    expect(usd('gpt-6-luna', { service_tier: 'fast' })).toBe('0.0000076')
+    expect(usd('gpt-6.1-terra', { service_tier: 'fast' })).toBe('0.000076')
   })
 
   it('takes a price of three numbers, as before: writes as sent, thoughts as written, one tier', () => {

@@ -251,6 +251,16 @@ describe('a dialect that nobody has told', () => {
   })
 })
 
+test('a temperature that can not be had is said in the verdict under paper, and else in the transcript alone', async () => {
+  const { protocols } = loadSettings({ GAVEL_PROTOCOLS_HATE_PRESET: 'paper' })
+  const paper = (settings: Settings): Settings => ({ ...settings, protocols })
+  const under = await judged('openai-since', 'hate', inputOf('hate', 'post'), { change: paper })
+  expect(under.verdict.degraded).toContain('understudy took no temperature as the paper sets it')
+  expect(under.verdict.faults).toContain('model')
+  const usual = await judged('openai-since', 'hate', inputOf('hate', 'post'))
+  expect(usual.verdict.degraded.join()).not.toContain('temperature')
+})
+
 test('a tier changes what a verdict costs, and not under which versions it is given', async () => {
   const prices = { 'here/nameless': { prompt: 1, cached: 1, completion: 10, tiers: { flex: 0.5 } } }
   const usual = await judged('openai-since', 'hate', inputOf('hate', 'post'), { models: { prices } })

@@ -30,7 +30,7 @@ const ask: Ask = {
 }
 const PRICE = { prompt: 1, cached: 0.1, completion: 10 }
 const MESSAGES = withFormat(ask)
-const BOUND = upperBound(ask, MESSAGES, PRICE, GATEWAY.imageTokens)
+const BOUND = upperBound(ask, MESSAGES, PRICE, GATEWAY)
 const NO_LIMIT = { tokens: null, usd: null }
 
 let running: Understudy | undefined
@@ -140,8 +140,25 @@ describe('budgets', () => {
   })
 })
 
+test('budgets in dollars hold where a tier costs more than usual, and the bound of a cheaper one is the usual', async () => {
+  const price = { ...PRICE, tiers: { flex: 0.5, priority: 2, fast: 2 } }
+  const most = BOUND.tokens - ask.maxTokens
+  const usage = { prompt_tokens: most, completion_tokens: 700, total_tokens: BOUND.tokens }
+  const complete: Model['complete'] = async ({ tier }) => ({
+    ...{ text: '{"reason":"so","answer":"Yes"}', finish: 'stop' as const, model: 'small-2026' },
+    ...readUsage({ usage, service_tier: tier === 'priority' ? 'fast' : 'default' }),
+  })
+  const limit = { tokens: null, usd: 6 * BOUND.usd }
+  const on = (tier: 'priority' | 'flex') =>
+    spending({ complete }, 30, limit, { prices: { small: price }, tiers: { default: tier } })
+  const dear = await on('priority')
+  expect(dear.answered).toHaveLength(3)
+  expect(dear.used?.usd).toBeCloseTo(limit.usd, 12)
+  expect((await on('flex')).answered).toHaveLength(6)
+})
+
 test('the tier flex is asked for, and costs what the tier costs that the answer names', async () => {
-  const price = { ...PRICE, tiers: { flex: 0.5 } }
+  const price = { ...PRICE, tiers: { flex: 0.5, fast: 2 } }
   const costOn = async (name: 'openai-since' | 'vllm', tiers: CallSettings['tiers']) => {
     const { thinking: _, ...row }: Dialect = DIALECTS[name]
     running = await startUnderstudy({ dialect: { ...row, refuses: [], thinking: null } })
@@ -153,6 +170,8 @@ test('the tier flex is asked for, and costs what the tier costs that the answer 
   }
   const usual = await costOn('openai-since', {})
   expect(await costOn('openai-since', { debater: 'flex' })).toBe(usual / 2)
+  // OpenAI's models since GPT-6 name it otherwise than it was asked for.
+  expect(await costOn('openai-since', { debater: 'priority' })).toBe(usual * 2)
   // An endpoint without tiers names none, and has no other price.
   expect(await costOn('vllm', { debater: 'flex' })).toBe(await costOn('vllm', {}))
 })

@@ -1,3 +1,4 @@
+import { entryOf } from '../../../domain/entry-of.ts'
 import { contentOf, MODEL } from '../answer.ts'
 import { choiceOf, type Fault } from '../faults.ts'
 import { isSchema } from '../json-schema.ts'
@@ -83,7 +84,7 @@ function limitOf(seen: ChatRequest, parameter: string): number {
 function tierOf({ tiers }: Dialect, seen: ChatRequest): { readonly service_tier?: string | undefined } {
   if (tiers === null) return {}
   const asked = fieldOf(seen, 'service_tier')
-  return { service_tier: tiers.find((name) => name === asked) ?? tiers[0] }
+  return { service_tier: (typeof asked === 'string' ? entryOf(tiers, asked) : undefined) ?? tiers.default }
 }
 
 function fieldOf(request: ChatRequest, name: string): unknown {

@@ -37,8 +37,8 @@ export type Dialect = {
   readonly usage: UsageForm
   /** How it keeps the beginnings of prompts. */
   readonly cache: 'automatic' | 'breakpoints' | null
-  /** What it names of the tier that a call was served on; null: nothing. */
-  readonly tiers: readonly string[] | null
+  /** By the tier that is asked for what it names that as in its answer, `default` where none is; null: nothing. */
+  readonly tiers: Readonly<Record<string, string>> | null
   /** Fields of its response that it leaves out. */
   readonly strips?: readonly string[]
   readonly embeddings: boolean

@@ -74,7 +74,7 @@ const mistral: Dialect = {
   errors: 'mistral',
   ignores: [],
   longest: ['max_tokens'],
-  roles: { developer: { says: "Input tag 'developer' does not match any of the expected tags" } },
+  roles: { developer: { says: "Input tag 'developer' found using 'role' does not match any of the expected tags" } },
   form: { json_schema: 'kept', json_object: 'kept', jsonWord: null, loose: 'fenced' },
   thinking: { efforts: ['none', 'high'], usual: 'medium', where: 'parts' },
   usage: 'totals',
@@ -141,7 +141,7 @@ const groq: Dialect = {
   images: 'messages[1].content must be a string',
   thinking: { efforts: ['low', 'medium', 'high'], usual: 'medium', where: 'reasoning' },
   usage: 'groq',
-  tiers: ['on_demand', 'flex', 'performance'],
+  tiers: { default: 'on_demand', flex: 'flex', performance: 'performance' },
   models: [{ id: 'openai/gpt-oss-20b' }],
 }
 

@@ -25,7 +25,7 @@ const before: Dialect = {
   answer: 'content',
   usage: 'openai',
   cache: 'automatic',
-  tiers: ['default', 'priority'],
+  tiers: { default: 'default', priority: 'priority' },
   embeddings: true,
   models: [
     { id: 'gpt-4o-mini', shutdown_date: '2027-01-14' },
@@ -72,7 +72,7 @@ const since: Dialect = {
   thinking: { efforts: ['none', ...THINKS], usual: 'medium', where: 'hidden' },
   usage: 'openai-writes',
   cache: 'breakpoints',
-  tiers: ['default', 'flex', 'priority'],
+  tiers: { default: 'default', flex: 'flex', priority: 'fast', fast: 'fast' },
   models: [
     { id: 'gpt-6-luna', shutdown_date: null },
     { id: 'gpt-6.1-terra', shutdown_date: null },
