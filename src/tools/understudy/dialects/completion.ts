@@ -1,4 +1,3 @@
-import { entryOf } from '../../../domain/entry-of.ts'
 import { contentOf, MODEL } from '../answer.ts'
 import { choiceOf, type Fault } from '../faults.ts'
 import { isSchema } from '../json-schema.ts'
@@ -84,7 +83,8 @@ function limitOf(seen: ChatRequest, parameter: string): number {
 function tierOf({ tiers }: Dialect, seen: ChatRequest): { readonly service_tier?: string | undefined } {
   if (tiers === null) return {}
   const asked = fieldOf(seen, 'service_tier')
-  return { service_tier: (typeof asked === 'string' ? entryOf(tiers, asked) : undefined) ?? tiers.default }
+  const named = Object.entries(tiers).find(([name]) => name === asked)?.[1]
+  return { service_tier: named ?? tiers.default }
 }
 
 function fieldOf(request: ChatRequest, name: string): unknown {
