@@ -5,7 +5,7 @@ import { redisClock } from '../adapters/redis/clock.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { redisErasures } from '../adapters/redis/erasures.ts'
 import { redisExporter } from '../adapters/redis/exporter.ts'
-import { type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { checkSchema, type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
 import { redisMarks } from '../adapters/redis/marks.ts'
 import { redisOutbox } from '../adapters/redis/outbox.ts'
@@ -50,6 +50,7 @@ export function redisPart(settings: Settings, report: Report) {
     const time = redisClock(failFast)
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
+    await checkSchema(failFast, keys)
     const incarnation = redisIncarnation(failFast, keys)
     const sentinels = keep(sentinelWatch(settings.redis))
     const secret = () => secretOf(failFast, keys, settings.fences.key, report)
@@ -81,6 +82,7 @@ export function commandRedis(settings: Settings) {
     const time = redisClock(client)
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
+    await checkSchema(client, keys)
     const clients = { failFast: client, working: client, blocking: client }
     return { client, keys, time, ...storesOn(clients, keys, settings, time.now) }
   })

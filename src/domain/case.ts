@@ -13,32 +13,30 @@ export const caseRecord = z.object({
   protocol: z.string(),
   tenant: z.string(),
   subjectId: z.string(),
-  kind: z.enum(SUBJECT_KINDS).default('post'),
+  kind: z.enum(SUBJECT_KINDS),
   revision: z.number().int(),
   final: z.boolean(),
   supersedes: z.string().nullable(),
   /** The subject as it was at the opening: each protocol parses its own shape out of it. */
   subject: z.unknown(),
   /** Comments that the thread had accepted, and how many of them are missing from the subject. */
-  comments: z
-    .object({
-      accepted: z.number().int(),
-      cap: z.number().int(),
-      late: z.number().int(),
-      author: z.number().int(),
-      /** The thread was sampled under more than one key. */
-      redrawn: z.literal(true).optional(),
-      /** How many of an earlier verdict's comments had expired from their topic when the thread was brought back from it. */
-      missing: z.number().int().optional(),
-    })
-    .default({ accepted: 0, cap: 0, late: 0, author: 0 }),
+  comments: z.object({
+    accepted: z.number().int(),
+    cap: z.number().int(),
+    late: z.number().int(),
+    author: z.number().int(),
+    /** The thread was sampled under more than one key. */
+    rekeyed: z.literal(true).optional(),
+    /** How many of an earlier verdict's comments had expired from their topic when the thread was brought back from it. */
+    missing: z.number().int().optional(),
+  }),
   /** Opened under overload: more was due than could be judged in time. */
-  pressed: z.boolean().default(false),
+  overloaded: z.boolean(),
   /** What the previous revision handed on, if anything. */
   carry: z.unknown(),
   versions,
   /** Its epoch when it last restarted because comments had been deleted; absent if it never did. */
-  begunOverAt: z.number().int().optional(),
+  restartedAtEpoch: z.number().int().optional(),
   /** How often it restarted because comments were deleted, and how many of them were whose, by a hash of the author's name. */
   takenBack: z.object({ restarts: z.int(), by: z.record(z.string(), z.int()) }).optional(),
   /** Nobody goes on with it before this, ms since 1970: it restarted again and again. */

@@ -103,6 +103,10 @@ const timing = z.object({
   overheadMs: z.number(),
 })
 
+/**
+ * A verdict as it is published. Readers take a value of `decidedBy` or `faults` that they don't know as it is: it is theirs to
+ * read before any version writes it.
+ */
 export const verdict = z.object({
   schema: z.literal(1),
   id: z.string(),
@@ -113,12 +117,12 @@ export const verdict = z.object({
   final: z.boolean(),
   supersedes: z.string().nullable(),
   ...ruling.omit({ models: true, comments: true, faults: true }).shape,
-  /** The classes of what `degraded` says in words; earlier versions had none. */
-  faults: z.array(z.enum(FAULTS)).default(() => []),
+  decidedBy: z.string(),
+  /** The classes of what `degraded` says in words. */
+  faults: z.array(z.string()),
   /** What an endpoint's filter refused of it: evidence beside the label, and never the label itself. */
   filtered: z.array(filteredQuestions).optional(),
-  // Earlier versions did not count comments.
-  counts: commentCounts.default(noComments),
+  counts: commentCounts,
   usage,
   models: z.record(z.string(), z.string()),
   versions,

@@ -31,9 +31,9 @@ const REKEYED = 'the sample of comments was drawn under more than one key'
 
 /** What was wrong with the comments before any of them was judged. */
 function degradedComments({ comments }: Pick<CaseRecord, 'comments'>): string[] {
-  const { redrawn, missing = 0 } = comments
+  const { rekeyed, missing = 0 } = comments
   const expired = `${missing} comments of an earlier verdict had expired from their topic, and were not read again`
-  return [...(redrawn === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
+  return [...(rekeyed === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
 }
 
 export function verdictOf(ended: Ended): Verdict {
@@ -146,14 +146,12 @@ function countsOf(
   const nothing = { judged: 0, folded: 0, author: 0, cap: 0, load: 0 }
   const weighed = comments ?? { ...nothing, judged: decidedBy === 'none' ? 0 : kept }
   const named = weighed.judged + weighed.folded + weighed.author + weighed.cap + weighed.load
-  // The record of a case opened by an earlier version has no counts: only the script's counts are known.
-  const shown = Math.max(kept, named)
   return {
-    accepted: shown + cap + late + author,
+    accepted,
     judged: weighed.judged,
     leftOut: {
       ...{ cap: cap + weighed.cap, late, folded: weighed.folded },
-      ...{ author: author + weighed.author, unscored: shown - named, load: weighed.load },
+      ...{ author: author + weighed.author, unscored: kept - named, load: weighed.load },
     },
   }
 }

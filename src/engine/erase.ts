@@ -87,7 +87,7 @@ export function commentEraser(deps: {
       ...left,
       ...(isOver(left) ? {} : resumption(record, left.takenBack.restarts, { now, deadline })),
       carry,
-      begunOverAt: found.epoch + 1,
+      restartedAtEpoch: found.epoch + 1,
       deadline,
     }
     const kept =

@@ -41,14 +41,14 @@ export function faultsOf({
   lostCalls: readonly LostCall[]
 }): Fault[] {
   if (ruling.decidedBy === 'deleted') return []
-  const { redrawn = false, missing = 0 } = record.comments
-  if (ruling.degraded.length === 0 && !redrawn && missing === 0) return []
+  const { rekeyed = false, missing = 0 } = record.comments
+  if (ruling.degraded.length === 0 && !rekeyed && missing === 0) return []
   const failed = asked.flatMap(({ key }) => {
     const entry = journal.get(key)
     return entry?.failed === undefined ? [] : [faultOf(entry, lostCalls.findLast((call) => call.key === key)?.outcome)]
   })
   const found = new Set<Fault>([...(ruling.faults ?? []), ...failed])
-  if (redrawn || missing > 0 || (ruling.comments?.load ?? 0) > 0) found.add('ours')
+  if (rekeyed || missing > 0 || (ruling.comments?.load ?? 0) > 0) found.add('ours')
   return found.size === 0 ? ['evidence'] : FAULTS.filter((fault) => found.has(fault))
 }
 

@@ -66,7 +66,7 @@ export function locator(deps: {
     const protocol = protocols.get(name)
     if (taken === null || protocol === undefined) return GONE
     // Only while nobody has taken the restarted case: each of many jobs would take it over.
-    if (taken.run !== run) return { at: 'stale', roundEnded: taken.epoch === taken.record.begunOverAt }
+    if (taken.run !== run) return { at: 'stale', roundEnded: taken.epoch === taken.record.restartedAtEpoch }
     const { record } = taken
     if (otherVersion(record.versions, protocol) !== undefined) return { at: 'other-version', record, protocol }
     await prepared(protocol, record.subject)

@@ -41,7 +41,7 @@ export function newCase(
     final: protocol.subject === 'thread' ? atFinalAge : true,
     supersedes: before === undefined ? null : id(before.revision),
     ...snapshotOf(protocol, state, post, settings),
-    pressed: overloaded,
+    overloaded,
     carry: before?.carry ?? null,
     versions: versionsOf(protocol),
     createdAt: post.createdAt,
@@ -73,9 +73,9 @@ export function snapshotOf(
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
   const missing = state.missing === 0 ? {} : { missing: state.missing }
-  const redrawn = state.rekeyed && cap + overAuthor > 0 ? { redrawn: true as const } : {}
+  const rekeyed = state.rekeyed && cap + overAuthor > 0 ? { rekeyed: true as const } : {}
   return {
     subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
-    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...redrawn, ...missing },
+    comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...rekeyed, ...missing },
   }
 }

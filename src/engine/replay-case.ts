@@ -22,7 +22,7 @@ export function replayCase(
   waiting: Progress | undefined,
   { report, settings }: { readonly report: Report; readonly settings: { readonly maxTakeovers: number } },
 ): ReplayedCase {
-  const takeovers = taken.epoch - (taken.record.begunOverAt ?? 0)
+  const takeovers = taken.epoch - (taken.record.restartedAtEpoch ?? 0)
   if (takeovers > settings.maxTakeovers)
     return givenUp(`${takeovers} workers took this case over and none finished; abandoned`)
   if (isOver(taken.record))

@@ -31,8 +31,8 @@ export interface Progress {
 }
 
 /** A case's script, as every process starts it. */
-export function scriptOf(protocol: Protocol, { subject, carry, pressed, tenant }: CaseRecord): Script {
-  return protocol.script(subject, carry, { overloaded: pressed, tenant })
+export function scriptOf(protocol: Protocol, { subject, carry, overloaded, tenant }: CaseRecord): Script {
+  return protocol.script(subject, carry, { overloaded, tenant })
 }
 
 /** Starts a script; it waits before its first round. */

@@ -41,7 +41,7 @@ export function shownCaseCleaner(deps: {
       ...record,
       // Of an earlier revision, which may have been shown the same.
       carry: null,
-      begunOverAt: found.epoch + 1,
+      restartedAtEpoch: found.epoch + 1,
       deadline: deadlineAnew(record, clock(), settings.caseDeadlineMs),
     }
     const kept =

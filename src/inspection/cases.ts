@@ -95,7 +95,7 @@ async function shownCase(
   const open = new Map(state?.at === 'round' ? state.open.map((one) => [one.key, one]) : [])
   const asked = new Map(state?.asked.map((one) => [one.key, one]))
   return {
-    ...{ id, protocol, revision, final, openedAt, deadline, takeovers: epoch - (record.begunOverAt ?? 0) },
+    ...{ id, protocol, revision, final, openedAt, deadline, takeovers: epoch - (record.restartedAtEpoch ?? 0) },
     ...{ state: concluded ? 'decided' : 'open', withheld },
     round: state?.at === 'round' ? (state.open[0]?.round ?? null) : null,
     answers: [...journal]

@@ -7,8 +7,8 @@ export interface Origin extends Place {
   readonly topic: string
   /** Base64; empty if the thread had no room for the comment. */
   readonly raw: string
-  /** The message's length in bytes; absent in records of earlier versions. */
-  readonly bytes?: number | undefined
+  /** The message's length in bytes. */
+  readonly bytes: number
 }
 
 /** A message's position in its topic. */

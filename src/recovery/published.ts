@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../domain/thread.ts'
-import type { Fault, Transcript, Verdict } from '../domain/verdict.ts'
+import type { Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
@@ -28,7 +28,7 @@ export interface LastRevision {
 
 export interface Undecided {
   readonly degraded: readonly string[]
-  readonly faults: readonly Fault[]
+  readonly faults: readonly string[]
   readonly comments: number
 }
 

@@ -119,7 +119,7 @@ export function erasureContract(name: string, make: MakeStores): void {
           ...held.record,
           subject: recordOf(state).subject,
           carry: null,
-          begunOverAt: held.epoch + 1,
+          restartedAtEpoch: held.epoch + 1,
         }
         return { record, journal: new Map(), lostCalls: [], version: state.version, seen: state.version, ...change }
       }
@@ -145,7 +145,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const after = await takeCase(stores, id)
         expect(after).toMatchObject({ record: given.record, run: before.run + 1, lostCalls: [lost] })
         expect([...after.journal]).toEqual([['0.0', entryOf('harmless')]])
-        expect(after.epoch).toBe((given.record.begunOverAt ?? 0) + 1)
+        expect(after.epoch).toBe((given.record.restartedAtEpoch ?? 0) + 1)
         expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({
           revision: 1,
           seen: given.version,

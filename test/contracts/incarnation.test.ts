@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { redisCases } from '../../src/adapters/redis/cases.ts'
-import { redisIncarnation } from '../../src/adapters/redis/incarnation.ts'
+import { checkSchema, redisIncarnation, SCHEMA } from '../../src/adapters/redis/incarnation.ts'
 import { keysUnder, memberOf, PUBLISHERS } from '../../src/adapters/redis/keys.ts'
 import { redisMarks } from '../../src/adapters/redis/marks.ts'
 import { redisRecovery } from '../../src/adapters/redis/recovery.ts'
@@ -67,7 +67,7 @@ function recordOf(revision: number): CaseRecord {
       supersedes: null,
       subject: null,
       comments: { accepted: 0, cap: 0, late: 0, author: 0 },
-      pressed: false,
+      overloaded: false,
       carry: null,
     },
     versions: { script: 1, prompts: '', settings: '' },
@@ -137,10 +137,20 @@ describe('an incarnation of the data', () => {
     expect(await redisIncarnation(client, keys).begin(at(5), true)).toBe('emptied')
   })
 
-  it('is adopted from data that an earlier version wrote', async () => {
-    await client.hset(keys.marks, 'posts/0', '{}')
-    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBeNull()
-    expect(await redisIncarnation(client, keys).begin(at(5), true)).toBeNull()
+  it('is of the form that this version keeps data in; what is in another is left alone, and said with what to do', async () => {
+    await checkSchema(client, keys)
+    await redisIncarnation(client, keys).begin(new Map(), true)
+    await checkSchema(client, keys)
+    const recovery = redisIncarnation(client, keys)
+    await recovery.suspend()
+    await recovery.createIncarnation(at(5))
+    await checkSchema(client, keys)
+    await client.hset(keys.incarnation, 'schema', SCHEMA + 1)
+    await expect(checkSchema(client, keys)).rejects.toThrow(
+      /holds data in the form 2, and this version .* form 1\. Run the version that wrote them; or .* "gavel recover"/,
+    )
+    await client.hdel(keys.incarnation, 'schema')
+    await expect(checkSchema(client, keys)).rejects.toThrow('in the form 0')
   })
 
   it('shows a living process that Redis went back behind what it was told', async () => {
@@ -168,7 +178,7 @@ describe('an incarnation of the data', () => {
       await put('lost', 1)
       await living.advance()
     })
-    await client.hdel(keys.thread(memberOf(REF)), 'commentPlace', 'n')
+    await client.hdel(keys.thread(memberOf(REF)), 'commentPlace', 'accepted')
     await client.del(keys.comments(memberOf(REF)))
     // It does not know of the loss yet: this one stands behind what was lost, which would count as taken.
     await expect(put('next', 2)).rejects.toThrow(StoreSuspended)

@@ -102,7 +102,7 @@ describe('limits in Redis', () => {
       return { redis.call('PTTL', KEYS[1]), math.floor(leaves - now), redis.call('PTTL', KEYS[2]), math.floor(lapse - now) }`
     const expireInTime = async () => {
       for (const { name } of scopes) {
-        const keys = [`window:${name}`, `places:${name}`].map(keysOf(prefix))
+        const keys = [`window:${name}`, `in-flight:${name}`].map(keysOf(prefix))
         const said = await client.eval(left, 2, ...keys, windowMs)
         const [window = 0, leaves, places = 0, lapses] = z.array(z.number()).parse(said)
         expect(window, name).toBeGreaterThanOrEqual(leaves ?? 0)
@@ -124,7 +124,7 @@ describe('limits in Redis', () => {
   it('go on as long as they should after the clock went back and on again', async () => {
     const prefix = randomUUID()
     const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 60_000, leaseMs: 5_000 })
-    const [window, places] = ['window:model:m', 'places:model:m'].map(keysOf(prefix)) as [string, string]
+    const [window, places] = ['window:model:m', 'in-flight:model:m'].map(keysOf(prefix)) as [string, string]
     await grant(limits, 1)
     // What a call some seconds ago leaves, by a clock that went back.
     const now = Number(await client.hget(window, 'newest'))
@@ -141,11 +141,11 @@ describe('limits in Redis', () => {
     const limits = redisLimits(client, keysOf(prefix), { ...SHORT, windowMs: 60_000, leaseMs: 5_000 })
     for (let n = 0; n < 10; n++) {
       const ticket = await grant(limits, 1)
-      for (const key of await client.keys(`*${prefix}*:places:*`)) {
+      for (const key of await client.keys(`*${prefix}*:in-flight:*`)) {
         expect(await client.pttl(key), key).toBeGreaterThan(4_500)
       }
       await limits.settle(ticket, 1)
-      expect(await client.keys(`*${prefix}*:places:*`)).toEqual([])
+      expect(await client.keys(`*${prefix}*:in-flight:*`)).toEqual([])
     }
   })
 

@@ -52,6 +52,7 @@ export const originOf = (id: string) => ({
   offset: '17',
   timestamp: T0 + 3 * MINUTE,
   raw: Buffer.from(id).toString('base64'),
+  bytes: 0,
 })
 
 export const unsaid = (id: string): CommentChange => ({ kind: 'deleted', id, createdAt: T0 + 2 * MINUTE })
@@ -72,7 +73,7 @@ export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial
     supersedes: revision === 1 ? null : id(revision - 1),
     subject: { post: state.post, comments: state.comments, leftOut: 0 },
     comments: { accepted: state.accepted, cap: 0, late: 0, author: 0 },
-    pressed: false,
+    overloaded: false,
     carry: state.revisions.get(protocol)?.carry ?? null,
     versions: { script: 1, prompts: 'p', settings: 's' },
     createdAt: T0,

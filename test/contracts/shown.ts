@@ -46,7 +46,7 @@ export function shownContract(name: string, make: MakeStores): void {
     async function clean(id: string, journal = new Map<string, JournalEntry>()) {
       const found = await unpublished(id)
       const { version } = await readThread(stores, p2)
-      const record = { ...found.record, begunOverAt: found.epoch + 1 }
+      const record = { ...found.record, restartedAtEpoch: found.epoch + 1 }
       const restart = { record, journal, lostCalls: [], version, seen: null, withheld: true }
       return stores.cases.restartUnpublished(found, restart)
     }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byTimeThenId, type Comment } from '../../src/domain/thread.ts'
-import { addUsage, noUsage, verdictId } from '../../src/domain/verdict.ts'
+import { addUsage, noUsage, verdict, verdictId } from '../../src/domain/verdict.ts'
+import { aVerdict } from '../support/verdicts.ts'
 
 describe('a verdict’s id', () => {
   test('reads as protocol, post and revision, with the tenant where it is not the default one', () => {
@@ -55,5 +56,18 @@ describe('the order of comments', () => {
       }),
     )
     expect(byTimeThenId(comment('a', 1), comment('a', 1))).toBe(0)
+  })
+})
+
+describe('a published verdict', () => {
+  const published = aVerdict('2026-01-01T00:00:00.000Z')
+
+  test('is read with values and fields that only the next version knows', () => {
+    const next = { ...published, decidedBy: 'quorum', faults: ['weather'] }
+    expect(verdict.parse({ ...next, added: true })).toEqual(next)
+  })
+
+  test('of another schema is not read', () => {
+    expect(verdict.safeParse({ ...published, schema: 2 }).success).toBe(false)
   })
 })

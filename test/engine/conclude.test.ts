@@ -17,7 +17,7 @@ const record: CaseRecord = {
   supersedes: null,
   subject: {},
   comments: { accepted: 0, cap: 0, late: 0, author: 0 },
-  pressed: false,
+  overloaded: false,
   carry: null,
   versions: { script: 1, prompts: 'p', settings: 's' },
   createdAt: T0,
@@ -86,7 +86,7 @@ test('a verdict says that its comments were drawn under more than one key, besid
   const ruling = { ...ended.ruling, degraded: ['a script says so'] }
   expect(verdictOf({ ...ended, ruling }).degraded).toEqual(['a script says so'])
   expect(
-    verdictOf({ ...ended, ruling, record: { ...ended.record, comments: { ...comments, redrawn: true } } }).degraded,
+    verdictOf({ ...ended, ruling, record: { ...ended.record, comments: { ...comments, rekeyed: true } } }).degraded,
   ).toEqual(['the sample of comments was drawn under more than one key', 'a script says so'])
 })
 
@@ -174,7 +174,7 @@ describe('the faults of a degraded verdict', () => {
   })
 
   test('are ours where the key of the sample was changed', () => {
-    expect(faultsOf(endedAfter([{}]), { degraded: [] }, { redrawn: true })).toEqual(['ours'])
+    expect(faultsOf(endedAfter([{}]), { degraded: [] }, { rekeyed: true })).toEqual(['ours'])
   })
 })
 

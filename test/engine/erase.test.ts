@@ -118,7 +118,7 @@ async function advance(id: string, rounds: number, worker = workerOf(made())): P
   }
 }
 
-async function open(protocol = made(), change: { final?: boolean; pressed?: boolean } = {}): Promise<string> {
+async function open(protocol = made(), change: { final?: boolean; overloaded?: boolean } = {}): Promise<string> {
   const state = await stateOf()
   if (state.post === null) throw new Error('no post')
   const record = recordOf(state, 'rumor', {
@@ -487,7 +487,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     'that opened under load keeps no words either, whatever is drawn: under %s',
     async (key) => {
       const protocol = made({ pressedComments: 4, batchSize: 2 }, samplingRanks(key))
-      const id = await open(protocol, { pressed: true })
+      const id = await open(protocol, { overloaded: true })
       await advance(id, 1, workerOf(protocol))
       const asked = (await unpublished(id)).journal.size
       // Whose words were asked about: an answer gives them again.

@@ -252,17 +252,6 @@ describe('a verdict counts', () => {
     })
   })
 
-  test('what the script has seen, for a case that an earlier version opened without numbers', async () => {
-    function* script(): Script {
-      yield* round([ask('word', 'first')])
-      return concluded('done', 'good', { comments: { judged: 4, folded: 2, author: 1, cap: 0, load: 0 } })
-    }
-    const none = { accepted: 0, cap: 0, late: 0, author: 0 }
-    const { worker, id, published } = await caseOf({ protocol: protocolOf({ script }) }, { comments: none })
-    await workOff(worker(), id)
-    expect((await only(published)).verdict.counts).toMatchObject({ accepted: 7, judged: 4, leftOut: { unscored: 0 } })
-  })
-
   test('all comments that were shown as judged, where the script says nothing of them', async () => {
     expect(await countsWith({})).toMatchObject({ judged: 10, leftOut: { unscored: 0 } })
   })

@@ -207,12 +207,12 @@ describe('another key in the middle of a thread', () => {
     await threads.putComments(p1, of('x', 2), T0, under('one'))
     await threads.putComments(p1, of('y', 2), T0, under('two'))
     await openAll()
-    expect((await caseOf('rumor~p1~r1')).comments).not.toHaveProperty('redrawn')
+    expect((await caseOf('rumor~p1~r1')).comments).not.toHaveProperty('rekeyed')
     await publish('rumor~p1~r1')
     await threads.putComments(p1, of('z', 3), T0, under('two'))
     streamNow = T0 + HOUR
     await openAll()
-    expect((await caseOf('rumor~p1~r2')).comments).toMatchObject({ accepted: 7, author: 1, redrawn: true })
+    expect((await caseOf('rumor~p1~r2')).comments).toMatchObject({ accepted: 7, author: 1, rekeyed: true })
   })
 
   test('takes no subject from a protocol that has judged it', async () => {
@@ -263,11 +263,11 @@ describe('a case', () => {
   test.each([
     [2, false],
     [3, true],
-  ])('of %i that are due where 2 are no pressure, opens under pressure: %j', async (due, pressed) => {
+  ])('of %i that are due where 2 are no pressure, opens under pressure: %j', async (due, overloaded) => {
     const { put, openAll, caseOf } = setUp([safety], {}, 100, 2)
     for (let at = 0; at < due; at++) await put(thread(`due${at}`))
     await openAll()
-    expect(await caseOf('safety~due0~r1')).toMatchObject({ pressed })
+    expect(await caseOf('safety~due0~r1')).toMatchObject({ overloaded })
   })
 })
 

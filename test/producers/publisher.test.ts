@@ -335,6 +335,7 @@ describe('a record’s headers', () => {
         final: true,
         supersedes: null,
         counts: noComments(),
+        faults: [],
       },
       ...undecided('nothing'),
       ...{ usage: noUsage(), models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },

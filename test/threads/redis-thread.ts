@@ -70,24 +70,24 @@ function fields(hash: Record<string, string>): Plain {
   return {
     status: statusOf(hash),
     post: hash.post === undefined ? null : (JSON.parse(hash.post) as unknown),
-    sampledUnder: hash.draw ?? null,
-    rekeyed: hash.redrawn !== undefined,
-    accepted: number('n'),
-    overAuthor: number('crowd'),
+    sampledUnder: hash.sampledUnder ?? null,
+    rekeyed: hash.rekeyed !== undefined,
+    accepted: number('accepted'),
+    overAuthor: number('overAuthor'),
     late: number('late'),
     missing: number('missing'),
-    version: number('v'),
-    postVersion: number('pv'),
-    deletions: number('dels'),
-    dueSince: orNull('since'),
-    generation: number('asks'),
-    observedGeneration: number('answered'),
-    nextAge: orNull('next'),
-    countStage: number('stage'),
+    version: number('version'),
+    postVersion: number('postVersion'),
+    deletions: number('deletions'),
+    dueSince: orNull('dueSince'),
+    generation: number('generation'),
+    observedGeneration: number('observedGeneration'),
+    nextAge: orNull('nextAge'),
+    countStage: number('countStage'),
     final: hash.final !== undefined,
     revisions: revisionsOf(hash),
     absent: Object.fromEntries(named(hash, 'absent:').map(([protocol, version]) => [protocol, Number(version)])),
-    parkedFor: named(hash, 'held:')
+    parkedFor: named(hash, 'parked:')
       .map(([protocol]) => protocol)
       .sort(),
     postPlace: placeOf(hash.postPlace),
@@ -96,9 +96,9 @@ function fields(hash: Record<string, string>): Plain {
 }
 
 function statusOf(hash: Record<string, string>): ThreadStatus {
-  if (hash.gone !== undefined) return 'deleted'
+  if (hash.deleted !== undefined) return 'deleted'
   if (hash.unrouted !== undefined) return 'unrouted'
-  return hash.solo === undefined ? 'threaded' : 'post-only'
+  return hash.postOnly === undefined ? 'threaded' : 'post-only'
 }
 
 function revisionsOf(hash: Record<string, string>): Plain {
@@ -110,7 +110,7 @@ function revisionsOf(hash: Record<string, string>): Plain {
         {
           revision: Number(revision),
           seen: Number(hash[`seen:${protocol}`]),
-          final: hash[`last:${protocol}`] === '1',
+          final: hash[`final:${protocol}`] === '1',
           openId: hash[`open:${protocol}`] ?? null,
           again: hash[`again:${protocol}`] !== undefined,
           carry: carry === undefined ? null : (JSON.parse(carry) as unknown),

@@ -88,7 +88,7 @@ export function runOn(
     const journal = new Map([...read.journal].filter(([key]) => key !== '0.0'))
     const lostCalls = [{ key: '0.0', id: `lost of ${epoch}`, outcome: 'answered' }]
     const version = state.version - (changed ? 1 : 0)
-    const record = { ...read.record, carry: null, begunOverAt: epoch + 1 }
+    const record = { ...read.record, carry: null, restartedAtEpoch: epoch + 1 }
     const done = await cases.restartUnpublished(read, {
       record,
       journal,

@@ -4,7 +4,7 @@ import { PUBLISHED_KINDS } from '../../ports/report.ts'
 import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
 
-/** Values of `degraded` and `fault` that occur together. A retraction, and a verdict of an earlier version, is degraded by nobody's fault. */
+/** Values of `degraded` and `fault` that occur together. A retraction is degraded by nobody's fault. */
 const DEGRADED = [['false', 'none'], ['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
 
 const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const

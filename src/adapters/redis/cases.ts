@@ -133,7 +133,7 @@ export function redisCases(
     async take(id, known) {
       const reply = await takeCase(client, taking(id, known))
       if (reply === null) return null
-      if (reply === 'still') throw new StoreSuspended()
+      if (reply === 'suspended') throw new StoreSuspended()
       if (reply === 'withheld') throw new CaseWithheld()
       return takenOf(takenReply.parse(reply), known)
     },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { OperatorError } from '../../domain/errors.ts'
+import { printable } from '../../domain/printable.ts'
 import { type Keys, PUBLISHERS } from './keys.ts'
 import { script } from './script.ts'
 
@@ -28,7 +29,7 @@ export type Positions = ReadonlyMap<string, string>
 
 const begin = script('incarnation/begin', {
   keys: ['incarnation', 'marks'],
-  args: ['freshId', 'alone', 'published', 'committed[].partition', 'committed[].offset'],
+  args: ['freshId', 'schema', 'alone', 'published', 'committed[].partition', 'committed[].offset'],
 })
 const advance = script('incarnation/advance', {
   keys: ['incarnation', 'outbox'],
@@ -38,12 +39,27 @@ const suspend = script('incarnation/suspend', { keys: ['incarnation'], args: ['r
 const setComplete = script('incarnation/set-complete', { keys: ['incarnation'], args: ['complete'] })
 const createIncarnation = script('incarnation/create', {
   keys: ['incarnation'],
-  args: ['freshId', 'suspendedRun', 'recovery', 'durable[].partition', 'durable[].offset'],
+  args: ['freshId', 'schema', 'suspendedRun', 'recovery', 'durable[].partition', 'durable[].offset'],
 })
 
 const suspended = z.tuple([z.number(), z.string()])
 const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()])
 const advanced = z.tuple([reply, z.array(z.string())])
+
+/**
+ * The form in which this version keeps data in Redis. A version that keeps them otherwise has the next number, and takes
+ * nothing over: what it needs comes from the topics.
+ */
+export const SCHEMA = 1
+
+/** Throws an `OperatorError` if Redis holds data in another form than this version's. */
+export async function checkSchema(client: Redis, { incarnation }: Keys): Promise<void> {
+  const [id = null, schema = null] = await client.hmget(incarnation, 'id', 'schema')
+  if ((id === null && schema === null) || schema === String(SCHEMA)) return
+  throw new OperatorError(
+    `Redis holds data in the form ${printable(schema ?? '0', 20)}, and this version of Gavel keeps them in the form ${SCHEMA}. Run the version that wrote them; or stop all processes, set another redis.prefix, and run "gavel recover": it restores revisions and threads from the topics.`,
+  )
+}
 
 /**
  * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
@@ -97,7 +113,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       learn(
         reply.parse(
           await begin(client, {
-            ...{ incarnation, marks, freshId: randomUUID(), alone, published },
+            ...{ incarnation, marks, freshId: randomUUID(), schema: SCHEMA, alone, published },
             committed: partitionsOf(committed),
           }),
         ),
@@ -137,7 +153,8 @@ export function redisIncarnation(client: Redis, keys: Keys) {
      * `OperatorError` if another process has suspended them since: it may be in the middle of its work.
      */
     createIncarnation: async (durable: Positions): Promise<boolean> => {
-      const given = { incarnation, freshId: randomUUID(), suspendedRun, recovery, durable: partitionsOf(durable) }
+      const fresh = { freshId: randomUUID(), schema: SCHEMA }
+      const given = { incarnation, ...fresh, suspendedRun, recovery, durable: partitionsOf(durable) }
       const created = await createIncarnation(client, given)
       if (created === 2)
         throw new OperatorError(

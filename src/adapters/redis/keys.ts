@@ -9,8 +9,7 @@ export interface Keys {
   readonly queues: string
   /**
    * Sorted sets: thread members by due time (stream time, ms; below zero means at once), one per tenant under
-   * `due:TENANT`; `due/tenants` has the tenants by their earliest due time; `due` itself was written by earlier
-   * versions.
+   * `due:TENANT`; `due/tenants` has the tenants by their earliest due time.
    */
   readonly due: string
   /**
@@ -48,21 +47,20 @@ export interface Keys {
   /** Hash: stream marks by partition. */
   readonly marks: string
   /**
-   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: id (absent after a loss), beat
-   * (the watermark), run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no
+   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: schema (`SCHEMA`), id (absent after
+   * a loss), watermark, run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no
    * case is opened or concluded, ms), since (the Redis time, ms, from which on all published revisions are known: before
    * anything was accepted there were none), lost (why), and at:TOPIC/PARTITION (the next offset; everything before it is
-   * durable here). The key's name and `beat` are older than the words in the code: data outlive the version that wrote
-   * them.
+   * durable here).
    */
   readonly incarnation: string
   /** String: the key of the fences around untrusted text. */
   readonly fence: string
-  /** String: the version of the sampling key of the process that started last; `draw` on disk. */
+  /** String: the version of the sampling key of the process that started last. */
   readonly samplingVersion: string
   /** Set: protocols that are paused. */
   readonly paused: string
-  /** Set: members of threads that are parked for a protocol that is paused or off; `held` on disk. */
+  /** Set: members of threads that are parked for a protocol that is paused or off. */
   parked(protocol: string): string
   /** Keys of the gateway's parts: memo, limits, budgets. */
   under(name: string): string
@@ -76,19 +74,13 @@ export interface Keys {
   /** List: calls of a case that brought no answer. */
   lost(id: string): string
   /**
-   * Hash: a thread. Its field names are kept from version to version (docs/glossary.md maps the short ones to the names
-   * in the code): post, at (its createdAt), pv (changes of the post), n (comments accepted and not deleted), late
-   * (comments after the window), missing (comments of an earlier verdict that had expired from their topic when the thread
-   * was brought back from it), crowd (comments above their authors' share), draw (the version of the sampling key),
-   * redrawn (there was another before), stage (count checkpoints passed), v (changes), next (the next age checkpoint),
-   * since (wall ms at which it became due), asks (the generation: how often it became due at once), answered (the
-   * generation observed at the last opening), final, gone (it was deleted), unrouted (no protocol judges it), solo (no
-   * protocol reads its comments), expired (its post arrived again after the thread had been forgotten), base (what its
-   * revisions are counted from, if not 0), dels (how often comments were deleted), postPlace and commentPlace (the
-   * positions up to which the topics were read), and by protocol rev:, open:, seen:, last: (the revision was a final
-   * one), again: (due once the open case is published), held: (parked, the protocol is paused), absent: (the v that a
-   * protocol which is off must judge when it is on again), carry:, and of a deleted thread byeId:, byeVerdict: and
-   * byeTranscript: (a retraction that waits for the verdict before it).
+   * Hash: a thread. Its fields are those of `Thread` (src/threads/thread.ts), and createdAt (its post's), rekeyed,
+   * deleted, unrouted, postOnly (no protocol reads its comments), expired (its post arrived again after the thread had been
+   * forgotten), base (what its revisions are counted from, if not 0), postPlace and commentPlace (the positions up to which
+   * the topics were read), and by protocol rev:, open:, seen:, final: (the revision was a final one), again: (due once the
+   * open case is published), parked: (the protocol is paused), absent: (the version that a protocol which is off must judge
+   * when it is on again), carry:, and of a deleted thread retractionId:, retractionVerdict: and retractionTranscript: (a
+   * retraction that waits for the verdict before it).
    */
   thread(member: string): string
   /** Hash: a thread's comments by id; a deleted one is `{}`. */
@@ -125,11 +117,11 @@ export function keysUnder(prefix: string): Keys {
     withheld: `${root}:erasures/withheld`,
     shown: (owner) => `${root}:erasures/shown:${owner}`,
     marks: `${root}:marks`,
-    incarnation: `${root}:lineage`,
+    incarnation: `${root}:incarnation`,
     fence: `${root}:fence-key`,
-    samplingVersion: `${root}:draw`,
+    samplingVersion: `${root}:sampling-version`,
     paused: `${root}:paused`,
-    parked: (protocol) => `${root}:held:${protocol}`,
+    parked: (protocol) => `${root}:parked:${protocol}`,
     under: (name) => `${root}:${name}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,

@@ -45,12 +45,11 @@ export function redisLimits(
   const width = Math.ceil(settings.windowMs / BUCKETS)
   const span = Math.ceil(settings.windowMs / width)
   const ticketKey = (id: string) => under(`ticket:${id}`)
-  /** The names on disk come from earlier versions. */
   const keysOf = (scope: string) => ({
     window: under(`window:${scope}`),
-    inFlight: under(`places:${scope}`),
-    queue: under(`line:${scope}`),
-    queueExpiry: under(`due:${scope}`),
+    inFlight: under(`in-flight:${scope}`),
+    queue: under(`queue:${scope}`),
+    queueExpiry: under(`queue-expiry:${scope}`),
   })
 
   async function end({ id, scopes }: Ticket, tokens: number, isRefund: boolean): Promise<void> {

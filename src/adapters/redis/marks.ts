@@ -14,8 +14,7 @@ const mark = z.object({
   newest: z.number().nullable(),
   second: z.number().nullable(),
   endSince: z.number().nullable(),
-  // Absent in marks of earlier versions.
-  seenAt: z.number().default(0),
+  seenAt: z.number(),
 })
 
 /** Stream marks in Redis: one hash, by partition. Nothing is written to data of another incarnation than the token's. */

@@ -16,7 +16,7 @@ const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['n
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
 const extend = script('memo/extend', { keys: ['frame'], args: ['asker', 'leaseMs', 'recordMs', 'items[]'] })
 const forget = script('memo/forget', {
-  keys: ['index', 'gone', 'framePrefix', 'leasePrefix'],
+  keys: ['index', 'gone', 'framePrefix'],
   args: ['subject', 'limit', 'quietMs'],
 })
 
@@ -47,8 +47,7 @@ export function askedAbout(under: (name: string) => string, member: string): str
  */
 export function redisMemo(client: Redis, under: (name: string) => string): Memo {
   const keep = keepTogether(client)
-  // An older version deletes answers under this prefix with their subjects, so frames have it too.
-  const frameAt = (name: string) => under(`memo:answer:${name}`)
+  const frameAt = (name: string) => under(`memo:frame:${name}`)
   const subjectKeys = (subject: ThreadRef) => {
     const member = memberOf(subject)
     return { index: askedAbout(under, member), gone: under(`memo:gone:${member}`), subject: shortHash(member) }
@@ -93,8 +92,7 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       })
     },
     async forget(subject, quietMs) {
-      const prefixes = { framePrefix: frameAt(''), leasePrefix: under('memo:lease:') }
-      const given = { ...subjectKeys(subject), ...prefixes, limit: FORGOTTEN_AT_ONCE, quietMs }
+      const given = { ...subjectKeys(subject), framePrefix: frameAt(''), limit: FORGOTTEN_AT_ONCE, quietMs }
       for (let erased = 0; ; ) {
         const [more, answers] = forgotten.parse(await forget(client, given))
         erased += answers

@@ -17,7 +17,7 @@ export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 're
 const putPost = script('threads/put-post', {
   keys: [...THREAD, 'due', 'incarnation'],
   args: [
-    ...(['member', 'post', 'at', 'firstDue', 'now', 'window', 'counts[]', 'threaded', 'judgedAtOnce'] as const),
+    ...(['member', 'post', 'createdAt', 'firstDue', 'now', 'window', 'counts[]', 'threaded', 'judgedAtOnce'] as const),
     ...(['keep', 'place'] as const),
     ...TOKEN,
   ],
@@ -59,10 +59,9 @@ const origin = z.object({
   topic: z.string(),
   partition: z.number(),
   offset: z.string(),
-  // Absent in places of earlier versions.
-  timestamp: z.number().default(0),
+  timestamp: z.number(),
   raw: z.string(),
-  bytes: z.number().optional(),
+  bytes: z.number(),
 })
 /** Orphans that expire in one step, and the most steps in a row; if any are left the thread stays due. */
 const EXPIRED_AT_ONCE = 500
@@ -86,7 +85,7 @@ export function threadIntake({
             incarnation: keys.incarnation,
             member,
             post: JSON.stringify(value),
-            at: value.createdAt,
+            createdAt: value.createdAt,
             firstDue: put.firstDue,
             now: put.now,
             window: rules.window,
@@ -154,7 +153,7 @@ export function threadIntake({
 
 /** A script's reply. Throws `StoreSuspended` if it did nothing because the data are not those that the caller knows. */
 export function notSuspended(reply: unknown): unknown {
-  if (reply === 'still') throw new StoreSuspended()
+  if (reply === 'suspended') throw new StoreSuspended()
   return reply
 }
 

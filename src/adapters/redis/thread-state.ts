@@ -13,7 +13,7 @@ export type Fields = Readonly<Record<string, string>>
  * judges it.
  */
 export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadState | null {
-  if (Object.keys(fields).length === 0 || fields.gone !== undefined || fields.unrouted !== undefined) return null
+  if (Object.keys(fields).length === 0 || fields.deleted !== undefined || fields.unrouted !== undefined) return null
   const comments = Object.entries(said)
     .filter(([, json]) => json !== TOMBSTONE)
     .map(([id, json]): Comment => ({ id, ...keptComment.parse(JSON.parse(json)) }))
@@ -22,25 +22,24 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
     ref,
     post: fields.post === undefined ? null : post.parse(JSON.parse(fields.post)),
     comments,
-    accepted: Number(fields.n ?? 0),
-    overAuthor: Number(fields.crowd ?? 0),
-    rekeyed: fields.redrawn !== undefined,
+    accepted: Number(fields.accepted ?? 0),
+    overAuthor: Number(fields.overAuthor ?? 0),
+    rekeyed: fields.rekeyed !== undefined,
     late: Number(fields.late ?? 0),
     missing: Number(fields.missing ?? 0),
-    version: Number(fields.v ?? 0),
-    postVersion: Number(fields.pv ?? 0),
-    deletions: Number(fields.dels ?? 0),
+    version: Number(fields.version ?? 0),
+    postVersion: Number(fields.postVersion ?? 0),
+    deletions: Number(fields.deletions ?? 0),
     base: Number(fields.base ?? 0),
-    // A thread written by an earlier version has neither field: whatever is due in it is a checkpoint.
-    nextAge: fields.next !== undefined ? Number(fields.next) : fields.pv === undefined ? 0 : null,
-    countStage: Number(fields.stage ?? 0),
+    nextAge: fields.nextAge === undefined ? null : Number(fields.nextAge),
+    countStage: Number(fields.countStage ?? 0),
     final: fields.final !== undefined,
     expired: fields.expired !== undefined,
-    generation: Number(fields.asks ?? 0),
-    observedGeneration: Number(fields.answered ?? 0),
-    dueSince: fields.since === undefined ? null : Number(fields.since),
+    generation: Number(fields.generation ?? 0),
+    observedGeneration: Number(fields.observedGeneration ?? 0),
+    dueSince: fields.dueSince === undefined ? null : Number(fields.dueSince),
     parkedFor: Object.keys(fields)
-      .flatMap((field) => (field.startsWith('held:') ? [field.slice(5)] : []))
+      .flatMap((field) => (field.startsWith('parked:') ? [field.slice(7)] : []))
       .sort(),
     revisions: revisionsOf(fields),
   }
@@ -57,7 +56,7 @@ export function revisionsOf(fields: Fields): ThreadState['revisions'] {
         {
           revision: Number(fields[`rev:${protocol}`]),
           seen: Number(fields[`seen:${protocol}`] ?? 0),
-          final: (fields[`last:${protocol}`] ?? fields.final) === '1',
+          final: fields[`final:${protocol}`] === '1',
           openId: fields[`open:${protocol}`] ?? null,
           carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
         },

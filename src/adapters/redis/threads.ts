@@ -30,13 +30,13 @@ export function redisThreads(
     },
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))
-      const [there, [gone, unrouted, solo]] = await Promise.all([
+      const [there, [deleted, unrouted, postOnly]] = await Promise.all([
         client.exists(thread),
-        client.hmget(thread, 'gone', 'unrouted', 'solo'),
+        client.hmget(thread, 'deleted', 'unrouted', 'postOnly'),
       ])
       if (there === 0) return null
       const has = (field: string | null | undefined) => (field ?? null) !== null
-      return has(gone) ? 'deleted' : has(unrouted) ? 'unrouted' : has(solo) ? 'post-only' : 'threaded'
+      return has(deleted) ? 'deleted' : has(unrouted) ? 'unrouted' : has(postOnly) ? 'post-only' : 'threaded'
     },
   }
 }

@@ -30,8 +30,8 @@ export const rumorCarry = z.object({
   /** Hash of what was said ({@link keyOf}), its score, and the model that scored it. */
   scores: z.array(z.tuple([z.string(), z.number(), z.string()])),
   evidence: z.string(),
-  /** Ids of the comments that the debaters were shown, and of those that these answer; null where an earlier version did not say. */
-  shown: z.array(z.string()).nullable().default(null),
+  /** Ids of the comments that the debaters were shown, and of those that these answer. */
+  shown: z.array(z.string()),
   decision,
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
@@ -82,7 +82,7 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
   const read = rumorCarry.safeParse(carry)
   if (!read.success) return null
   const { shown } = read.data
-  if (shown !== null && !shown.some((id) => deleted.has(id))) return carry
+  if (!shown.some((id) => deleted.has(id))) return carry
   const none: Decision = {
     ...{ label: null, rationale: '', decidedBy: 'none', rounds: 0 },
     ...{ degraded: [], again: true, models: {} },

@@ -32,7 +32,7 @@ local now_status, now_epoch, now_run = unpack(redis.call('HMGET', case, 'status'
 if now_status ~= status or now_epoch ~= epoch or now_run ~= run then return 'changed' end
 -- Otherwise an answer that the caller has not seen, and its calls, would be lost.
 if redis.call('HLEN', journal) ~= tonumber(journaled) then return 'changed' end
-local now_version, now_open = unpack(redis.call('HMGET', thread, 'v', 'open:' .. protocol))
+local now_version, now_open = unpack(redis.call('HMGET', thread, 'version', 'open:' .. protocol))
 if now_version ~= version or now_open ~= id then return 'changed' end
 if status == 'concluded' then
   if not withdraw(case, outbox, erased, group, id, protocol, member) then

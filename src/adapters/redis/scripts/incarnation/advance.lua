@@ -30,7 +30,7 @@ for _, entry in ipairs(entries) do
 end
 return {
   {
-    id, tostring(redis.call('HINCRBY', incarnation, 'beat', 1)), '', run_of(incarnation),
+    id, tostring(redis.call('HINCRBY', incarnation, 'watermark', 1)), '', run_of(incarnation),
     is_quiet(incarnation) and 1 or 0
   },
   handed

@@ -5,6 +5,7 @@
 --@key incarnation
 --@key marks
 --@arg fresh_id          of a new incarnation
+--@arg schema            number of the form in which this version keeps data
 --@arg alone             1 if no other process consumes
 --@arg published         1 if the verdicts topic has ever held a record
 --@arg committed[].partition     TOPIC/PARTITION
@@ -26,7 +27,7 @@ if not id then
     if #committed > 0 then return lose('emptied') end
     if published == '1' then return lose('forgotten') end
   end
-  redis.call('HSET', incarnation, 'id', fresh_id)
+  redis.call('HSET', incarnation, 'id', fresh_id, 'schema', schema)
   if #committed == 0 then redis.call('HSET', incarnation, 'since', redis.call('TIME')[1] .. '000') end
 elseif alone == '1' then
   for _, position in ipairs(committed) do
@@ -38,6 +39,6 @@ for _, position in ipairs(committed) do
   if is_behind(position) then redis.call('HSET', incarnation, 'at:' .. position.partition, position.offset) end
 end
 return {
-  redis.call('HGET', incarnation, 'id'), tostring(redis.call('HINCRBY', incarnation, 'beat', 1)), '', run,
+  redis.call('HGET', incarnation, 'id'), tostring(redis.call('HINCRBY', incarnation, 'watermark', 1)), '', run,
   is_quiet(incarnation) and 1 or 0
 }

@@ -3,6 +3,7 @@
 --@include server-run
 --@key incarnation
 --@arg fresh_id
+--@arg schema            number of the form in which this version keeps data
 --@arg suspended_run     the server's run when it was suspended; empty if that does not matter
 --@arg recovery          the name under which the caller suspended it; empty if that does not matter
 --@arg durable[].partition       TOPIC/PARTITION
@@ -11,7 +12,7 @@ if recovery ~= '' and redis.call('HGET', incarnation, 'recovery') ~= recovery th
 if suspended_run ~= '' and run_of(incarnation) ~= suspended_run then return 0 end
 local since = redis.call('HGET', incarnation, 'since')
 redis.call('DEL', incarnation)
-redis.call('HSET', incarnation, 'id', fresh_id, 'beat', 0)
+redis.call('HSET', incarnation, 'id', fresh_id, 'schema', schema, 'watermark', 0)
 run_of(incarnation)
 if since then redis.call('HSET', incarnation, 'since', since) end
 for _, position in ipairs(durable) do

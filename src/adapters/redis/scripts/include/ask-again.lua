@@ -2,7 +2,7 @@
 -- that revision. A case whose verdict is on its way out is followed by the next. Returns the outcome, and whether the thread has
 -- to be made due.
 local function ask_again(thread, protocol, revision, reads_comments)
-  local number, gone, post, expired = unpack(redis.call('HMGET', thread, 'rev:' .. protocol, 'gone', 'post', 'expired'))
+  local number, gone, post, expired = unpack(redis.call('HMGET', thread, 'rev:' .. protocol, 'deleted', 'post', 'expired'))
   if gone then return 'deleted', false end
   if not post then return 'forgotten', false end
   if number ~= revision then return 'newer', false end

@@ -1,6 +1,5 @@
 -- When threads are due: a sorted set for each tenant (due:TENANT), and one of the tenants by the earliest time in theirs
--- (due/tenants). A thread that is due at once has a score below zero, in the order in which threads became due. Earlier versions
--- use the key `due` itself, one set for all tenants: threads/take-turns moves its members to the tenants' sets.
+-- (due/tenants). A thread that is due at once has a score below zero, in the order in which threads became due.
 local function tenant_due(due, member)
   local tenant = string.match(member, '^[^/:]*')
   return due .. ':' .. tenant, tenant
@@ -13,7 +12,6 @@ end
 local function lower_earliest(due, tenant, at) redis.call('ZADD', due .. '/tenants', 'LT', at, tenant) end
 local function set_due(due, member, at)
   local of_tenant, tenant = tenant_due(due, member)
-  redis.call('ZREM', due, member)
   if redis.call('ZADD', of_tenant, at, member) == 1 then lower_earliest(due, tenant, at)
   else update_earliest(due, tenant) end
 end
@@ -29,9 +27,8 @@ end
 local function at_once(now) return tonumber(now) - 1e15 end
 local function not_due(due, member)
   local of_tenant, tenant = tenant_due(due, member)
-  redis.call('ZREM', due, member)
   if redis.call('ZREM', of_tenant, member) == 1 then update_earliest(due, tenant) end
 end
 local function is_due(due, member)
-  return redis.call('ZSCORE', tenant_due(due, member), member) or redis.call('ZSCORE', due, member)
+  return redis.call('ZSCORE', tenant_due(due, member), member)
 end

@@ -10,8 +10,8 @@ end
 -- another. Kafka still has what is refused; a loss that the caller was never told of passes.
 local function has_reached(incarnation, id, watermark, run)
   if id == '' then return true end
-  local id_now, beat, run_now = unpack(redis.call('HMGET', incarnation, 'id', 'beat', 'run'))
+  local id_now, watermark_now, run_now = unpack(redis.call('HMGET', incarnation, 'id', 'watermark', 'run'))
   if id_now ~= id then return false end
-  if run_now == run then return tonumber(beat) >= tonumber(watermark) end
+  if run_now == run then return tonumber(watermark_now) >= tonumber(watermark) end
   return not is_ahead(incarnation, watermark, run)
 end

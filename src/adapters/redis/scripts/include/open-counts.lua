@@ -1,5 +1,5 @@
 -- The number of each tenant's open cases: a hash (open/tenants) with the sum under '/'. It expires after a minute and is then
--- recounted, as it is when the sum is wrong: a worker of an earlier version ends cases without updating it.
+-- recounted, as it is when the sum is wrong.
 local function tenant_of(id) return string.match(id, '^[^~@]*@([^~]*)~') or 'default' end
 local function count_open(open, member, by)
   local counts = open .. '/tenants'

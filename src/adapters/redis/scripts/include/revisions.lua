@@ -11,7 +11,7 @@ local function restore_numbers(thread, revisions)
   for i = 1, #known, 2 do
     local protocol = known[i]
     if redis.call('HSETNX', thread, 'rev:' .. protocol, known[i + 1]) == 1 then
-      redis.call('HSET', thread, 'seen:' .. protocol, -1, 'last:' .. protocol, 1)
+      redis.call('HSET', thread, 'seen:' .. protocol, -1, 'final:' .. protocol, 1)
     end
   end
 end

@@ -8,7 +8,7 @@ local QUIET_MS = 3000
 local function run_of(incarnation)
   local info = redis.pcall('INFO', 'server')
   local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-  local last_run, watermark = unpack(redis.call('HMGET', incarnation, 'run', 'beat'))
+  local last_run, watermark = unpack(redis.call('HMGET', incarnation, 'run', 'watermark'))
   -- If INFO is not allowed, everything counts as one run.
   if not run then return last_run or '' end
   if last_run == run then return run end
@@ -27,7 +27,7 @@ end
 -- Whether the caller was told a watermark that these data have not reached.
 local function is_ahead(incarnation, watermark, run)
   local now = run_of(incarnation)
-  local reached = (run == '' or run == now) and redis.call('HGET', incarnation, 'beat')
+  local reached = (run == '' or run == now) and redis.call('HGET', incarnation, 'watermark')
     or redis.call('HGET', incarnation, 'end:' .. run)
   return not reached or tonumber(watermark) > tonumber(reached)
 end

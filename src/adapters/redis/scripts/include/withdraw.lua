@@ -15,7 +15,6 @@ local function parse_entry(entry)
 end
 -- Removes a concluded case's verdict from the outbox; true if no publisher ever got it, so that it will never be published. If
 -- one did, it is recorded in `erased`: what follows it waits until its publisher is done with it, or dead.
--- Cases that an earlier version concluded don't name their entry: it stays until it is published.
 local function withdraw(case, outbox, erased, group, id, protocol, member)
   local entry = redis.call('HGET', case, 'entry')
   if not entry then return false end

@@ -1,4 +1,4 @@
--- Makes a thread due for protocols that are to judge it again; returns an outcome for each, in order, or `still` if the data are
+-- Makes a thread due for protocols that are to judge it again; returns an outcome for each, in order, or `suspended` if the data are
 -- not whole.
 --@include ask-again
 --@include due-now
@@ -13,7 +13,7 @@
 --@arg asked[].protocol
 --@arg asked[].revision          its last revision, which is to be followed
 --@arg asked[].reads_comments    1 if it judges threads
-if redis.call('HEXISTS', incarnation, 'lost') == 1 then return 'still' end
+if redis.call('HEXISTS', incarnation, 'lost') == 1 then return 'suspended' end
 local outcomes, is_due_now = {}, false
 for index, row in ipairs(asked) do
   local outcome, wakes = ask_again(thread, row.protocol, row.revision, row.reads_comments)

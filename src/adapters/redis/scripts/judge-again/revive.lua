@@ -1,5 +1,5 @@
 -- Puts a thread that was forgotten, or whose comments were, into the store again, as its messages have made it elsewhere, and
--- makes it due for protocols that are to judge it again; returns an outcome for each, in order, or `still` if the data are not
+-- makes it due for protocols that are to judge it again; returns an outcome for each, in order, or `suspended` if the data are not
 -- whole.
 --@include ask-again
 --@include due-now
@@ -33,13 +33,13 @@
 --@arg asked[].protocol
 --@arg asked[].revision
 --@arg asked[].reads_comments
-if redis.call('HEXISTS', incarnation, 'lost') == 1 then return 'still' end
+if redis.call('HEXISTS', incarnation, 'lost') == 1 then return 'suspended' end
 local function all(outcome)
   local outcomes = {}
   for index = 1, #asked do outcomes[index] = outcome end
   return outcomes
 end
-local gone, post, expired, now_version = unpack(redis.call('HMGET', thread, 'gone', 'post', 'expired', 'v'))
+local gone, post, expired, now_version = unpack(redis.call('HMGET', thread, 'deleted', 'post', 'expired', 'version'))
 if gone then return all('deleted') end
 if redis.call('DEL', watched) == 0 then return all('changed') end
 if (post and not expired) or (now_version or '') ~= read_version then return all('changed') end
@@ -66,7 +66,7 @@ local base = base_of(incarnation, tonumber(at), tonumber(now), tonumber(keep))
 if base then redis.call('HSET', thread, 'base', base) end
 local function set_revision(protocol, seen, final)
   if last[protocol] == 0 then return end
-  redis.call('HSET', thread, 'rev:' .. protocol, last[protocol], 'seen:' .. protocol, seen, 'last:' .. protocol, final)
+  redis.call('HSET', thread, 'rev:' .. protocol, last[protocol], 'seen:' .. protocol, seen, 'final:' .. protocol, final)
 end
 for protocol in pairs(last) do set_revision(protocol, version, '1') end
 for _, revision in ipairs(known) do set_revision(revision.protocol, revision.seen, revision.final) end

@@ -1,10 +1,9 @@
 -- Erases what a subject knows and asks, a bounded number of items at a time; returns 1 if there is more, and how many answers it
--- erased. What a version before has stored is erased too: an answer by itself, under the same prefix, and its lease.
+-- erased.
 --@include memo-frame
 --@key index
 --@key gone
 --@key frame_prefix
---@key lease_prefix      of the version before
 --@arg subject           its short hash
 --@arg limit             most items, but for the last frame's
 --@arg quiet_ms          for so long no question about the subject is noted; 0 leaves that as it is
@@ -15,22 +14,17 @@ while looked < tonumber(limit) do
   if not name then return { 0, answers } end
   local frame = frame_prefix .. name
   looked = looked + 1
-  if redis.call('TYPE', frame).ok == 'hash' then
-    local items, count = all_items(frame)
-    local kept = false
-    for item_name, item in pairs(items) do
-      if names(item.subjects, subject) then
-        redis.call('HDEL', frame, item_name)
-        if item.kind == 'a' then answers = answers + 1 end
-      else
-        kept = true
-      end
+  local items, count = all_items(frame)
+  local kept = false
+  for item_name, item in pairs(items) do
+    if names(item.subjects, subject) then
+      redis.call('HDEL', frame, item_name)
+      if item.kind == 'a' then answers = answers + 1 end
+    else
+      kept = true
     end
-    if not kept then redis.call('DEL', frame) end
-    looked = looked + count
-  else
-    answers = answers + redis.call('DEL', frame)
-    redis.call('DEL', lease_prefix .. name)
   end
+  if not kept then redis.call('DEL', frame) end
+  looked = looked + count
 end
 return { redis.call('EXISTS', index), answers }

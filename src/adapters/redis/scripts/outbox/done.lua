@@ -36,7 +36,7 @@ end
 if redis.call('HGET', thread, 'open:' .. protocol) == id then
   redis.call('HDEL', thread, 'open:' .. protocol)
   -- The retraction of a subject that was deleted while a publisher had this verdict.
-  local fields = { 'byeId:' .. protocol, 'byeVerdict:' .. protocol, 'byeTranscript:' .. protocol }
+  local fields = { 'retractionId:' .. protocol, 'retractionVerdict:' .. protocol, 'retractionTranscript:' .. protocol }
   local retraction_id, verdict, transcript = unpack(redis.call('HMGET', thread, unpack(fields)))
   if retraction_id then
     redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', retraction_id, 'member', member, 'protocol', protocol,
@@ -45,7 +45,7 @@ if redis.call('HGET', thread, 'open:' .. protocol) == id then
   end
   if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
 end
-if redis.call('HEXISTS', thread, 'gone') == 1 then return 1 end
+if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
 if redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep_thread) end

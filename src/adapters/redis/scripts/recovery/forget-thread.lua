@@ -28,7 +28,7 @@ for _, verdict in ipairs(published) do
   end
 end
 local came = string.match(redis.call('HGET', thread, 'postPlace') or '', ' (%-?%d+)$')
-if not came or tonumber(came) > tonumber(forgotten) or redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+if not came or tonumber(came) > tonumber(forgotten) or redis.call('HEXISTS', thread, 'deleted') == 1 then return 0 end
 for _, verdict in ipairs(published) do
   if tonumber(redis.call('HGET', thread, 'rev:' .. verdict.protocol) or '0') > tonumber(verdict.revision) then return 0 end
 end

@@ -27,7 +27,7 @@
 --@arg published[].contested     1 if it was published with two contents: the next revision has to settle which
 local prefixes = { case = case_prefix, journal = journal_prefix, lost = lost_prefix }
 local raised, given_up = 0, 0
-if redis.call('HEXISTS', thread, 'gone') == 1 then return { 0, 0 } end
+if redis.call('HEXISTS', thread, 'deleted') == 1 then return { 0, 0 } end
 -- Otherwise messages since it was forgotten would hide earlier ones.
 if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
   redis.call('DEL', thread, comments, sample, authors, orphans)
@@ -55,7 +55,7 @@ for _, verdict in ipairs(published) do
     end
   end
   if verdict.deleted == '1' then
-    for _, field in ipairs({ 'rev:', 'seen:', 'last:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
+    for _, field in ipairs({ 'rev:', 'seen:', 'final:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
     redis.call('HDEL', revisions, protocol)
   elseif tonumber(redis.call('HGET', revisions, protocol) or '0') < revision then
     -- It was published, and outlives the thread.
@@ -63,7 +63,7 @@ for _, verdict in ipairs(published) do
     redis.call('PEXPIRE', revisions, keep)
   end
   if verdict.deleted ~= '1' and is_behind then
-    redis.call('HSET', thread, 'rev:' .. protocol, verdict.revision, 'seen:' .. protocol, -1, 'last:' .. protocol,
+    redis.call('HSET', thread, 'rev:' .. protocol, verdict.revision, 'seen:' .. protocol, -1, 'final:' .. protocol,
       verdict.final)
     redis.call('HDEL', thread, 'carry:' .. protocol)
     raised = raised + 1

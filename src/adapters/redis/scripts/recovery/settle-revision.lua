@@ -4,7 +4,7 @@
 --@arg revision
 --@arg version           the thread's
 --@arg seen              the version that the revision has seen
-local now_revision, now_version = unpack(redis.call('HMGET', thread, 'rev:' .. protocol, 'v'))
+local now_revision, now_version = unpack(redis.call('HMGET', thread, 'rev:' .. protocol, 'version'))
 if now_revision ~= revision or now_version ~= version then return 0 end
 redis.call('HSET', thread, 'seen:' .. protocol, seen)
 return 1

@@ -1,7 +1,8 @@
 -- Erases a thread with its cases and leaves a tombstone; returns `deleted`, `duplicate`, or `changed` with nothing done if a
 -- revision was opened since the caller read the thread. Each protocol's retraction is published after the revision that it
--- retracts: while a publisher has that one, the retraction waits in the tombstone (the fields byeId:, byeVerdict: and
--- byeTranscript:). A verdict that no publisher has taken is withdrawn. Also a repeated deletion notes that the subject was deleted.
+-- retracts: while a publisher has that one, the retraction waits in the tombstone (the fields retractionId:,
+-- retractionVerdict: and retractionTranscript:). A verdict that no publisher has taken is withdrawn. Also a repeated deletion
+-- notes that the subject was deleted.
 --@include due
 --@include open-counts
 --@include withdraw
@@ -33,7 +34,7 @@
 --@arg retractions[].verdict     JSON
 --@arg retractions[].transcript  JSON
 local erasures = { owners = owners, shelves = shelf_erasures, cases = case_erasures }
-if redis.call('HEXISTS', thread, 'gone') == 1 then
+if redis.call('HEXISTS', thread, 'deleted') == 1 then
   note_deleted(erasures, shown, owner)
   return 'duplicate'
 end
@@ -68,13 +69,13 @@ end
 redis.call('DEL', thread, comments, sample, authors, orphans)
 for _, key in ipairs(case_keys) do redis.call('DEL', key) end
 not_due(due, member)
-redis.call('HSET', thread, 'gone', 1)
+redis.call('HSET', thread, 'deleted', 1)
 for _, retraction in ipairs(retractions) do
   local protocol, id = retraction.protocol, retraction.case_id
   redis.call('HSET', thread, 'rev:' .. protocol, tonumber(retraction.revision) + 1)
   if in_flight[protocol] then
-    redis.call('HSET', thread, 'open:' .. protocol, in_flight[protocol], 'byeId:' .. protocol, id,
-      'byeVerdict:' .. protocol, retraction.verdict, 'byeTranscript:' .. protocol, retraction.transcript)
+    redis.call('HSET', thread, 'open:' .. protocol, in_flight[protocol], 'retractionId:' .. protocol, id,
+      'retractionVerdict:' .. protocol, retraction.verdict, 'retractionTranscript:' .. protocol, retraction.transcript)
   else
     redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
       'verdict', retraction.verdict, 'transcript', retraction.transcript)

@@ -22,7 +22,7 @@ for nth, one in ipairs(subjects) do
   if redis.call('EXISTS', one.thread, one.comments, one.sample, one.authors, one.orphans, one.revisions, one.replies,
     one.asked) == 0 then
     note_deleted(erasures, one.shown, one.owner)
-    redis.call('HSET', one.thread, 'gone', 1)
+    redis.call('HSET', one.thread, 'deleted', 1)
     redis.call('PEXPIRE', one.thread, keep)
     deleted[nth] = 1
   end

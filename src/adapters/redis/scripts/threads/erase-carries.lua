@@ -9,7 +9,7 @@
 --@arg changes[].after   empty if nothing is left of it
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
 -- A deleted post has no carry left, even if a publisher still has its last verdict.
-if redis.call('HEXISTS', thread, 'gone') == 1 then return 'erased' end
+if redis.call('HEXISTS', thread, 'deleted') == 1 then return 'erased' end
 local known = {}
 for _, id in ipairs(open_ids) do known[id] = true end
 for _, field in ipairs(redis.call('HKEYS', thread)) do
@@ -23,5 +23,5 @@ for _, change in ipairs(changes) do
   else redis.call('HSET', thread, 'carry:' .. change.protocol, change.after) end
 end
 -- No case opens with a carry that was read before.
-if #changes > 0 then redis.call('HINCRBY', thread, 'dels', 1) end
+if #changes > 0 then redis.call('HINCRBY', thread, 'deletions', 1) end
 return 'erased'

@@ -15,7 +15,7 @@
 --@arg letters[].id      the comment's id
 --@arg letters[].key     Kafka key of the dead letter
 --@arg letters[].letter  JSON
-local post, gone, unrouted = unpack(redis.call('HMGET', thread, 'post', 'gone', 'unrouted'))
+local post, gone, unrouted = unpack(redis.call('HMGET', thread, 'post', 'deleted', 'unrouted'))
 if post then return -1 end
 if gone or unrouted then
   not_due(due, member)
@@ -29,7 +29,7 @@ for _, dead in ipairs(letters) do
     drop_from_author(authors, sample, dead.id, redis.call('HGET', comments, dead.id))
     redis.call('HDEL', comments, dead.id)
     redis.call('ZREM', sample, dead.id)
-    redis.call('HINCRBY', thread, 'n', -1)
+    redis.call('HINCRBY', thread, 'accepted', -1)
     expired = expired + 1
   end
 end

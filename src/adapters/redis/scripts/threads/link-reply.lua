@@ -4,7 +4,7 @@
 --@arg reply             the reply's thread member
 --@arg keep              ms
 --@arg most              replies of one post
-if redis.call('HEXISTS', thread, 'gone') == 1 then return 0 end
+if redis.call('HEXISTS', thread, 'deleted') == 1 then return 0 end
 if redis.call('SCARD', replies) >= tonumber(most) and redis.call('SISMEMBER', replies, reply) == 0 then return -1 end
 redis.call('SADD', replies, reply)
 redis.call('PEXPIRE', replies, keep)

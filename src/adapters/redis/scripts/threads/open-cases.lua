@@ -35,11 +35,11 @@
 --@arg cases[].record    JSON
 local opened = {}
 if not holds(incarnation, incarnation_id, watermark, server_run) then return opened end
-if redis.call('HEXISTS', thread, 'gone') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
+if redis.call('HEXISTS', thread, 'deleted') == 1 or redis.call('HEXISTS', thread, 'post') == 0 then return opened end
 -- No case opens on a comment that has been deleted since it was read.
-if (redis.call('HGET', thread, 'dels') or '0') ~= deletions then return opened end
+if (redis.call('HGET', thread, 'deletions') or '0') ~= deletions then return opened end
 -- After this the thread is not looked at again: messages since it was read would never be judged.
-if next_due == '' and redis.call('HGET', thread, 'v') ~= version then return opened end
+if next_due == '' and redis.call('HGET', thread, 'version') ~= version then return opened end
 local missed = false
 for _, protocol in ipairs(waiting) do
   if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
@@ -59,7 +59,7 @@ for _, protocol in ipairs(parked) do
   if redis.call('SISMEMBER', paused, protocol) == 1 then
     redis.call('SADD', parked_prefix .. protocol, member)
     redis.call('PERSIST', parked_prefix .. protocol)
-    redis.call('HSET', thread, 'held:' .. protocol, 1)
+    redis.call('HSET', thread, 'parked:' .. protocol, 1)
   else missed = true end
 end
 for _, case in ipairs(cases) do
@@ -70,23 +70,23 @@ for _, case in ipairs(cases) do
     final = '0'
   elseif tonumber(number) == tonumber(case.revision) - 1 then
     redis.call('HSET', thread, 'rev:' .. protocol, case.revision, 'open:' .. protocol, id, 'seen:' .. protocol, case.seen,
-      'last:' .. protocol, case.final)
+      'final:' .. protocol, case.final)
     redis.call('HSET', case_prefix .. id, 'record', case.record, 'epoch', 0, 'run', 0, 'opened', now, 'status', 'open')
     redis.call('ZADD', open, now, id)
     opened[#opened + 1] = id
   end
 end
 if #opened > 0 then count_open(open, member, #opened) end
--- Unless the thread became due again meanwhile, its generation has been observed (the field `answered`).
-if not missed and (redis.call('HGET', thread, 'asks') or '0') == generation then
-  redis.call('HDEL', thread, 'since')
-  redis.call('HSET', thread, 'answered', generation)
+-- Unless the thread became due again meanwhile, its generation has been observed.
+if not missed and (redis.call('HGET', thread, 'generation') or '0') == generation then
+  redis.call('HDEL', thread, 'dueSince')
+  redis.call('HSET', thread, 'observedGeneration', generation)
   if next_due == '' then
     not_due(due, member)
-    redis.call('HDEL', thread, 'next')
+    redis.call('HDEL', thread, 'nextAge')
   else
     set_due(due, member, next_due)
-    redis.call('HSET', thread, 'next', next_due)
+    redis.call('HSET', thread, 'nextAge', next_due)
   end
 end
 if final == '1' then

@@ -1,5 +1,5 @@
 -- Writes comments and deletions of comments to their thread; returns an outcome for each, in order. With nothing done it
--- returns `origins` if the post is missing and the comments' origins are not given, and `still` if the data are not those that
+-- returns `origins` if the post is missing and the comments' origins are not given, and `suspended` if the data are not those that
 -- the caller knows.
 --@include due-now
 --@include place
@@ -39,12 +39,13 @@
 --@arg changes[].origin  JSON: where it came from, kept while its post is missing; empty without `with_origins`
 --@arg changes[].place   where the message stands in its topic; empty if unknown
 --@arg changes[].author  hash; empty if it names none
-if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'still' end
+if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 local TOMBSTONE = '{}'
 -- Deleted comments have sample scores above every rank, so that they take no place from kept ones. Those that were never seen
 -- rank after the others, so that they can't push these out and let a deleted comment return.
 local DELETED = tonumber(rank_end)
-local fields = { 'at', 'n', 'stage', 'final', 'gone', 'unrouted', 'solo', 'commentPlace', 'expired', 'crowd', 'draw' }
+local fields = { 'createdAt', 'accepted', 'countStage', 'final', 'deleted', 'unrouted', 'postOnly', 'commentPlace', 'expired',
+  'overAuthor', 'sampledUnder' }
 local stored = redis.call('HMGET', thread, unpack(fields))
 local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
@@ -83,8 +84,8 @@ end
 -- A comment that was ranked under another key keeps its rank: it is as random as the new ones.
 local function note_version()
   if known_version == sampling_version then return end
-  if n > 0 then redis.call('HSET', thread, 'redrawn', 1) end
-  redis.call('HSET', thread, 'draw', sampling_version)
+  if n > 0 then redis.call('HSET', thread, 'rekeyed', 1) end
+  redis.call('HSET', thread, 'sampledUnder', sampling_version)
   known_version = sampling_version
 end
 
@@ -210,7 +211,7 @@ for index, change in ipairs(changes) do
 end
 write_new()
 if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
-if over_author > 0 then redis.call('HINCRBY', thread, 'crowd', over_author) end
+if over_author > 0 then redis.call('HINCRBY', thread, 'overAuthor', over_author) end
 if last_place and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last_place) end
 if not changed then return outcomes end
 
@@ -223,9 +224,9 @@ local function keep_first(most, from, to)
 end
 keep_first(cap, '-inf', '(' .. string.format('%.0f', DELETED))
 keep_first(tombstones * cap, string.format('%.0f', DELETED), '+inf')
-redis.call('HSET', thread, 'n', n)
-redis.call('HINCRBY', thread, 'v', 1)
-if deletions then redis.call('HINCRBY', thread, 'dels', 1) end
+redis.call('HSET', thread, 'accepted', n)
+redis.call('HINCRBY', thread, 'version', 1)
+if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then
   due_now(thread, due, member, now)

@@ -1,4 +1,4 @@
--- Writes a new or edited post to its thread; returns the outcome, or `still` if the data are not those that the caller knows.
+-- Writes a new or edited post to its thread; returns the outcome, or `suspended` if the data are not those that the caller knows.
 --@include due-now
 --@include revisions
 --@include place
@@ -14,7 +14,7 @@
 --@key incarnation
 --@arg member
 --@arg post              JSON
---@arg at                its createdAt, ms
+--@arg created_at        ms
 --@arg first_due         the first age checkpoint, stream time in ms
 --@arg now               wall time, ms
 --@arg window            ms after the post in which comments belong to its thread
@@ -26,9 +26,9 @@
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
-if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'still' end
+if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 local known_post, n, stage, gone, last_place, over_author =
-  unpack(redis.call('HMGET', thread, 'post', 'n', 'stage', 'gone', 'postPlace', 'crowd'))
+  unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor'))
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
 local expired = not known_post and is_forgotten(thread, revisions)
@@ -38,14 +38,14 @@ if not known_post and threaded == '1' then
   for i = 1, #waiting, 2 do
     -- Inside a text its quotes would be escaped.
     local created = string.match(waiting[i + 1], '"createdAt":(%-?%d+)')
-    if created and (expired or tonumber(created) > tonumber(at) + tonumber(window)) then
+    if created and (expired or tonumber(created) > tonumber(created_at) + tonumber(window)) then
       late[#late + 1] = { id = waiting[i], json = waiting[i + 1] }
     end
   end
 end
 if threaded == '0' then
   redis.call('DEL', orphans, comments, sample, authors)
-  redis.call('HDEL', thread, 'n', 'stage', 'late', 'missing', 'crowd', 'draw', 'redrawn')
+  redis.call('HDEL', thread, 'accepted', 'countStage', 'late', 'missing', 'overAuthor', 'sampledUnder', 'rekeyed')
 end
 if threaded == '0' and judged_at_once == '0' and not known_post then
   not_due(due, member)
@@ -57,27 +57,27 @@ redis.call('HDEL', thread, 'unrouted')
 redis.call('PERSIST', thread)
 if not known_post then
   restore_numbers(thread, revisions)
-  local base = base_of(incarnation, tonumber(at), tonumber(now), tonumber(keep))
+  local base = base_of(incarnation, tonumber(created_at), tonumber(now), tonumber(keep))
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end
 end
-redis.call('HSET', thread, 'post', post, 'at', at, 'postPlace', place)
-redis.call('HINCRBY', thread, 'v', 1)
-redis.call('HINCRBY', thread, 'pv', 1)
-if threaded == '0' then redis.call('HSET', thread, 'solo', 1, 'n', 0, 'stage', 0)
-elseif redis.call('HDEL', thread, 'solo') == 1 then
+redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'postPlace', place)
+redis.call('HINCRBY', thread, 'version', 1)
+redis.call('HINCRBY', thread, 'postVersion', 1)
+if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
+elseif redis.call('HDEL', thread, 'postOnly') == 1 then
   redis.call('HDEL', thread, 'final')
-  redis.call('HSET', thread, 'next', first_due)
+  redis.call('HSET', thread, 'nextAge', first_due)
 end
 if known_post then
   due_now(thread, due, member, now)
   for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
   return 'updated'
 end
-if threaded == '1' then redis.call('HSET', thread, 'next', first_due) end
+if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
 if judged_at_once == '1' then
   set_due(due, member, at_once(now))
-  redis.call('HSETNX', thread, 'since', now)
+  redis.call('HSETNX', thread, 'dueSince', now)
 else set_due(due, member, first_due) end
 redis.call('DEL', orphans)
 local accepted = threaded == '1' and tonumber(n or '0') or 0
@@ -88,7 +88,7 @@ for _, comment in ipairs(late) do
   redis.call('HINCRBY', thread, 'late', 1)
   accepted = accepted - 1
 end
-redis.call('HSET', thread, 'n', accepted)
+redis.call('HSET', thread, 'accepted', accepted)
 if threaded == '1' then
   pass_counts(thread, due, member, now, accepted - tonumber(over_author or '0'), tonumber(stage or '0'), counts)
 end

@@ -1,7 +1,6 @@
 -- Chooses among the threads that are due; returns their members. Tenants take turns: the next is the one with the fewest open
--- cases, counting each thread chosen here as one; among equals, the one whose earliest thread is due first. Its only change is
--- to move threads that an earlier version made due, a bounded number at a time so that Redis is not blocked.
---@include due
+-- cases, counting each thread chosen here as one; among equals, the one whose earliest thread is due first. It changes
+-- nothing.
 --@include open-counts
 --@key due
 --@key open
@@ -10,8 +9,6 @@
 --@arg max_open          most cases that one tenant may have open
 --@arg share             see TENANT_SHARE in src/ports/threads.ts
 local most_threads, most, part = tonumber(limit), tonumber(max_open), tonumber(share)
-local moved = redis.call('ZPOPMIN', due, 500)
-for i = 1, #moved, 2 do due_by(due, moved[i], moved[i + 1]) end
 local total = redis.call('ZCARD', open)
 local left = math.ceil(most + most / part) - total
 local names = redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', until_time, 'LIMIT', 0, 1000)

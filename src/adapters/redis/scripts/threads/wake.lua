@@ -10,7 +10,7 @@ local members = redis.call('SPOP', parked, limit)
 local woken = 0
 for _, member in ipairs(members) do
   local thread = thread_prefix .. member
-  redis.call('HDEL', thread, 'held:' .. protocol)
+  redis.call('HDEL', thread, 'parked:' .. protocol)
   if redis.call('HEXISTS', thread, 'post') == 1 then
     due_now(thread, due, member, now)
     woken = woken + 1

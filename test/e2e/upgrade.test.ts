@@ -1,3 +1,0 @@
-import { readsTheVersionBefore } from './upgrade.ts'
-
-readsTheVersionBefore()
