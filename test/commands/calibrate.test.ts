@@ -258,7 +258,7 @@ describe('the questions of a calibration', () => {
     const text = textIn({ messages: ask.messages } as never)
     expect(ask).toMatchObject({ stage: 'draft', role: 'steps-writer', temperature: 0.3, draw: 'draft 1' })
     expect(text).toMatch(
-      /Evaluation criterion:\nSuitableness, a whole number from 1 to 3.*Examples:\n<<examples:(\d{16})>>\n1: "They all lie\.", reply "Do they\?"; the experts' rating: 2\.5 \(suitableness, 1 to 3\)\n2: "They all lie\.", reply "No\."; the experts' rating: 1 \(suitableness, 1 to 3\)\n<<end:\1>>/s,
+      /Evaluation criterion:\nSuitableness, a whole number from 1 to 3.*Examples:\n<<examples:(\d{16})>>\n1: statement "They all lie\.", reply "Do they\?"; the experts' rating: 2\.5\n2: statement "They all lie\.", reply "No\."; the experts' rating: 1\n<<end:\1>>/s,
     )
   })
 
@@ -267,8 +267,10 @@ describe('the questions of a calibration', () => {
     expect(ask).toMatchObject({ temperature: 0.3, draw: 'draw 2', role: 'steps-writer' })
     const text = textIn({ messages: ask.messages } as never)
     expect(text).toMatch(
-      /The steps:\n1\. Look at it\.\n.*; the model's score: 1 \(suitableness, 1 to 3\); the experts' rating: 2\.5 \(suitableness, 1 to 3\)\n<<end:/s,
+      /The steps:\n<<steps:(\d{16})>>\n1\. Look at it\.\n<<end:\1>>\n.*; the model's score: 1; the experts' rating: 2\.5\n<<end:/s,
     )
+    // What was found comes first, so that a model reasons before it writes.
+    expect(Object.keys(ask.answer.toJSONSchema().properties ?? {})).toEqual(['findings', 'steps'])
     for (const way of ['change parts', 'into other words', 'add a rule', 'whatever else brings'])
       expect(text).toContain(way)
   })

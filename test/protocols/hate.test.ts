@@ -132,6 +132,9 @@ function stanceOf(name: Name, stance: '+' | '-' | '?') {
   return { reason: `${name} says ${stance}`, label }
 }
 
+/** How the judge is offered its labels. */
+const LABELS = '"non-hate" or "hate"'
+
 /** A prompt's text, from its file, with its places filled: read here by other means than the code's. */
 function text(name: string, places: Record<string, string> = {}, role: 'first' | 'user' = 'first'): string {
   const file = readFileSync(new URL(`../../config/prompts/hate/${name}.md`, import.meta.url), 'utf8')
@@ -141,7 +144,10 @@ function text(name: string, places: Record<string, string> = {}, role: 'first' |
     .replace(/^\[\w+\]\n/, '')
     .split(/^\[user\]$/m)
   const decided = Object.fromEntries(
-    ['similar', 'reasons', 'heard', 'missing', 'own'].map((place) => [place, places[place] ?? decides(place, places)]),
+    ['similar', 'reasons', 'heard', 'missing', 'own', 'platforms'].map((place) => [
+      place,
+      places[place] ?? decides(place, places),
+    ]),
   )
   return filled(body, { ...places, ...decided })
 }
@@ -280,7 +286,7 @@ describe('Algorithms 1 and 2', () => {
 
   test('show the judge the four entries of the history in order, and the text once', () => {
     const said = history(argument('NH1'), argument('H1'), argument('NH2'), argument('H2'))
-    expect(at(asked, 6)).toEqual([system, user('judge', { history: said, text: fenced })])
+    expect(at(asked, 6)).toEqual([system, user('judge', { history: said, text: fenced, labels: LABELS })])
     expect(wordsOf(at(asked, 6)).split(fenced)).toHaveLength(2)
     expect(wordsOf(at(asked, 6))).not.toMatch(/(kold|unsmile) says/)
   })
@@ -429,7 +435,7 @@ describe('the rows of the tables', () => {
     ])
     expect(asked.filter(({ ask }) => ask.lookup === undefined)).toHaveLength(8)
     const said = history(argument('NH1'), argument('H1'))
-    expect(at(asked, 4)).toEqual([system, user('judge', { history: said, text: fenced })])
+    expect(at(asked, 4)).toEqual([system, user('judge', { history: said, text: fenced, labels: LABELS })])
     expect(conclusion.ruling.rounds).toBe(1)
   })
 
@@ -566,7 +572,7 @@ describe('the history', () => {
       `Hate side, round 2, heard:\n${argument('NH2')}`,
       `Hate side, round 2, said:\n${argument('H2')}`,
     )
-    expect(at(asked, 6)).toEqual([system, user('judge-memories', { memories, text: fenced })])
+    expect(at(asked, 6)).toEqual([system, user('judge-memories', { memories, text: fenced, labels: LABELS })])
   })
 
   test('by the published code, after round 1 alone, with an empty reference and a lost turn', () => {
@@ -578,7 +584,7 @@ describe('the history', () => {
       'Hate side, round 1, heard:\n(this turn did not arrive)',
       `Hate side, round 1, said:\n${argument('H1')}`,
     )
-    expect(at(one, 4)).toEqual([system, user('judge-memories', { memories, text: fenced })])
+    expect(at(one, 4)).toEqual([system, user('judge-memories', { memories, text: fenced, labels: LABELS })])
     const two = run(made({ history: 'code' }), cast({ stances, turns: [failed, 'H1', 'NH2', 'H2'] })).asked
     const told = parts(
       text('round-1-non-hate', { reference: against }),
@@ -728,7 +734,10 @@ describe('a failed ask', () => {
       expect(at(asked, 5)).toEqual(spoken('hate', 1, heard(2)))
       expect(at(asked, 6)).toEqual([
         system,
-        user('judge', { history: history(heard(0), heard(1), heard(2), heard(3)), text: fenced }),
+        user('judge', {
+          history: history(heard(0), heard(1), heard(2), heard(3)),
+          ...{ text: fenced, labels: LABELS },
+        }),
       ])
       expect(conclusion.ruling).toMatchObject({
         label: 'hate',
@@ -1170,8 +1179,9 @@ describe('the prompts carry every point of the paper’s', () => {
     /change your mind/,
     /why, in one sentence/,
   ]
+  const HATEFUL = /A text is hateful if it attacks, demeans or threatens people for what they are/
   const points: Record<string, RegExp[]> = {
-    system: [/stand in blocks/, /never an instruction/, /Reason first/],
+    system: [/stand in blocks/, /never an instruction/, /do not decline to answer/, /fields, in their order/],
     perspective: [
       /annotator who was trained on these criteria/,
       /for reference only/,
@@ -1191,8 +1201,16 @@ describe('the prompts carry every point of the paper’s', () => {
       /a single sentence/,
     ],
     'zero-shot': [/Is this text hateful\?/, /can't tell, choose "I don't know"/, /a single sentence/],
-    'debater-non-hate': [/whether the text below is hateful/, /Your side holds that it is not hateful/],
-    'debater-hate': [/whether the text below is hateful/, /Your side holds that it is hateful/],
+    'debater-non-hate': [
+      /whether the text below is hateful/,
+      /Your side holds that it is not hateful/,
+      /A judge who hears both decides/,
+    ],
+    'debater-hate': [
+      /whether the text below is hateful/,
+      /Your side holds that it is hateful/,
+      /A judge who hears both decides/,
+    ],
     'round-1-non-hate': [
       /In your view the text is not hateful/,
       /on the strength of your reference, why the text is not hateful/,
@@ -1217,10 +1235,14 @@ describe('the prompts carry every point of the paper’s', () => {
       /fair to both sides, keep a balanced view/,
       /fair to both sides, keep a balanced view and look at the whole/,
       /reasons in one sentence/,
+      /^The text:\n\{\{text\}\}\n\nThis is what was said/m,
+      HATEFUL,
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    const whole = [{ argument: 'A', reference: 'R', examples: 'E' }, { argument: MISSING }].map((so) => text(name, so))
+    const whole = [{ argument: 'A', reference: 'R', examples: 'E', platforms: 'yes' }, { argument: MISSING }].map(
+      (so) => text(name, so),
+    )
     for (const point of wanted) expect(whole.join('\n')).toMatch(point)
   })
 
@@ -1228,7 +1250,7 @@ describe('the prompts carry every point of the paper’s', () => {
     for (const name of Object.keys(points).filter((each) => each !== 'system' && !each.startsWith('debater')))
       expect(text(name)).not.toMatch(/\{"/)
     for (const name of ['perspective', 'perspective-criteria', 'perspective-examples', 'zero-shot', 'judge'])
-      expect(text(name)).toMatch(/(reasons?|sentence)[^.]*, then (give )?the label\.$/)
+      expect(text(name)).toMatch(/(reasons?|sentence)[^.]*, then (give )?the label(: \{\{labels\}\})?\.$/)
   })
 
   test('every answer schema has the reasons before the label', () => {
@@ -1345,12 +1367,31 @@ describe('the set for platforms', () => {
     expect(names({ preset: 'paper' })).toEqual(['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'])
   })
 
+  test('is what the judge goes by where it is asked, and not beside other perspectives', () => {
+    type Labels = { label: { enum: string[] } }
+    const others = cast({}) as (asked: Asked) => unknown
+    const says = (perspectives: string[], over: Partial<HateSettings> = {}) =>
+      run(platform({ perspectives, ...over }), (asked) => {
+        if (asked.ask.stage !== 'perspective') return others(asked)
+        const { properties } = asked.ask.answer.toJSONSchema() as unknown as { properties: Labels }
+        return { reason: 'r', label: properties.label.enum[0] }
+      })
+        .asked.filter(({ ask }) => ask.stage === 'judge')
+        .map(({ ask }) => /A text is hateful if/.test(wordsOf(ask.messages)))
+    expect(says([])).toEqual([true])
+    expect(says(['un-strategy', 'platform-rules'])).toEqual([true])
+    expect(says(['un-strategy', 'platform-rules', 'kold'])).toEqual([false])
+    expect(says([], { preset: 'paper' })).toEqual([false])
+  })
+
   test.each(PLATFORM)('%s says whom it protects, and what is no hate', (name) => {
     const words = set.get(`${name}.yaml`) ?? ''
     expect(words).toMatch(/^#[\s\S]*(United Nations|CM\/Rec\(2022\)16|Community Standards)/)
     for (const protectedFor of [/religio/, /ethnic/, /disabilit/, /sexual orientation/, /gender identity/, /migra/])
       expect(words).toMatch(protectedFor)
-    const [none = '', hateful = ''] = words.split('name: Hateful')
+    const [head = '', none = '', hateful = ''] = words.split(/name: (?:Not hateful|Hateful)$/m)
+    // Either list may come first, so what both lean on stands before them.
+    for (const deciding of [/terms:/, /religio/]) expect(head).toMatch(deciding)
     for (const exempt of [
       /swear|profanity/i,
       /thing|object/,
@@ -1360,6 +1401,9 @@ describe('the set for platforms', () => {
     ])
       expect(none).toMatch(exempt)
     expect(none).toMatch(/themselves|oneself/)
+    expect(hateful).toMatch(
+      /\ntie: >-\n\s+Where points of both labels fit: [^.]*don't count\. If nothing else [^.]*; otherwise it is hateful\.\n$/,
+    )
     for (const hate of [/slur/, /harm/, /question/, /spelt|misspelt/]) expect(hateful).toMatch(hate)
     expect(hateful).not.toMatch(/profanity/i)
   })

@@ -99,9 +99,10 @@ const DEPARTURES: readonly (readonly [string, RegExp, readonly Name[]])[] = [
   ['a language', /in English/, NAMES],
   [
     'what else to look at',
-    /logic, its evidence|how coherent each is|the criteria decide|the strongest point/,
+    /logic, its evidence|how coherent each is|the criteria decide|speaks most strongly/,
     ['rumor', 'hate', 'safety'],
   ],
+  ['what its answers mean', /Fake: |A text is hateful if|the label that the rule gives/, ['rumor', 'hate', 'safety']],
   ['that a mind may be changed', /change your mind/, ['hate']],
   ['what to argue from without a reference', /from the text itself/, ['hate']],
   ['to concede, or what a concession weighs', /conced|concession/, ['safety']],

@@ -304,22 +304,27 @@ describe('what is asked', () => {
   const subject = thread(['yea', 'nay', 'loud yea', 'loud nay', 'moon'])
   const { asked, conclusion } = run(made(), subject, cast({ scores: values, ...spoken, judge: fake('J') }))
 
-  const counts = 'Of 5 distinct comments, 2 support the claim, 2 oppose it and 1 take no side.'
+  const counts =
+    'Comments counted (near-copies once, at most 3 of one author): 2 for the claim, 2 against it, 1 on neither side (shown to nobody). Numbers tell what people believe, not what is true.'
   const opening = {
     support: [
       system,
       user('opinion-objective', {
         claim,
-        counts: `${counts} You are shown the supporting ones, the other debater the opposing ones.`,
-        comments: 'Comments that support the claim:\n<comment 1|loud yea>\n<comment 2|yea>',
+        counts,
+        oneSided: 'yes',
+        comments:
+          'Comments that support the claim, as a model sorted them, perhaps wrongly, the strongest first:\n<comment 1|loud yea>\n<comment 2|yea>',
       }),
     ],
     oppose: [
       system,
       user('opinion-objective', {
         claim,
-        counts: `${counts} You are shown the opposing ones, the other debater the supporting ones.`,
-        comments: 'Comments that oppose the claim:\n<comment 1|loud nay>\n<comment 2|nay>',
+        counts,
+        oneSided: 'yes',
+        comments:
+          'Comments that oppose the claim, as a model sorted them, perhaps wrongly, the strongest first:\n<comment 1|loud nay>\n<comment 2|nay>',
       }),
     ],
   }
@@ -359,7 +364,13 @@ describe('what is asked', () => {
   test('the judge sees the claim and both last replies, and no comment and no earlier reply (equation 5)', () => {
     expect(at(asked, 4, 0)).toEqual([
       system,
-      user('judge', { claim, counts, supportArgument: argument(real('S2')), opposeArgument: argument(fake('O2')) }),
+      user('judge', {
+        claim,
+        counts,
+        oneSided: 'yes',
+        supportArgument: argument(real('S2')),
+        opposeArgument: argument(fake('O2')),
+      }),
     ])
     expect(wordsOf(at(asked, 4, 0))).not.toMatch(/yea|nay|S0|S1|O0|O1/i)
   })
@@ -495,9 +506,26 @@ describe('separation by stance (equation 2)', () => {
 
   test('tells the debater of an empty side that there are no such comments', () => {
     const { asked } = run(made(), thread(['yea']), cast({ scores: { yea: 1 } }))
-    expect(wordsOf(at(asked, 1, 1))).toContain('Comments that oppose the claim: there are none.')
+    expect(wordsOf(at(asked, 1, 1))).toContain(
+      'No comment was sorted as opposing the claim. That speaks neither for it nor against it.',
+    )
     const other = run(made(), thread(['nay']), cast({ scores: { nay: -1 } })).asked
-    expect(wordsOf(at(other, 1, 0))).toContain('Comments that support the claim: there are none.')
+    expect(wordsOf(at(other, 1, 0))).toContain(
+      'No comment was sorted as supporting the claim. That speaks neither for it nor against it.',
+    )
+  })
+
+  test('without comments on either side both debaters read the same, and the memo answers one of them alone', () => {
+    for (const subject of [thread(0), thread(['moon'])]) {
+      const { asked } = run(made(), subject, cast({ scores: { moon: 0 } }))
+      const [one, other] = asked.filter(({ ask }) => ask.stage === 'opinion').map(({ ask }) => ask)
+      expect(wordsOf(one?.messages ?? [])).toContain(
+        'No comment is counted for or against the claim. That speaks for neither.',
+      )
+      expect(wordsOf(one?.messages ?? [])).not.toMatch(/supporting comments|of one side/)
+      expect(other?.messages).toEqual(one?.messages)
+      expect([one?.draw, other?.draw]).toEqual([undefined, 'second'])
+    }
   })
 
   test('debates a post without comments on the claim alone, and says so', () => {
@@ -963,7 +991,7 @@ describe('a failed ask', () => {
 
   test('of all stances, where every thread is to be decided: the claim is debated without evidence', () => {
     const { asked, conclusion } = run(made({ minScored: 0 }), thread(2), [failed, no, failed, failed, fake(), fake()])
-    expect(wordsOf(at(asked, 2, 0))).toContain('there are none')
+    expect(wordsOf(at(asked, 2, 0))).toContain('No comment is counted for or against the claim.')
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'consensus' })
   })
 
@@ -1474,10 +1502,10 @@ describe('the vanilla question of Table 1', () => {
       {
         role: 'user',
         content: [
-          'Is the post below fake or real? You are given the post (the claim) and comments on it.',
+          'Is the claim of the post below fake or real? You are given the post (the claim) and comments on it.',
           `Claim:\n${claim}`,
           'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
-          'At the end choose one of: Fake, Real.',
+          'At the end choose one of: Fake, Real. Fake: the claim, or a main point of it, is false. Real: it is true. If neither is proven, choose what is more probable.',
         ].join('\n\n'),
       },
     ])
@@ -1648,28 +1676,31 @@ describe('what debaters and judge are told of the thread', () => {
       )
     return { of, conclusion }
   }
-  const COUNTS = 'Of 5 distinct comments, 4 support the claim, 0 oppose it and 1 take no side.'
+  const COUNTS =
+    'Comments counted (near-copies once, at most 3 of one author): 4 for the claim, 0 against it, 1 on neither side (shown to nobody). Numbers tell what people believe, not what is true.'
+  const TIMES = /\(\d+ (s|min|h|d)\)|\(before/
+  const SORTED = 'as a model sorted them, perhaps wrongly, the strongest first, with the time since the post'
 
   test('an empty side is told of the other, and both of how many take none', () => {
     const { of } = told()
     expect(of('opinion', 'oppose')).toContain(
-      `${COUNTS} You are shown the opposing ones, the other debater the supporting ones.\n\nComments that oppose the claim: there are none.`,
+      `${COUNTS}\n\nNo comment was sorted as opposing the claim. That speaks neither for it nor against it.`,
     )
     for (const words of [of('opinion', 'support'), of('judge')]) expect(words).toContain(COUNTS)
-    expect(of('debate', 'oppose')).toContain('the other debater the supporting ones')
-    expect(of('stance')).not.toContain('take no side.\n\nComments that')
+    expect(of('opinion', 'support')).toContain('You see the comments of one side, another debater those of the other')
+    expect(of('stance')).not.toContain('on neither side')
   })
 
   test('each comment has its time, counted from the post and never from now; not where it is scored', () => {
     const { of } = told()
     for (const line of [
-      '(after 20 s): <comment 1|yes>',
-      '(after 3 min): <comment 2|yes indeed>',
+      '(20 s): <comment 1|yes>',
+      '(3 min): <comment 2|yes indeed>',
       '(before the post): <comment 3|early>',
-      '(after 3 d): <comment 4|late>',
+      '(3 d): <comment 4|late>',
     ])
       expect(of('opinion', 'support')).toContain(line)
-    expect(of('stance')).not.toMatch(/\(after|\(before/)
+    expect(of('stance')).not.toMatch(TIMES)
   })
 
   test('times are evidence, counts are not', () => {
@@ -1680,7 +1711,7 @@ describe('what debaters and judge are told of the thread', () => {
     expect(evidence(later, { times: false })).toBe(evidence(comments, { times: false }))
     const neutral = [...comments, { id: 'f', text: 'moon 2', createdAt: MINUTE }]
     const also = told({}, neutral)
-    expect(also.of('judge')).toContain('2 take no side')
+    expect(also.of('judge')).toContain('2 on neither side')
     expect((also.conclusion.carry as { evidence: string }).evidence).toBe(evidence(comments))
   })
 
@@ -1689,14 +1720,14 @@ describe('what debaters and judge are told of the thread', () => {
       {},
       comments.map((one, at) => ({ ...one, createdAt: at })),
     )
-    expect(of('opinion', 'support')).not.toMatch(/\(after|\(before/)
+    expect(of('opinion', 'support')).not.toMatch(TIMES)
   })
 
   test('is nothing where it is off, and under `paper`', () => {
     for (const over of [{ counts: false, times: false }, { preset: 'paper' }] as const) {
       const { of } = told(over)
       for (const words of [of('opinion', 'support'), of('debate', 'oppose'), of('judge')])
-        expect(words).not.toMatch(/\(after|take no side|are shown|who was shown/)
+        expect(words).not.toMatch(/\(20 s\)|neither side|since the post|who was shown|of one side/)
     }
   })
 
@@ -1704,10 +1735,12 @@ describe('what debaters and judge are told of the thread', () => {
     expect(told().of('judge')).not.toContain('<comment')
     const { of } = told({ judgeComments: 2 })
     expect(of('judge')).toContain(
-      'Comments that support the claim:\n(after 20 s): <comment 1|yes>\n(after 3 min): <comment 2|yes indeed>\n',
+      `Comments that support the claim, ${SORTED}:\n(20 s): <comment 1|yes>\n(3 min): <comment 2|yes indeed>\n`,
     )
     expect(of('judge')).not.toContain('early')
-    expect(of('judge')).toContain('Comments that oppose the claim: there are none.')
+    expect(of('judge')).toContain('No comment was sorted as opposing the claim.')
+    expect(of('judge')).not.toContain("can't check what they quote")
+    expect(told().of('judge')).toContain("can't check what they quote")
   })
 })
 
@@ -1721,12 +1754,12 @@ test('how replies are read is told only where a comment of the batch answers ano
     ...(parentId === undefined ? {} : { parentId }),
   })
   const [plain, replying] = told([say('a'), say('b'), say('c'), say('d', 'a')])
-  const rules = [/Where a comment answers another/, /nothing but the words that it answers/]
+  const rules = [/Where a comment answers another/, /and the words that it answers, if there are any/]
   for (const rule of rules) {
     expect(plain).not.toMatch(rule)
     expect(replying).toMatch(rule)
   }
-  expect(plain).toMatch(/Judge every comment by itself\.\n\n0 if it takes no side/)
+  expect(plain).toMatch(/Judge every comment by itself\.\n\nScore what the comment/)
   for (const parent of ['p', 'gone']) expect(told([say('a'), say('b', parent)])[0]).not.toMatch(rules[0] ?? '')
 })
 
@@ -1777,11 +1810,12 @@ describe('what comes first', () => {
 
 describe('the prompts carry every point of the paper’s', () => {
   const rule = [
-    /^0 if it takes no side on that: if it asks, jokes, voices a feeling, adds a remark, or speaks of something else/m,
-    /^0 .*0 as well if what it says itself contradicts common knowledge or common sense/m,
-    /^Above 0, up to 1, if it says or shows that the claim is true: the stronger the support, the higher/m,
-    /^Below 0, down to -1, if it says or clearly implies that the claim.* is false: the stronger the denial, the lower/m,
-    /agrees with a comment takes its side towards the claim; whoever contradicts it takes the opposite side/,
+    /^Above 0, up to 1: the claim, or a main point of it, is true\./m,
+    /^Below 0, down to -1: the claim, or a main point of it, is false or made up\./m,
+    /^0: neither\. Such are a question that leans to no answer, or a request for a source, .*; a feeling or a remark .*; another subject;/m,
+    /^0: .*0 as well if what it means seriously is plainly impossible/m,
+    /irony, a joke or a question that plainly means yes or no counts as that/,
+    /agrees with what the words it answers say of the claim, it takes their side; .* the opposite side; otherwise it scores 0/,
     /a reason of at most ten words, and (its|the) score\.$/,
   ]
   const points: Record<string, RegExp[]> = {
@@ -1807,7 +1841,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /your own opinion and from theirs/,
       /think critically: analyze the other's view/,
       /logic.*evidence.*biases/,
-      /updated view and why/,
+      /updated view, kept or changed, and why/,
       /At the end choose one of: Fake, Real/,
     ],
     judge: [
@@ -1819,7 +1853,7 @@ describe('the prompts carry every point of the paper’s', () => {
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    for (const point of wanted) expect(text(name, { parent: 'P', replies: 'yes' })).toMatch(point)
+    for (const point of wanted) expect(text(name, { parent: 'P', replies: 'yes', comments: 'C' })).toMatch(point)
   })
 
   test.each(Object.keys(points))('%s does not say the form of its answer, which its last line says', (name) => {

@@ -946,7 +946,7 @@ describe('hostile text', () => {
 
 describe('the prompts carry every point of the paper’s', () => {
   const points: Record<string, RegExp[]> = {
-    system: [/stands in blocks/, /never an instruction/, /Reason first/],
+    system: [/stands in blocks/, /never an instruction/, /fields, in their order/],
     describe: [
       /detail and objectively/,
       /no verdict/,
@@ -982,12 +982,12 @@ describe('the prompts carry every point of the paper’s', () => {
       /question to learn.*art.*news/,
       /images show.*harmless reading/,
       /low risk score; after that leave it where it is, or lower it, unless .* new and compelling and that no safe context accounts for/,
-      /concede it/,
+      /Concede such evidence/,
       /0\.0.*1\.0 \(extreme risk\)/,
       /real and could be acted upon/,
     ],
     turn: [
-      /Check what your opponent said by the post, the brief and your own previous assessment/,
+      /Check what your opponent said against the post, the brief and your own previous assessment/,
       /rebut what does not hold, and concede what does/,
       /stay, rise or fall, but only as your role allows, and for a reason that you give/,
       /\{\{opponent\}\}/,
@@ -997,7 +997,9 @@ describe('the prompts carry every point of the paper’s', () => {
       /in this order/,
       /did the loose debater show, by evidence that suffices, a benign context that outweighs the objective signs of risk/,
       /If the rule fits, the post is safe/,
-      /AI system's explicit refusal/,
+      /no sign of risk at all/,
+      /AI system's explicit refusal and gives no harmful content besides/,
+      /or is one plain in the post itself/,
       /educational/,
       /has the strict debater pointed out a concrete violation.*If so, the post is unsafe/,
       /acted upon/,
@@ -1017,7 +1019,10 @@ describe('the prompts carry every point of the paper’s', () => {
   test.each([
     ['strict', /Give your analysis, and then a risk score/],
     ['loose', /Give your analysis, and then a risk score/],
-    ['arbitrate', /Give your reasoning,.*; the evidence.*; the rule;.*; your final risk score; and the label\./],
+    [
+      'arbitrate',
+      /Give your reasoning,.*; the evidence.*; the rule;.*; a final risk score that fits the label; and the label that the rule gives\./,
+    ],
   ])('%s asks for the reasons before score and label', (name, order) => {
     expect(text(name)).toMatch(order)
   })

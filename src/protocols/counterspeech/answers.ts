@@ -16,4 +16,6 @@ export type Score = z.infer<ReturnType<typeof keptScoreOn>>
 
 /** Evaluation steps as a model writes them, in order. */
 export const stepsAnswer = z.object({ steps: z.array(said.max(1_000)).min(1).max(12) })
+/** The same after a look at cases, with what was found in them first, so that a model reasons before it writes. */
+export const refinedSteps = z.object({ findings: said, ...stepsAnswer.shape })
 export type WrittenSteps = z.infer<typeof stepsAnswer>

@@ -2,7 +2,7 @@ import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../.
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { StepsUsed } from '../../domain/steps.ts'
 import type { Prompts } from '../prompts.ts'
-import { stepsAnswer } from './answers.ts'
+import { refinedSteps, stepsAnswer } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import { questions } from './questions.ts'
 import type { CounterspeechSettings } from './settings.ts'
@@ -40,6 +40,7 @@ export function stepsCalibration(
     ...calibrationPrompts.get(prompt).render({ criterion, ...values }),
   ]
   const asked = { role: 'steps-writer', answer: stepsAnswer, maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS) }
+  const refined = paper ? stepsAnswer : refinedSteps
   return {
     aspect: named,
     ...{ stepsNow: parts.stepsNow, sourceNow: parts.sourceNow },
@@ -48,41 +49,47 @@ export function stepsCalibration(
     draft: (examples, { temperature, draw }) => ({
       ...asked,
       ...{ stage: 'draft', label: draw, draw, temperature },
-      messages: render('draft', { examples: (paper ? exampleBlocks : exampleList)(examples, fence, named) }),
+      messages: render('draft', {
+        examples: paper ? exampleBlocks(examples, fence, named) : exampleList(examples, fence),
+      }),
     }),
     refine: (steps, worst, { temperature, draw }) => ({
       ...asked,
       ...{ stage: 'refine', temperature: temperature ?? settings.temperature },
       ...(draw === '' ? {} : { draw, label: draw }),
-      messages: render('refine', { steps, cases: (paper ? caseBlocks : caseList)(worst, fence, named) }),
+      answer: refined,
+      messages: render('refine', {
+        steps: paper ? steps : fence('steps', steps),
+        cases: paper ? caseBlocks(worst, fence, named) : caseList(worst, fence),
+      }),
     }),
   }
 }
 
-function exampleList(examples: readonly RatedExample[], fence: Fence, aspect: CalibratedAspect): string {
-  const items = examples.map((example, at) => [...pair(example, at + 1), `; ${expertsOn(example.rating, aspect)}`])
+function exampleList(examples: readonly RatedExample[], fence: Fence): string {
+  const items = examples.map((example, at) => [...pair(example, at + 1), `; ${expertsOn(example.rating)}`])
   return fence.list('examples', items)
 }
 
-function caseList(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
+function caseList(worst: readonly Misrated[], fence: Fence): string {
   const items = worst.map((one, at) => [
     ...pair(one, at + 1),
-    `; the model's score: ${rated(one.score, aspect)}; ${expertsOn(one.rating, aspect)}`,
+    `; the model's score: ${rounded(one.score)}; ${expertsOn(one.rating)}`,
   ])
   return fence.list('cases', items)
 }
 
 function pair({ hateSpeech, counterspeech }: RatedExample, number: number): ListItem {
   return [
-    `${number}: `,
+    `${number}: statement `,
     { kind: 'hate-speech', text: hateSpeech },
     ', reply ',
     { kind: 'counterspeech', text: counterspeech },
   ]
 }
 
-function expertsOn(rating: number, aspect: CalibratedAspect): string {
-  return `the experts' rating: ${rated(rating, aspect)}`
+function expertsOn(rating: number): string {
+  return `the experts' rating: ${rounded(rating)}`
 }
 
 /** Under `paper`: two blocks for each example. */
@@ -106,7 +113,12 @@ function blocks({ hateSpeech, counterspeech }: RatedExample, fence: Fence, item:
   return `${fence('hate-speech', hateSpeech, item)}\n${fence('counterspeech', counterspeech, item)}`
 }
 
-/** A mean of raters with two digits behind the point at most, on the aspect's scale. */
+/** Under `paper`: with the aspect's name and scale. */
 function rated(value: number, { name, lowest, highest }: CalibratedAspect): string {
-  return `${Number(value.toFixed(2))} (${name}, ${lowest} to ${highest})`
+  return `${rounded(value)} (${name}, ${lowest} to ${highest})`
+}
+
+/** A mean of raters with two digits behind the point at most. */
+function rounded(value: number): number {
+  return Number(value.toFixed(2))
 }

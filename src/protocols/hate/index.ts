@@ -11,7 +11,7 @@ import { predict, shelvesOf } from './script.ts'
 import { applyPreset, hateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 3
+const VERSION = 4
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {

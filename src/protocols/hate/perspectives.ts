@@ -27,6 +27,10 @@ const perspectiveFile = z
     lang: text.optional(),
     /** Shelf of the library that holds the labelled examples; without one it is asked by its criteria alone. */
     shelf: text.optional(),
+    /** What words of the criteria mean: said before the labels, since either may come first. */
+    terms: text.optional(),
+    /** Which label wins where points of several fit: said after the labels. */
+    tie: text.optional(),
     labels: z.array(label),
   })
   .superRefine(({ labels }, context) => {

@@ -7,7 +7,7 @@ import { inOrder } from '../order.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import { ABSTAIN, type judgeAnswer, judgementIn, turnAnswer, type zeroShotAnswer, zeroShotIn } from './answers.ts'
 import { type Perspective, SIDES, type Side } from './perspectives.ts'
-import type { HateSettings } from './settings.ts'
+import { asksForPlatforms, type HateSettings } from './settings.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const HATE_PROMPTS = {
@@ -15,15 +15,15 @@ export const HATE_PROMPTS = {
   perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
   'perspective-criteria': ['criteria', 'text', 'labels?'],
   'perspective-examples': ['examples', 'text', 'labels?'],
-  'zero-shot': ['text'],
+  'zero-shot': ['text', 'platforms?'],
   'debater-non-hate': ['rules', 'text'],
   'debater-hate': ['rules', 'text'],
   'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?'],
   'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?'],
   'round-2-non-hate': ['argument', 'heard?', 'own?'],
   'round-2-hate': ['argument', 'heard?', 'own?'],
-  judge: ['history', 'missing?', 'text'],
-  'judge-memories': ['memories', 'missing?', 'text'],
+  judge: ['history', 'missing?', 'text', 'labels?', 'platforms?'],
+  'judge-memories': ['memories', 'missing?', 'text', 'labels?', 'platforms?'],
 } as const
 
 /** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
@@ -92,6 +92,7 @@ export function questions(
   const paper = settings.preset === 'paper'
   const text = fence('text', words)
   const system = prompts.get('system').render()
+  const platforms = asksForPlatforms(settings) ? YES : ''
   const rules = system.map(({ content }) => content).join('\n\n')
   const render = (name: keyof typeof HATE_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string) => ({
@@ -138,7 +139,7 @@ export function questions(
     perspective: (perspective, similar) => {
       const offered = inOrder(perspective.labels, turned)
       const values = {
-        criteria: criteriaOf(offered),
+        criteria: criteriaOf(perspective, offered),
         examples: several('example', similar),
         similar: similar.length > 0 ? YES : '',
         text,
@@ -154,7 +155,7 @@ export function questions(
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
       label: 'zero-shot',
-      messages: [...system, ...render('zero-shot', { text })],
+      messages: [...system, ...render('zero-shot', { text, platforms })],
       answer: zeroShotIn(turned),
     }),
     argue: (side, heard, references) => turn(side, opening(side, heard, references)),
@@ -183,14 +184,14 @@ export function questions(
         inOrder(SIDES, turned)
           .map((side) => memory(side, turns, references))
           .join('\n\n')
-      const missing = lost(turns)
+      const told = { text, missing: lost(turns), labels: choice(inOrder(SIDES, turned)), platforms }
       return {
         ...asked('judge', 'judge'),
         messages: [
           ...system,
           ...(settings.history === 'code'
-            ? render('judge-memories', { memories: memories(), missing, text })
-            : render('judge', { history: history(), missing, text })),
+            ? render('judge-memories', { memories: memories(), ...told })
+            : render('judge', { history: history(), ...told })),
         ],
         answer: judgementIn(turned),
       }
@@ -220,10 +221,9 @@ function spoken(own: Argument): ChatMessage[] {
   return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
 }
 
-function criteriaOf(labels: readonly Perspective['labels'][number][]): string {
-  return labels
-    .map(({ name, criteria }) => [`${name}:`, ...criteria.map((point) => `- ${point}`)].join('\n'))
-    .join('\n')
+function criteriaOf({ terms, tie }: Perspective, labels: readonly Perspective['labels'][number][]): string {
+  const lists = labels.map(({ name, criteria }) => [`${name}:`, ...criteria.map((point) => `- ${point}`)].join('\n'))
+  return [...(terms === undefined ? [] : [terms]), ...lists, ...(tie === undefined ? [] : [tie])].join('\n')
 }
 
 function choice(labels: readonly string[]): string {

@@ -24,7 +24,7 @@ export const hateSettings = z.strictObject({
 export type HateSettings = z.infer<typeof hateSettings>
 
 /** The set for platforms: attacks on people for what they are, and nothing else. */
-const PLATFORM_PERSPECTIVES = ['council-of-europe', 'platform-rules', 'un-strategy'] as const
+const PLATFORM_PERSPECTIVES: readonly string[] = ['council-of-europe', 'platform-rules', 'un-strategy']
 /** The perspectives of the paper, its data sets A to E. */
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
@@ -51,4 +51,9 @@ export function applyPreset(settings: HateSettings): HateSettings {
     temperature: 0,
     answerTokens,
   }
+}
+
+/** Whether the set for platforms is asked, or some of it. Other perspectives may mean something else by hateful. */
+export function asksForPlatforms({ perspectives }: HateSettings): boolean {
+  return perspectives.every((name) => PLATFORM_PERSPECTIVES.includes(name))
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { boundedScore } from '../score.ts'
 
-/** Equation 1: the range of a stance score; 0 means that the comment contradicts common knowledge. */
+/** Equation 1: the range of a stance score. In the paper 0 is for what contradicts common knowledge; by default also for what takes no side. */
 const score = boundedScore(-1, 1)
 
 export const stanceAnswer = z.object({ reason: z.string(), score })

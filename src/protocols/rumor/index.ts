@@ -10,7 +10,7 @@ import { s2mad } from './script.ts'
 import { applyPreset, rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
-const VERSION = 5
+const VERSION = 6
 
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {

@@ -16,10 +16,20 @@ export const RUMOR_PROMPTS = {
   stance: ['claim', 'comment', 'parent?'],
   'stance-batch': ['claim', 'comments', 'replies?'],
   subjectivity: ['claim', 'answers?'],
-  'opinion-subjective': ['claim', 'comments', 'counts?', 'answers?'],
-  'opinion-objective': ['claim', 'comments', 'counts?', 'answers?'],
+  'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
+  'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
   debate: ['argument', 'answers?'],
-  judge: ['claim', 'supportArgument', 'opposeArgument', 'supportFirst?', 'counts?', 'comments?', 'answers?'],
+  judge: [
+    'claim',
+    'supportArgument',
+    'opposeArgument',
+    'supportFirst?',
+    'opinion?',
+    'oneSided?',
+    'counts?',
+    'comments?',
+    'answers?',
+  ],
   vanilla: ['claim', 'comments', 'answers?'],
 } as const
 
@@ -37,14 +47,21 @@ export interface Questions {
   stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
   stanceBatch(comments: readonly Comment[], label: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
   subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
-  /** The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind. */
-  opening(kind: PromptKind, comments: string, counts: string): ChatMessage[]
+  /**
+   * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
+   * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's.
+   */
+  opening(kind: PromptKind, told: { comments: string; counts: string; oneSided: boolean }): ChatMessage[]
   /** `last`: no turn of this debater follows, whatever is said. */
   opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View): ChatMessage[]
-  judge(support: View, oppose: View, told: Readonly<Record<'counts' | 'comments', string>>): Ask<View>
+  judge(
+    support: View,
+    oppose: View,
+    told: { kind: PromptKind; counts: string; comments: string; oneSided: boolean },
+  ): Ask<View>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
   /** A side's comments as text for its prompt; the text says so if there are none. */
@@ -131,9 +148,9 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [...system, ...render('subjectivity', { claim, answers: inOrder(YES_NO, turned).join(' or ') })],
       answer: subjectivityIn(turned),
     }),
-    opening: (kind, comments, counts) => [
+    opening: (kind, { comments, counts, oneSided }) => [
       ...system,
-      ...render(`opinion-${kind}`, { claim, comments, counts, answers: offered }),
+      ...render(`opinion-${kind}`, { claim, comments, counts, oneSided: oneSided ? YES : '', answers: offered }),
     ],
     opinion: (label, messages, last) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
@@ -144,7 +161,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       ...{ label, messages, answer: view, repeated: messages.length - (last ? 1 : 0) },
     }),
     rebuttal: (other) => render('debate', { argument: argument(other), answers: offered }),
-    judge: (support, oppose, told) => ({
+    judge: (support, oppose, { kind, counts, comments, oneSided }) => ({
       ...asked('judge', 'judge', settings.answerTokens),
       messages: [
         ...system,
@@ -153,7 +170,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
           supportArgument: argument(support),
           opposeArgument: argument(oppose),
           supportFirst: turned ? '' : YES,
-          ...told,
+          ...{ opinion: kind === 'subjective' ? YES : '', oneSided: oneSided ? YES : '', counts, comments },
           answers: offered,
         }),
       ],
@@ -169,7 +186,9 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       answer: view,
     }),
     comments: (heading, comments) =>
-      comments.length === 0 ? `${heading}: there are none.` : `${heading}:\n${listed(comments, timeOf)}`,
+      comments.length === 0
+        ? `${heading}: there are none.`
+        : `${heading}${comments.some(timeOf) ? ', with the time since the post' : ''}:\n${listed(comments, timeOf)}`,
   }
   return ask
 }

@@ -1,11 +1,11 @@
-import { type Answered, failure } from '../../domain/ask.ts'
+import { type Answered, type Ask, failure } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage, Ruling, WeighedCounts } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
-import { inOrder, isTurned } from '../order.ts'
+import { isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { oddInComments, partlyReadComments, unreadParts } from '../unread.ts'
 import type { View } from './answers.ts'
@@ -19,6 +19,7 @@ import type { RumorSettings } from './settings.ts'
 import { halve, rankIn, type Sides, sample, separate, tieOf } from './sides.ts'
 import { kindIn, mostCommon, stances } from './stance.ts'
 import { noTimes, timesIn } from './times.ts'
+import { countsIn, sideIn, strongest } from './told.ts'
 
 /** A decision; its last three fields may be left out if there is nothing to say. */
 type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
@@ -149,23 +150,25 @@ export function* s2mad(
   if (scored < settings.minScored * asked)
     return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && holds(sides)) return conclude(before.decision)
-  const told = countsIn(weighed, settings)
-  if (!settings.debate) return conclude(yield* alone(ask, sides, kind, settings, told))
+  const counts = countsIn(weighed, settings)
+  const isUndisputed = sizeOf(sides) === 0 && settings.preset !== 'paper'
+  const shownTo = (...of: readonly Side[]) =>
+    isUndisputed ? '' : of.map((side) => sideIn(ask, side, sides[side], settings)).join('\n\n')
+  if (!settings.debate) {
+    const told = { comments: shownTo('support', 'oppose'), counts, oneSided: false }
+    return conclude(yield* alone(ask.opinion('alone', ask.opening(kind, told), true)))
+  }
 
   // Initial opinions (lines 10–11, equation 3).
+  const oneSided = settings.counts && settings.stance && !isUndisputed
   const debaters = [
-    debater(
-      'support',
-      ask.opening(kind, ask.comments(heading('support', settings), sides.support), toldTo('support', told)),
-    ),
-    debater(
-      'oppose',
-      ask.opening(kind, ask.comments(heading('oppose', settings), sides.oppose), toldTo('oppose', told)),
-    ),
+    debater('support', ask.opening(kind, { comments: shownTo('support'), counts, oneSided })),
+    debater('oppose', ask.opening(kind, { comments: shownTo('oppose'), counts, oneSided })),
   ] as const
   const opinions = yield* round([
     ask.opinion('support', debaters[0].conversation, depth.rounds === 0),
-    ask.opinion('oppose', debaters[1].conversation, depth.rounds === 0),
+    // Where both read the same, the memo must not answer for the second.
+    { ...ask.opinion('oppose', debaters[1].conversation, depth.rounds === 0), ...(isUndisputed && { draw: 'second' }) },
   ])
   const failed = opinions.flatMap((opinion, index) =>
     opinion.ok ? [] : [`opinion (${debaters[index]?.side}) failed: ${failure(opinion)}`],
@@ -196,7 +199,7 @@ export function* s2mad(
     const rationale = `Both debaters: ${views[0].answer}. On the supporting side: ${views[0].reasoning} On the opposing side: ${views[1].reasoning}`
     return conclude({ ...debate, label: labelOf(views[0]), rationale, decidedBy: 'consensus', models })
   }
-  const shown = { counts: told, comments: strongest(ask, sides, settings, turned) }
+  const shown = { kind, counts, oneSided, comments: strongest(ask, sides, settings, turned) }
   const [judged] = yield* round([ask.judge(views[0], views[1], shown)])
   if (!judged.ok) return conclude({ ...undecided(...shortened, `judge failed: ${failure(judged)}`), rounds, models })
   return conclude({
@@ -312,51 +315,14 @@ function undecided(...why: string[]): Reached & { degraded: string[] } {
 }
 
 /** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(
-  ask: Questions,
-  sides: Sides,
-  kind: PromptKind,
-  settings: RumorSettings,
-  counts: string,
-): SubScript<Reached> {
-  const comments = [
-    ask.comments(heading('support', settings), sides.support),
-    ask.comments(heading('oppose', settings), sides.oppose),
-  ].join('\n\n')
-  const [only] = yield* round([ask.opinion('alone', ask.opening(kind, comments, counts), true)])
+function* alone(opinion: Ask<View>): SubScript<Reached> {
+  const [only] = yield* round([opinion])
   if (!only.ok) return undecided(`opinion failed: ${failure(only)}`)
   const { answer, model } = only
   return {
     ...{ label: labelOf(answer), rationale: answer.reasoning, decidedBy: 'judge', rounds: 0 },
     models: { debater: model },
   }
-}
-
-/** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */
-function countsIn({ comments }: Weighed, { counts, stance }: RumorSettings): string {
-  if (!counts || !stance || comments.length === 0) return ''
-  const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
-  return `Of ${comments.length} distinct comments, ${of(1)} support the claim, ${of(-1)} oppose it and ${of(0)} take no side.`
-}
-
-/** The counts as a debater is told them, with which of the comments it is shown. */
-function toldTo(side: Side, counts: string): string {
-  if (counts === '') return ''
-  const [own, others] = side === 'support' ? ['supporting', 'opposing'] : ['opposing', 'supporting']
-  return `${counts} You are shown the ${own} ones, the other debater the ${others} ones.`
-}
-
-/** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
-function strongest(ask: Questions, sides: Sides, settings: RumorSettings, turned: boolean): string {
-  const { judgeComments: most } = settings
-  if (most === 0) return ''
-  const shown = (side: Side) => ask.comments(heading(side, settings), sides[side].slice(0, most))
-  return inOrder<Side>(['support', 'oppose'], turned).map(shown).join('\n\n')
-}
-
-function heading(side: Side, settings: RumorSettings): string {
-  if (!settings.stance) return 'Comments'
-  return side === 'support' ? 'Comments that support the claim' : 'Comments that oppose the claim'
 }
 
 function fixedKind(settings: RumorSettings): PromptKind {

@@ -23,5 +23,5 @@ function inWords(ms: number): string {
   if (ms < 0) return 'before the post'
   const [size, unit] =
     ms < MINUTE ? [SECOND, 's'] : ms < HOUR ? [MINUTE, 'min'] : ms < 2 * DAY ? [HOUR, 'h'] : [DAY, 'd']
-  return `after ${Math.floor(ms / size)} ${unit}`
+  return `${Math.floor(ms / size)} ${unit}`
 }

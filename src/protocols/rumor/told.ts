@@ -1,0 +1,45 @@
+import type { Comment } from '../../domain/thread.ts'
+import { inOrder } from '../order.ts'
+import type { Weighed } from './brigading.ts'
+import type { Questions, Side } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
+import type { Sides } from './sides.ts'
+
+// What debaters and judge are told of the thread beside the claim, in words.
+
+/** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */
+export function countsIn(
+  { comments }: Weighed,
+  { counts, stance, foldNearIdentical, perAuthor }: RumorSettings,
+): string {
+  if (!counts || !stance || comments.length === 0) return ''
+  const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
+  const rules = [
+    ...(foldNearIdentical ? ['near-copies once'] : []),
+    ...(perAuthor === null ? [] : [`at most ${perAuthor} of one author`]),
+  ]
+  const by = rules.length === 0 ? '' : ` (${rules.join(', ')})`
+  return `Comments counted${by}: ${of(1)} for the claim, ${of(-1)} against it, ${of(0)} on neither side (shown to nobody). Numbers tell what people believe, not what is true.`
+}
+
+/** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
+export function strongest(ask: Questions, sides: Sides, settings: RumorSettings, turned: boolean): string {
+  const { judgeComments: most } = settings
+  if (most === 0) return ''
+  const shown = (side: Side) => sideIn(ask, side, sides[side].slice(0, most), settings)
+  return inOrder<Side>(['support', 'oppose'], turned).map(shown).join('\n\n')
+}
+
+/** One side's comments under their heading; where there are none, what that means. */
+export function sideIn(ask: Questions, side: Side, comments: readonly Comment[], settings: RumorSettings): string {
+  if (comments.length > 0 || !settings.stance || settings.preset === 'paper')
+    return ask.comments(heading(side, settings), comments)
+  return `No comment was sorted as ${side === 'support' ? 'supporting' : 'opposing'} the claim. That speaks neither for it nor against it.`
+}
+
+function heading(side: Side, { stance, preset }: RumorSettings): string {
+  if (!stance) return 'Comments'
+  const sided = side === 'support' ? 'support the claim' : 'oppose the claim'
+  if (preset === 'paper') return `Comments that ${sided}`
+  return `Comments that ${sided}, as a model sorted them, perhaps wrongly, the strongest first`
+}
