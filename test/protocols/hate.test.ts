@@ -1367,6 +1367,17 @@ describe('the set for platforms', () => {
     expect(names({ preset: 'paper' })).toEqual(['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'])
   })
 
+  test('says what its words mean before either list of criteria, and which label wins after both', () => {
+    for (const order of ['fixed', 'lot'] as const)
+      for (const text of ['one text', 'another', 'a third', 'a fourth']) {
+        const { asked } = run(platform({ order }), replies, item(text))
+        for (const { ask } of asked.filter(({ round }) => round === 0))
+          expect(wordsOf(ask.messages)).toMatch(
+            /Criteria of the labels:\n[^-\n]*(characteristics|identity)[^\n]*\n(Not hateful|Hateful):\n[\s\S]*\n(Not hateful|Hateful):\n[\s\S]*\nWhere points of both labels fit: [^\n]*\n\nThe text to label:/,
+          )
+      }
+  })
+
   test('is what the judge goes by where it is asked, and not beside other perspectives', () => {
     type Labels = { label: { enum: string[] } }
     const others = cast({}) as (asked: Asked) => unknown

@@ -1731,6 +1731,22 @@ describe('what debaters and judge are told of the thread', () => {
     }
   })
 
+  test('the judge of what is taken for an opinion goes by what Fake means for one, and by the same words as the debaters', () => {
+    const judged = (kind: 'subjective' | 'objective') => {
+      const { of } = told({ promptKind: kind })
+      return [of('opinion', 'support'), of('judge')]
+    }
+    for (const words of judged('subjective')) {
+      expect(words).toMatch(/taken for an? (opinion|expression of its author's opinion)/)
+      expect(words).toContain('Fake: it passes off something false as fact')
+      expect(words).not.toContain('Fake: the claim')
+    }
+    for (const words of judged('objective')) {
+      expect(words).toContain('Fake: the claim, or a main point of it, is false')
+      expect(words).not.toMatch(/taken for|passes off/)
+    }
+  })
+
   test('the judge is shown the strongest comments of each side behind a switch', () => {
     expect(told().of('judge')).not.toContain('<comment')
     const { of } = told({ judgeComments: 2 })
