@@ -115,7 +115,7 @@ module.exports = {
     ),
     only(
       'producers',
-      ['src/domain/', 'src/ports/', 'src/adapters/kafka/', 'src/evaluation/file-message\\.ts'],
+      ['src/domain/', 'src/ports/', 'src/adapters/kafka/'],
       'What goes out to Kafka is ready when it comes here.',
     ),
     only(
@@ -185,6 +185,14 @@ module.exports = {
       to: {
         path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',
       },
+    },
+    {
+      name: 'the-service-reaches-neither-lab-nor-kit',
+      comment:
+        'What runs in production loads nothing of data sets, evaluations and tools, by whatever way, types included. test/service-reach.test.ts begins at the program itself.',
+      severity: 'error',
+      from: { path: '^src/commands/run\\.ts$' },
+      to: { path: '^src/(evaluation|baselines|calibration|tools)/', reachable: true },
     },
     {
       name: 'nothing-imports-tests',

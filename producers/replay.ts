@@ -1,4 +1,3 @@
-import type { FileMessage } from '../src/evaluation/file-message.ts'
 import type { TopicWriter } from '../src/ports/topic.ts'
 
 /** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers accept it. */
@@ -7,20 +6,30 @@ export type Pace =
   | { readonly kind: 'recorded'; readonly speed: number; readonly maxPauseMs: number }
   | { readonly kind: 'flat-out' }
 
+/** A message of a file. */
+interface ReplayedMessage<Type extends string = string> {
+  readonly type: Type
+  /** Kafka's key. */
+  readonly key: string
+  /** ms since 1970; null where it has no readable time. */
+  readonly createdAt: number | null
+  readonly value: Readonly<Record<string, unknown>>
+}
+
 /** Most messages in one request. */
 const SENT_AT_ONCE = 500
 /** Shorter waits are added up, so that a fast replay still sends in batches, in ms. */
 const SHORTEST_WAIT_MS = 25
 
 /** Sends messages at this pace, in order; resolves to how many were sent. Stops early when the signal is aborted. */
-export async function replayFile(
-  messages: AsyncIterable<FileMessage>,
-  to: { writer: TopicWriter; topics: Readonly<Record<FileMessage['type'], string>> },
+export async function replayFile<Type extends string>(
+  messages: AsyncIterable<ReplayedMessage<Type>>,
+  to: { writer: TopicWriter; topics: Readonly<Record<Type, string>> },
   pace: Pace,
   options: { signal: AbortSignal; progress: (sent: number) => void },
 ): Promise<number> {
   const { signal, progress } = options
-  let batch: FileMessage[] = []
+  let batch: ReplayedMessage<Type>[] = []
   let sent = 0
   let debtMs = 0
   let before: number | null = null
@@ -51,7 +60,7 @@ export async function replayFile(
   return sent
 }
 
-function pauseBefore({ createdAt }: FileMessage, before: number | null, pace: Pace): number {
+function pauseBefore({ createdAt }: ReplayedMessage, before: number | null, pace: Pace): number {
   switch (pace.kind) {
     case 'rate':
       return 1000 / pace.perSecond

@@ -1,44 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { duration } from '../../config/schema.ts'
-import { CONTRADICTIONS, type Contradictions } from '../evaluation/contradictions.ts'
-import { FORMATS } from '../evaluation/formats.ts'
-import type { OwnReading } from '../evaluation/own-rows.ts'
 
 // Options that several commands take, and the parsers of options' values.
-
-export const formatOption = () => new Option('--format <format>', "the file's format").choices(FORMATS).default('gavel')
-
-/** How a command's files are read, where they do not say it themselves. */
-export const readingOptions = () => [
-  new Option('--encoding <name>', "the file's encoding, such as latin1 or euc-kr (default: UTF-8, or as marked)"),
-  new Option('--delimiter <character>', 'of CSV: what stands between fields, such as ; or tab (default: found)'),
-  new Option('--text-field <name>', 'the field or column that holds the text (default: text)'),
-]
-/** The same where replies to hate speech are read, too. */
-export const repliesReadingOptions = () => [
-  ...readingOptions(),
-  new Option(
-    '--hate-speech-field <name>',
-    'of replies: the field or column that holds the hate speech which they answer (default: hateSpeech)',
-  ),
-]
-export const labelFieldOption = () =>
-  new Option('--label-field <name>', 'the field or column that holds the label (default: label)')
-export const contradictionsOption = (by: Contradictions) =>
-  new Option('--contradictions <how>', 'a text that stands in the file with several labels')
-    .choices(CONTRADICTIONS)
-    .default(by)
-
-/** Of a command's options those by which a file is read. */
-export function readingOf({ encoding, delimiter, textField, labelField, hateSpeechField }: OwnReading): OwnReading {
-  return {
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(delimiter === undefined ? {} : { delimiter }),
-    ...(textField === undefined ? {} : { textField }),
-    ...(labelField === undefined ? {} : { labelField }),
-    ...(hateSpeechField === undefined ? {} : { hateSpeechField }),
-  }
-}
 
 export const judgedOption = () =>
   new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')

@@ -10,7 +10,8 @@ import { type BadLine, faultIn } from '../evaluation/file-message.ts'
 import { type Format, fileMessages } from '../evaluation/formats.ts'
 import type { OwnReading } from '../evaluation/own-rows.ts'
 import type { Command } from './command.ts'
-import { formatOption, notNegative, positive, readingOf, repliesReadingOptions } from './options.ts'
+import { formatOption, readingOf, repliesReadingOptions } from './file-options.ts'
+import { notNegative, positive } from './options.ts'
 import type { Terminal } from './terminal.ts'
 
 interface ProduceOptions extends OwnReading {

@@ -5,7 +5,7 @@ import type { Format } from '../../evaluation/formats.ts'
 import { type GoldOptions, goldOf } from '../../evaluation/gold.ts'
 import type { GoldProtocol } from '../../evaluation/gold-item.ts'
 import { type SampleOptions, sampleOf } from '../../evaluation/sample.ts'
-import { readingOf } from '../options.ts'
+import { readingOf } from '../file-options.ts'
 
 /** Which of a labelled file's items are wanted. */
 export interface Wanted extends GoldOptions, SampleOptions {

@@ -3,14 +3,8 @@ import type { Contradictions } from '../../evaluation/contradictions.ts'
 import { FORMATS, type Format } from '../../evaluation/formats.ts'
 import type { OwnReading } from '../../evaluation/own-rows.ts'
 import type { Tier } from '../../ports/model.ts'
-import {
-  contradictionsOption,
-  labelFieldOption,
-  notNegative,
-  positive,
-  positiveWhole,
-  repliesReadingOptions,
-} from '../options.ts'
+import { contradictionsOption, labelFieldOption, repliesReadingOptions } from '../file-options.ts'
+import { notNegative, positive, positiveWhole } from '../options.ts'
 import { tierOption } from '../tier.ts'
 import { BESIDE, type Beside } from './rows.ts'
 

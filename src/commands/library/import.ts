@@ -7,7 +7,7 @@ import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../evaluation/shelf-i
 import { DEFAULT_TENANT } from '../../library/names.ts'
 import type { Change, Item, Library } from '../../ports/library.ts'
 import type { Command, Invocation } from '../command.ts'
-import { contradictionsOption, labelFieldOption, readingOptions } from '../options.ts'
+import { contradictionsOption, labelFieldOption, readingOptions } from '../file-options.ts'
 import { printable } from '../terminal.ts'
 import { isFailure, type LibrarySettings, operator, withLibrary } from './with-library.ts'
 
