@@ -351,8 +351,10 @@ type AllSettings = z.infer<typeof allSettings>
 
 /** Each model has one name everywhere: a price or a limit for `default/NAME` is one for NAME. */
 function withCanonicalNames(settings: AllSettings): AllSettings {
-  const { endpoints, models, limits } = settings
+  const { endpoints, models, limits, library } = settings
   const one = (name: string) => canonicalName(name, endpoints)
+  // A model of the endpoint that is called like the embedder inside the package keeps the endpoint's name.
+  const embedder = one(library.embedder) === 'local' ? library.embedder : one(library.embedder)
   const byModel = <Value>(values: Readonly<Record<string, Value>>) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [one(name), value]))
   return {
@@ -363,6 +365,7 @@ function withCanonicalNames(settings: AllSettings): AllSettings {
       prices: byModel(models.prices),
     },
     limits: { ...limits, models: byModel(limits.models) },
+    library: { ...library, embedder },
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
-import { BrotliDecompress, brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { BrotliDecompress, brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { PLAIN } from '../../src/adapters/openai/dialects.ts'
@@ -334,6 +334,7 @@ describe('the OpenAI model', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
   ])('reads what is packed though it asked for nothing packed: %s', async (encoding, pack) => {
     const { model, seen } = await endpoint((response) =>
       response.writeHead(200, { 'content-encoding': encoding }).end(pack(JSON.stringify(completion()))),

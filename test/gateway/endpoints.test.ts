@@ -165,6 +165,14 @@ describe('what a model is told to take', () => {
     })
   })
 
+  test('follows the settings where they name the default endpoint, as they may wherever models are named', () => {
+    const dialects = { 'default/gpt-5-mini': { effort: 'low' }, 'default/x*': { thinkingTokens: 99 } }
+    expect(dialectOf('gpt-5-mini', settings(dialects)).effort).toBe('low')
+    expect(dialectOf('x', settings(dialects)).thinkingTokens).toBe(99)
+    expect(dialectOf('router/x', settings(dialects)).thinkingTokens).toBe(0)
+    expect(dialectOf('router/openai/gpt-5-mini', settings({ 'router/openai/*': { effort: 'low' } })).effort).toBe('low')
+  })
+
   test('asks for a form no stronger than its endpoint understands', () => {
     expect(dialectOf('plain/x', settings({ x: { form: 'json_object' } })).form).toBe('text')
     expect(dialectOf('router/x', settings({ x: { form: 'json_object' } })).form).toBe('json_object')

@@ -261,6 +261,15 @@ describe('the defaults', () => {
     expect(asked.filter(({ ask }) => ask.stage === 'stance').map(({ ask }) => ask.label)).toEqual(parts)
   })
 
+  test('leave room for each score by answerTokens: 80 of each 700, and under paper all of it', () => {
+    const room = (settings: Partial<RumorSettings>, comments: number) =>
+      run(made(settings), thread(comments), cast({})).asked[0]?.ask.maxTokens
+    expect(room({}, 20)).toBe(80 * 21)
+    expect(room({ answerTokens: 1_400 }, 20)).toBe(160 * 21)
+    expect(room({ answerTokens: 1_400, batchSize: 1 }, 3)).toBe(160 * 2)
+    expect(run(paper({ answerTokens: 8_000 }), thread(3), cast({})).asked[0]?.ask.maxTokens).toBe(8_000)
+  })
+
   test('ask every question at temperature 0.2', () => {
     const { asked } = run(made(), thread(3), cast({ support: [real()], oppose: [fake()] }))
     expect(new Set(asked.map(({ ask }) => ask.stage)).size).toBe(5)

@@ -9,8 +9,7 @@ export function toldDialect(
   at: {
     /** The model's name at its endpoint. */
     readonly model: string
-    /** The model's name in the settings. */
-    readonly name: string
+    readonly endpoint: string
     readonly host: string
     /** The strongest form that the endpoint understands. */
     readonly form: Dialect['form']
@@ -21,7 +20,7 @@ export function toldDialect(
     ({ host = '*', model = '*' }) => fits(host, at.host) && namesOf(at.model).some((one) => fits(model, one)),
   ).map(({ takes }) => takes)
   const set = Object.entries(settings).flatMap(([pattern, takes]) =>
-    [at.name, ...namesOf(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
+    [`${at.endpoint}/${at.model}`, ...namesOf(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
   )
   const told: Dialect = Object.assign({}, PLAIN, ...known, ...set)
   return { ...told, form: FORMS[Math.max(FORMS.indexOf(told.form), FORMS.indexOf(at.form))] ?? 'text' }

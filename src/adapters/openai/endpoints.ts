@@ -46,5 +46,5 @@ export function dialectOf(name: string, settings: EndpointsSettings): Dialect {
   const { endpoint, model } = placeOf(name, settings.endpoints)
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
-  return toldDialect({ model, name, host, form: answerFormat }, settings.dialects)
+  return toldDialect({ model, endpoint, host, form: answerFormat }, settings.dialects)
 }
