@@ -1,17 +1,37 @@
 import type { Comment } from '../../domain/thread.ts'
+import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
 import type { Weighed } from './brigading.ts'
+import { type Evidence, type Scored, sizeOf } from './evidence.ts'
+import type { Hearing } from './hearing.ts'
 import type { Questions, Side } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 
-// What debaters and judge are told of the thread beside the claim, in words.
+/** What debaters and judge are told of the thread. */
+interface Told extends Readonly<Record<Side | 'both', ChatMessage[]>> {
+  readonly judge: Parameters<Questions['judge']>[2]
+}
+
+/** Equation 3: each debater's opening, over one side's comments; and what a single agent and the judge are told. */
+export function toldOf(hearing: Hearing, { kind }: Scored, { weighed, sides }: Evidence): Told {
+  const { ask, settings } = hearing
+  const counts = countsIn(weighed, settings)
+  const isUndisputed = sizeOf(sides) === 0 && settings.preset !== 'paper'
+  const oneSided = settings.counts && settings.stance && !isUndisputed
+  const shown = (...of: readonly Side[]) =>
+    isUndisputed ? '' : of.map((side) => sideIn(ask, side, sides[side], settings)).join('\n\n')
+  const opening = (side: Side) => ask.opening(kind, { comments: shown(side), counts, oneSided })
+  return {
+    support: opening('support'),
+    oppose: opening('oppose'),
+    both: ask.opening(kind, { comments: shown('support', 'oppose'), counts, oneSided: false }),
+    judge: { kind, counts, oneSided, comments: strongest(hearing, sides) },
+  }
+}
 
 /** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */
-export function countsIn(
-  { comments }: Weighed,
-  { counts, stance, foldNearIdentical, perAuthor }: RumorSettings,
-): string {
+function countsIn({ comments }: Weighed, { counts, stance, foldNearIdentical, perAuthor }: RumorSettings): string {
   if (!counts || !stance || comments.length === 0) return ''
   const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
   const rules = [
@@ -23,7 +43,7 @@ export function countsIn(
 }
 
 /** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
-export function strongest(ask: Questions, sides: Sides, settings: RumorSettings, turned: boolean): string {
+function strongest({ ask, settings, turned }: Hearing, sides: Sides): string {
   const { judgeComments: most } = settings
   if (most === 0) return ''
   const shown = (side: Side) => sideIn(ask, side, sides[side].slice(0, most), settings)
@@ -31,7 +51,7 @@ export function strongest(ask: Questions, sides: Sides, settings: RumorSettings,
 }
 
 /** One side's comments under their heading; where there are none, what that means. */
-export function sideIn(ask: Questions, side: Side, comments: readonly Comment[], settings: RumorSettings): string {
+function sideIn(ask: Questions, side: Side, comments: readonly Comment[], settings: RumorSettings): string {
   if (comments.length > 0 || !settings.stance || settings.preset === 'paper')
     return ask.comments(heading(side, settings), comments)
   return `No comment was sorted as ${side === 'support' ? 'supporting' : 'opposing'} the claim. That speaks neither for it nor against it.`
